@@ -1,0 +1,1 @@
+"""Assay: a human-in-the-loop benchmarking engine."""
