@@ -1,0 +1,1 @@
+"""From columns of what counts to findings; pure."""

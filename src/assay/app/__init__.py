@@ -1,0 +1,1 @@
+"""The product's verbs, and the wiring of concrete parts."""

@@ -1,0 +1,1 @@
+"""The command line: reads the request, calls one verb, shows the record."""

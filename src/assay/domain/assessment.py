@@ -1,0 +1,115 @@
+"""Responses and the grades they were given, by rule, model or person alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.suite import Rubric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """What one candidate gave for one task in one trial; `truncated` when a token limit cut it off."""
+
+    candidate: str
+    text: str
+    truncated: bool = False
+
+
+class FlagKind(StrEnum):
+    """What a person should look at; each is said in words by `detail` of the flag."""
+
+    MISSING_CANDIDATE = "missing_candidate"
+    MISSING_CRITERION = "missing_criterion"
+    SCORE_OUT_OF_SCALE = "score_out_of_scale"
+    RANKING_CONTRADICTS_SCORES = "ranking_contradicts_scores"
+    EMPTY_REASON = "empty_reason"
+    DUPLICATE_REASON = "duplicate_reason"
+    QUOTE_NOT_FOUND = "quote_not_found"
+    TRUNCATED = "truncated"
+    UNKNOWN_CANDIDATE = "unknown_candidate"
+    CODE_CUT = "code_cut"
+    ADDRESSES_REVIEWER = "addresses_reviewer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """Something about an assessment that a person should see; `candidate` and `criterion` say where, if anywhere."""
+
+    kind: FlagKind
+    detail: str
+    candidate: str | None = None
+    criterion: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """One candidate's score on one criterion.
+
+    `score` is on 0 to 1, None when missing or outside its scale; `raw_score` is what was given, None when missing;
+    `confidence` is on 0 to 1 where the grader said one.
+    """
+
+    candidate: str
+    criterion: str
+    score: float | None
+    raw_score: float | None
+    min_score: float
+    max_score: float
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """The grades one judge or scorer gave in one reading.
+
+    Attributes:
+        grades: in the rubric's order, candidate by candidate in the suite's order.
+        scores: each candidate's weighted score on 0 to 1; None where a criterion is missing.
+        weights: weight of each criterion, by name.
+        report: the judge's report in Markdown, names in place of labels; empty for deterministic scorers.
+        ranking: candidates best first, where the judge gave one.
+        labels: label the judge saw, by candidate name; empty where nothing was hidden.
+        flags: what a person should look at.
+        raw: the reply as it came.
+    """
+
+    grades: tuple[Grade, ...]
+    scores: Mapping[str, float | None]
+    weights: Mapping[str, float] = field(default_factory=dict)
+    report: str = ""
+    ranking: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[Flag, ...] = ()
+    raw: str = ""
+
+
+def weighted_score(grades: Mapping[str, float | None], rubric_weights: Mapping[str, float]) -> float | None:
+    """Σ w·score / Σ w over the rubric; None when a criterion with a weight above 0 is missing or no weight is above 0.
+
+    Args:
+        grades: score on 0 to 1 or None, by criterion.
+        rubric_weights: weight >= 0 by criterion.
+    """
+    total = 0.0
+    weight_sum = 0.0
+    for criterion, weight in rubric_weights.items():
+        if weight == 0:
+            continue
+        score = grades.get(criterion)
+        if score is None:
+            return None
+        total += weight * score
+        weight_sum += weight
+    return total / weight_sum if weight_sum else None
+
+
+def weights_of(rubric: Rubric) -> dict[str, float]:
+    """Weight by criterion name, in the rubric's order."""
+    return {criterion.name: criterion.weight for criterion in rubric.criteria}

@@ -1,0 +1,86 @@
+"""What is sent to a model and what comes back, whatever the wire format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
+    from assay.domain.model import ModelSpec, Parameters
+    from assay.domain.suite import Message
+
+
+class Role(StrEnum):
+    """Who is asked."""
+
+    CANDIDATE = "candidate"
+    JUDGE = "judge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purpose:
+    """What a call is for; stays on this machine, is stored with the call and lets recordings find their answer.
+
+    `labels` maps each candidate's name to the label under which the judge sees it.
+    """
+
+    role: Role
+    task: str
+    trial: int
+    attempt: int = 1
+    candidate: str | None = None
+    judge: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSchema:
+    """The JSON document an answer should be: a name for it and its JSON Schema."""
+
+    name: str
+    schema: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One question to one model. `parameters` are complete: nothing is added on the wire but the model's name."""
+
+    model: ModelSpec
+    messages: tuple[Message, ...]
+    parameters: Parameters
+    purpose: Purpose
+    answer_schema: AnswerSchema | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens the provider counted; None where it did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A model's answer.
+
+    `finish_reason` is `stop`, `length`, `refusal`, `tool` or what the provider said; `model_version` is the model the
+    server says answered; `latency_s` from sending to the last byte; `first_token_s` only when streamed; `cost_usd` is
+    None where the price is unknown, never 0 for unknown.
+    """
+
+    text: str
+    finish_reason: str = "stop"
+    usage: Usage = field(default_factory=Usage)
+    model_version: str | None = None
+    latency_s: float = 0.0
+    first_token_s: float | None = None
+    cost_usd: float | None = None
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the token limit cut the answer off."""
+        return self.finish_reason == "length"

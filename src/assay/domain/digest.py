@@ -1,0 +1,41 @@
+"""Content digests and derived seeds: the same content gives the same text on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+JsonValue: TypeAlias = "str | int | float | bool | None | list[JsonValue] | dict[str, JsonValue]"
+
+
+def canonical(value: JsonValue) -> str:
+    """JSON with sorted keys and no spaces, the text that digests are taken of."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest(value: JsonValue) -> str:
+    """The first 32 hexadecimal digits of SHA-256 over `canonical(value)`."""
+    return text_digest(canonical(value))
+
+
+def text_digest(text: str) -> str:
+    """The first 32 hexadecimal digits of SHA-256 over UTF-8 text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def derived_seed(run_seed: int, task: str, trial: int, attempt: int, purpose: str = "call") -> int:
+    """The seed of one trial and attempt, 0 <= seed < 2**31.
+
+    Trials would otherwise be copies of each other: a provider that honours seeds answers equal seeds equally.
+    """
+    text = f"{run_seed}\x1f{task}\x1f{trial}\x1f{attempt}\x1f{purpose}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") & 0x7FFF_FFFF
+
+
+def shuffled(names: Iterable[str], seed: int) -> tuple[str, ...]:
+    """The names in an order that only the seed and the names decide, whatever order they came in."""
+    return tuple(sorted(names, key=lambda name: hashlib.sha256(f"{seed}\x1f{name}".encode()).digest()))

@@ -1,0 +1,68 @@
+"""What can go wrong, sorted by who can mend it.
+
+Every error builds one sentence from facts: where it happened, what was found, what would be right and how to mend it.
+The command line and the web server map the branches below to exit codes and statuses; nothing else prints them.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class AssayError(Exception):
+    """An expected failure with a message for a person.
+
+    Args:
+        where: file and line, field, command or identifier; may be empty.
+        problem: what was found and what is right, a sentence without the place.
+        remedy: how to mend it, a sentence; may be empty.
+    """
+
+    def __init__(self, where: str, problem: str, *, remedy: str = "") -> None:
+        self.where = where
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(" ".join(part for part in (f"{where}:" if where else "", problem, remedy) if part))
+
+
+class InputError(AssayError):
+    """The user's files, options or names are wrong; nothing was changed."""
+
+
+class SuiteError(InputError):
+    """A suite or set file is wrong; its author can mend it."""
+
+
+class SettingsError(InputError):
+    """A setting, environment variable or key is wrong or missing; the operator can mend it."""
+
+
+class UnknownName(InputError):
+    """A run, task, candidate, assessment or option that does not exist."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, remedy: str = "") -> None:
+        hint = did_you_mean(name, known)
+        super().__init__("", f"there is no {kind} {name!r}.{hint}", remedy=remedy)
+
+
+class Refused(InputError):
+    """The request is understood but not allowed in this state; nothing was changed."""
+
+
+class StoreError(AssayError):
+    """The store cannot be opened, read or written; the operator can mend it."""
+
+
+class Interrupted(AssayError):
+    """The user stopped a run; what was done is kept and it can be resumed."""
+
+
+def did_you_mean(found: str, known: Iterable[str]) -> str:
+    """A hint such as ` Did you mean 'trials'?`, or an empty string when nothing known is close."""
+    lowered = {name.lower(): name for name in known}
+    close = get_close_matches(found.lower(), list(lowered), n=1, cutoff=0.6)
+    return f" Did you mean {lowered[close[0]]!r}?" if close else ""

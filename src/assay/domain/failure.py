@@ -1,0 +1,55 @@
+"""Why a trial or a call failed, and whose fault it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Fault(StrEnum):
+    """Who a failure is recorded against; only `CANDIDATE` and `REFUSAL` say something about the candidate."""
+
+    CANDIDATE = "candidate"
+    JUDGE = "judge"
+    PROVIDER = "provider"
+    HARNESS = "harness"
+    BUDGET = "budget"
+    REFUSAL = "refusal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A failure that ended a trial: a short kind (`unparsable`, `timeout`, `http_500`, `empty`, ...), fault and detail."""
+
+    kind: str
+    fault: Fault
+    detail: str
+    tries: int = 1
+
+
+class CallFailed(Exception):
+    """A model call gave no usable answer.
+
+    Args:
+        kind: short machine word, for example `timeout`, `http_429`, `empty`, `unparsable`, `refused`, `context_length`.
+        detail: one sentence for a person; never contains a key.
+        transient: whether asking again may help.
+        retry_after_s: how long the other side asked us to wait, in seconds.
+        fault: who it is recorded against; None lets the caller say by role (a judge's empty reply is the judge's fault).
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        detail: str,
+        *,
+        transient: bool,
+        retry_after_s: float | None = None,
+        fault: Fault | None = None,
+    ) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        self.detail = detail
+        self.transient = transient
+        self.retry_after_s = retry_after_s
+        self.fault = fault

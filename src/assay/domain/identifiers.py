@@ -1,0 +1,27 @@
+"""Identifiers as distinct types, so that one is never passed for another."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+RunId = NewType("RunId", str)
+"""`YYYYMMDD-HHMMSS-<suite>-<four letters>`."""
+
+TrialKey = NewType("TrialKey", int)
+"""The store's number of a trial; people see `t17`."""
+
+AssessmentKey = NewType("AssessmentKey", int)
+"""The store's number of an assessment; people see `a17`."""
+
+TaskKey = NewType("TaskKey", int)
+"""The store's number of a task with one content digest."""
+
+
+def shown_trial(key: int) -> str:
+    """The form people type and read: `t17`."""
+    return f"t{key}"
+
+
+def shown_assessment(key: int) -> str:
+    """The form people type and read: `a17`."""
+    return f"a{key}"

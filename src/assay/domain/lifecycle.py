@@ -1,0 +1,95 @@
+"""The states of trials, assessments and runs, what counts, and which decision leads where, as tables.
+
+The store builds its SQL from these tables, so "what counts" is said once, here.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class RunState(StrEnum):
+    """Where a run stands; `PAUSED` and `CANCELLED` are wishes the executing process obeys before its next claim."""
+
+    PLANNED = "planned"
+    RUNNING = "running"
+    PAUSED = "paused"
+    INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
+    FINISHED = "finished"
+
+
+class TrialState(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    NEEDS_REVIEW = "needs_review"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    FAILED = "failed"
+
+
+class AssessmentState(StrEnum):
+    PENDING = "pending"
+    APPROVED = "approved"
+    CORRECTED = "corrected"
+    REJECTED = "rejected"
+    SUPERSEDED = "superseded"
+    NOT_REQUIRED = "not_required"
+    EXEMPT = "exempt"
+
+
+class Policy(StrEnum):
+    """Which LLM assessments wait for a person."""
+
+    EVERY = "every"
+    FLAGGED = "flagged"
+    NONE = "none"
+
+
+class Verb(StrEnum):
+    """What a person can do to one assessment."""
+
+    APPROVE = "approve"
+    CORRECT = "correct"
+    REJECT = "reject"
+    RERUN = "rerun"
+    UNDO = "undo"
+
+
+COUNTS: Final = frozenset(
+    {
+        AssessmentState.APPROVED,
+        AssessmentState.CORRECTED,
+        AssessmentState.NOT_REQUIRED,
+        AssessmentState.EXEMPT,
+    }
+)
+"""Only assessments in these states reach a statistic, an export or a snapshot."""
+
+DECIDED: Final = {
+    Verb.APPROVE: AssessmentState.APPROVED,
+    Verb.CORRECT: AssessmentState.CORRECTED,
+    Verb.REJECT: AssessmentState.REJECTED,
+}
+"""The state each decision leads to; each is taken from `PENDING` only, and undo leads back to `PENDING`."""
+
+UNDOABLE: Final = frozenset(DECIDED.values())
+
+MAX_ATTEMPTS: Final = 3
+"""Attempts at judging one trial before `--force` with a reason is asked for."""
+
+
+def first_state(*, by_model: bool, policy: Policy, flagged: bool) -> AssessmentState:
+    """The state a new assessment starts in: deterministic ones never wait, an LLM's wait as the suite's policy says."""
+    if not by_model:
+        return AssessmentState.NOT_REQUIRED
+    waits = policy is Policy.EVERY or (policy is Policy.FLAGGED and flagged)
+    return AssessmentState.PENDING if waits else AssessmentState.EXEMPT
+
+
+def trial_state(states: frozenset[AssessmentState]) -> TrialState:
+    """The state of a trial whose responses and assessments are all stored, from its current assessments' states."""
+    if AssessmentState.PENDING in states:
+        return TrialState.NEEDS_REVIEW
+    return TrialState.APPROVED if states & COUNTS else TrialState.REJECTED

@@ -1,0 +1,67 @@
+"""Models and the parameters they are asked with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """Sampling parameters; None means "not said here", so that layers can be laid over each other."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] | None = None
+
+    def over(self, below: Parameters) -> Parameters:
+        """These parameters, with what they leave open taken from `below`."""
+        said = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        return replace(below, **said)
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """What is said, by name; `stop` as a list."""
+        said: dict[str, JsonValue] = {}
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is not None:
+                said[name] = list(value) if isinstance(value, tuple) else value
+        return said
+
+
+DEFAULTS = Parameters(temperature=0.7, top_p=1.0, max_tokens=2048, frequency_penalty=0.0, presence_penalty=0.0)
+"""What a candidate is asked with where the suite says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """US dollars per million tokens."""
+
+    input_usd: float
+    output_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """A model as `provider/name`, where it answers and what is said about it."""
+
+    provider: str
+    name: str
+    base_url: str | None = None
+    parameters: Parameters = field(default_factory=Parameters)
+    price: Price | None = None
+    context_tokens: int | None = None
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def ref(self) -> str:
+        """`provider/name`, or the provider alone when it needs no name (`echo`)."""
+        return f"{self.provider}/{self.name}" if self.name else self.provider

@@ -1,0 +1,52 @@
+"""A person's decision on one assessment, as an event that is never edited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.identifiers import AssessmentKey
+    from assay.domain.lifecycle import AssessmentState, Verb
+
+
+class Via(StrEnum):
+    """Where the decision was made; only `PAGE` and a terminal that showed the item count as displayed."""
+
+    PAGE = "page"
+    TERMINAL = "terminal"
+    SCRIPT = "script"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a person wants done to one assessment.
+
+    Attributes:
+        corrections: new score on 0 to 1 by (candidate, criterion); criterion None overrides the candidate's own score.
+        displayed: whether the whole item was shown before the decision.
+        key: idempotency key; a second decision with the same key changes nothing.
+    """
+
+    assessment: AssessmentKey
+    verb: Verb
+    reviewer: str
+    via: Via
+    displayed: bool
+    reason: str = ""
+    note: str = ""
+    corrections: Mapping[tuple[str, str | None], float] = field(default_factory=dict)
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewEvent:
+    """A decision as it was stored. `before` and `after` are the assessment's states around it; `at` is ISO 8601, UTC."""
+
+    id: int
+    decision: Decision
+    before: AssessmentState
+    after: AssessmentState
+    at: str

@@ -1,0 +1,141 @@
+"""Runs, trials and what one trial still needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from assay.domain.lifecycle import AssessmentState, Policy
+from assay.domain.model import Parameters
+
+if TYPE_CHECKING:
+    from assay.domain.assessment import Assessment, Response
+    from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.digest import JsonValue
+    from assay.domain.failure import Failure
+    from assay.domain.identifiers import RunId, TaskKey, TrialKey
+    from assay.domain.suite import CandidateSpec, JudgeSpec, Rubric, SuiteCopy, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """One execution of a suite: everything needed to repeat it, fixed before the first call.
+
+    Attributes:
+        seed: run seed, 0 <= seed < 2**31.
+        started: ISO 8601 time in UTC.
+        environment: versions and machine facts, by name.
+        protocol: the review protocol, versioned.
+        budget_usd: hard cap on what all calls of the run may cost together; None for none.
+    """
+
+    id: RunId
+    suite: str
+    copy: SuiteCopy
+    candidates: tuple[CandidateSpec, ...]
+    judges: tuple[JudgeSpec, ...]
+    rubric: Rubric
+    policy: Policy
+    parameters: Parameters
+    system_prompt: str
+    seed: int
+    started: str
+    concurrency: int = 5
+    batch_id: str | None = None
+    benchmark: bool = False
+    margin: float | None = None
+    budget_usd: float | None = None
+    environment: Mapping[str, JsonValue] = field(default_factory=dict)
+    protocol: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """One assessment a trial needs: a judge or scorer, and the candidate it grades (None: all of them together).
+
+    Reruns and reviews concern one slot; each slot has its own attempts.
+    """
+
+    grader: str
+    candidate: str | None
+    by_model: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedTrial:
+    """A trial this process holds, with what is stored of it already, so that nothing is asked twice.
+
+    Attributes:
+        k: 1-based repetition of the task within the run; `of` is N.
+        responses: by candidate; snippets are among them.
+        done: slots whose current assessment is stored.
+        tries: how often this trial was tried before.
+    """
+
+    key: TrialKey
+    run_id: RunId
+    task_key: TaskKey
+    task: Task
+    k: int
+    of: int
+    responses: Mapping[str, Response]
+    done: frozenset[tuple[str, str | None]]
+    tries: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecord:
+    """One call as it is stored: what was asked, of whom, and what came of it.
+
+    Exactly one of `reply` and `failure` says how it ended; a reply that could not be read has both.
+    """
+
+    request: ModelRequest
+    reply: Reply | None
+    failure: Failure | None
+    number: int
+    started: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAssessment:
+    """An assessment on its way to the store, in the state its policy gives it.
+
+    With `attempt` above 1 it replaces the slot's current assessment, which becomes `superseded` in the same commit.
+    """
+
+    slot: Slot
+    attempt: int
+    assessment: Assessment
+    state: AssessmentState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What belongs together on disk: one commit of a trial's progress.
+
+    Attributes:
+        calls: calls made, in order.
+        responses: new responses, with the index into `calls` of the call each came from (None: no call).
+        assessments: new assessments, with the index into `calls` of the call each came from (None: no call).
+        finished: whether the process lets go of the trial; the store then sets its state, from `failure` if given,
+            else from the states of its current assessments.
+        failure: why the trial failed; only with `finished`.
+    """
+
+    trial: TrialKey
+    calls: tuple[CallRecord, ...] = ()
+    responses: tuple[tuple[Response, int | None], ...] = ()
+    assessments: tuple[tuple[NewAssessment, int | None], ...] = ()
+    finished: bool = False
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTask:
+    """A task as a run will carry it out: in which place, and which trials k (1-based) are new."""
+
+    task: Task
+    position: int
+    trials: range

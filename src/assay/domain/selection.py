@@ -1,0 +1,110 @@
+"""Which results are meant: the contract's filters, and the rows that answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.assessment import Assessment, Response
+    from assay.domain.digest import JsonValue
+    from assay.domain.failure import Failure
+    from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
+    from assay.domain.lifecycle import AssessmentState, RunState, TrialState
+    from assay.domain.review import ReviewEvent
+    from assay.domain.suite import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Filters; an empty one leaves everything in. Within a filter any value matches, across filters all must."""
+
+    runs: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()
+    batch_ids: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """A run as lists show it. Counts of trials by state, of current assessments by state; `superseded` counts attempts."""
+
+    id: RunId
+    suite: str
+    state: RunState
+    started: str
+    finished: str | None
+    batch_id: str | None
+    candidates: tuple[str, ...]
+    judges: tuple[str, ...]
+    trials: Mapping[TrialState, int]
+    assessments: Mapping[AssessmentState, int]
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    unpriced_calls: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssessmentRow:
+    """One stored assessment with where it belongs. `scores` and `grades` are as they count: corrections laid over."""
+
+    key: AssessmentKey
+    trial: TrialKey
+    run_id: RunId
+    suite: str
+    task: str
+    thing: str
+    k: int
+    of: int
+    attempt: int
+    state: AssessmentState
+    grader: str
+    by_model: bool
+    candidate: str | None
+    candidates: tuple[str, ...]
+    assessment: Assessment
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssessmentDetail:
+    """Everything a reviewer looks at: the row, the judge's own grades, the responses, other attempts, past decisions."""
+
+    row: AssessmentRow
+    judged: Assessment
+    task: Task
+    responses: tuple[Response, ...]
+    attempts: tuple[AssessmentKey, ...]
+    events: tuple[ReviewEvent, ...]
+    call: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRow:
+    """A trial as lists show it; `failure` only when it failed."""
+
+    key: TrialKey
+    run_id: RunId
+    suite: str
+    task: str
+    thing: str
+    k: int
+    of: int
+    state: TrialState
+    failure: Failure | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excluded:
+    """What does not count: trials by why, but `superseded` counts attempts. A trial with anything that counts is not here."""
+
+    pending: int
+    rejected: int
+    failed: int
+    superseded: int

@@ -1,0 +1,177 @@
+"""A suite: tasks, candidates, judges, rubric, and how they are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from assay.domain.digest import JsonValue, digest
+from assay.domain.lifecycle import Policy
+from assay.domain.model import Parameters
+
+if TYPE_CHECKING:
+    from assay.domain.model import ModelSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One turn of a prompt; role is `system`, `user` or `assistant`."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """One file of a snippet; `path` is empty for text that came without a file."""
+
+    path: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snippet:
+    """A response that came with the suite and serves every trial."""
+
+    candidate: str
+    files: tuple[SourceFile, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole snippet as one text; several files are set apart by a line that names each."""
+        if len(self.files) == 1:
+            return self.files[0].content
+        return "\n".join(f"=== {file.path} ===\n{file.content}" for file in self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criterion:
+    """One row of a rubric. `low` < `high` bound the raw score; `labels` name raw values where words are asked for."""
+
+    name: str
+    weight: float = 1.0
+    low: float = 0.0
+    high: float = 10.0
+    guidance: str = ""
+    labels: tuple[tuple[str, float], ...] = ()
+
+    def normalised(self, raw: float) -> float | None:
+        """The raw score on 0 to 1, or None when it lies outside the scale."""
+        return (raw - self.low) / (self.high - self.low) if self.low <= raw <= self.high else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rubric:
+    criteria: tuple[Criterion, ...]
+
+    @property
+    def digest(self) -> str:
+        """Two rubrics with equal digests grade alike."""
+        rows: list[JsonValue] = [
+            {"name": c.name, "weight": c.weight, "low": c.low, "high": c.high, "guidance": c.guidance,
+             "labels": [[label, value] for label, value in c.labels]}
+            for c in self.criteria
+        ]  # fmt: skip
+        return digest(rows)
+
+
+class JudgeMode(StrEnum):
+    """`JOINT`: one call grades all candidates of a task. `EACH`: one call a candidate."""
+
+    JOINT = "joint"
+    EACH = "each"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSpec:
+    """An LLM that grades. `prompt` is the text of a template that replaces ours; `prompt_path` says where it came from."""
+
+    name: str
+    model: ModelSpec
+    mode: JudgeMode = JudgeMode.JOINT
+    parameters: Parameters = field(default_factory=lambda: Parameters(temperature=0.1))
+    prompt: str | None = None
+    prompt_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """How a task is scored: `judge`, or the name of a deterministic scorer with its options."""
+
+    method: str
+    options: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateSpec:
+    """What is compared: a model that is asked, or (with `model` None) a name whose snippets come with the tasks."""
+
+    name: str
+    model: ModelSpec | None = None
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One "Thing". Identity is (suite name, id, digest); results of different digests are never pooled."""
+
+    id: str
+    thing: str
+    context: str = ""
+    prompt: tuple[Message, ...] = ()
+    expected: str | None = None
+    scoring: Scoring
+    weight: float = 1.0
+    tags: tuple[str, ...] = ()
+    language: str = ""
+    trials: int | None = None
+    snippets: tuple[Snippet, ...] = ()
+    extra: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """Over what a candidate is told and held to; not over name, weight, tags or snippets."""
+        return digest(
+            {
+                "context": self.context,
+                "prompt": [[m.role, m.content] for m in self.prompt],
+                "expected": self.expected,
+                "language": self.language,
+            }
+        )
+
+    def snippet_of(self, candidate: str) -> Snippet | None:
+        """The snippet this candidate brought, or None."""
+        return next((s for s in self.snippets if s.candidate == candidate), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteCopy:
+    """The suite as it was: where it stood, its exact text and the digest of that text with every file it names."""
+
+    path: str
+    text: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """A named collection of tasks with the way they are scored.
+
+    `tasks` may be iterated several times; a suite whose tasks stand in a large file reads them anew each time.
+    """
+
+    name: str
+    description: str = ""
+    system_prompt: str = ""
+    trials: int | None = None
+    review: Policy = Policy.EVERY
+    parameters: Parameters = field(default_factory=Parameters)
+    candidates: tuple[CandidateSpec, ...] = ()
+    judges: tuple[JudgeSpec, ...] = ()
+    margin: float | None = None
+    rubric: Rubric | None = None
+    tasks: Iterable[Task]
+    copy: SuiteCopy

@@ -1,0 +1,1 @@
+"""Plan, schedule, carry out and resume runs; shows nothing."""

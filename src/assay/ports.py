@@ -1,0 +1,173 @@
+"""What Assay needs from outside, on one page; rooms of the ring implement these and nobody else is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from assay.analysis.columns import ScoreColumns
+    from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
+    from assay.domain.lifecycle import AssessmentState, RunState
+    from assay.domain.model import ModelSpec
+    from assay.domain.review import Decision, ReviewEvent
+    from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
+    from assay.domain.selection import (
+        AssessmentDetail,
+        AssessmentRow,
+        Excluded,
+        RunSummary,
+        Selection,
+        TrialRow,
+    )
+
+
+class Provider(Protocol):
+    """Asks models over one wire protocol. One call is one attempt: retries are the engine's."""
+
+    async def complete(self, request: ModelRequest, /) -> Reply:
+        """The model's answer; raises `CallFailed` for everything else, also for an empty answer."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what the provider holds; safe to call twice."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that it can be advanced in tests."""
+
+    def now(self) -> str:
+        """The time as ISO 8601 in UTC with milliseconds and `Z`."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards."""
+        ...
+
+    async def sleep(self, seconds: float, /) -> None: ...
+
+
+class Journal(Protocol):
+    """What a run writes while it is carried out. An `await` that returned means: it is on disk.
+
+    `open_run` and `extend_run` take tasks one by one and keep none in memory. Claims belong to the process that opened
+    the journal and are void as soon as it is gone, whatever the clock says.
+    """
+
+    def open_run(self, plan: RunPlan, planned: Iterable[PlannedTask], /) -> None:
+        """Store the run, its suite copy, tasks and snippets, and every trial as `pending`, in one transaction."""
+        ...
+
+    def extend_run(self, plan: RunPlan, planned: Iterable[PlannedTask], /) -> None:
+        """Add trials, tasks or candidates to a run; what is stored of it stays. Trials lacking work become `pending`."""
+        ...
+
+    def plan_of(self, run: RunId, /) -> RunPlan:
+        """The run as it was planned; raises `UnknownName`."""
+        ...
+
+    def tasks_of(self, run: RunId, /) -> Iterator[tuple[PlannedTask, int]]:
+        """Each task of the run in its place, with its number of trials N."""
+        ...
+
+    def begin(self, run: RunId, *, retry_failed: bool) -> None:
+        """Mark the run as running; free trials whose holder is gone, and, if asked, failed ones, to be tried again."""
+        ...
+
+    def state_of(self, run: RunId, /) -> RunState:
+        """The run's state; `PAUSED` and `CANCELLED` are wishes to obey."""
+        ...
+
+    def set_state(self, run: RunId, state: RunState, /) -> None: ...
+
+    def claim(self, run: RunId, /, *, limit: int) -> Sequence[ClaimedTrial]:
+        """Take up to `limit` pending trials of the run in plan order, by one UPDATE … RETURNING; empty when none is left."""
+        ...
+
+    def claim_trial(self, trial: TrialKey, /) -> ClaimedTrial:
+        """Take one trial whatever its state, for a rerun; raises `Refused` while a living process holds it."""
+        ...
+
+    def release(self, trials: Iterable[TrialKey], /) -> None:
+        """Give claimed trials back untouched: they are as they were before the claim."""
+        ...
+
+    async def record(self, entry: Entry, /) -> None:
+        """Commit an entry; many waiting entries share one commit."""
+        ...
+
+    async def reserve(self, run: RunId, usd: float, /) -> bool:
+        """Set aside worst-case cost within the run's budget, or answer False; atomic across processes."""
+        ...
+
+    async def settle(self, run: RunId, reserved_usd: float, spent_usd: float, /) -> None:
+        """Exchange a reservation for what was spent."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Desk(Protocol):
+    """Where people's decisions are applied."""
+
+    def decide(self, decisions: Sequence[Decision], /) -> tuple[ReviewEvent, ...]:
+        """Apply all or none in one transaction, append an event each, update assessment, scores and trial state.
+
+        Raises `UnknownName` for an id that does not exist and `Refused` where `review.rules` does not allow it.
+        """
+        ...
+
+    def note_rerun(self, decision: Decision, /) -> ReviewEvent:
+        """Append the event of a rerun that has been carried out."""
+        ...
+
+
+class Archive(Protocol):
+    """Reading: lists, single items and columns for statistics."""
+
+    def runs(self, selection: Selection | None = None, /) -> tuple[RunSummary, ...]:
+        """Runs that match, newest first."""
+        ...
+
+    def assessments(
+        self,
+        selection: Selection,
+        /,
+        *,
+        states: frozenset[AssessmentState] | None = None,
+        after: AssessmentKey | None = None,
+        limit: int | None = None,
+    ) -> Iterator[AssessmentRow]:
+        """Assessments in the order of their keys, read as they are asked for; `after` is exclusive."""
+        ...
+
+    def assessment(self, key: AssessmentKey, /) -> AssessmentDetail:
+        """One assessment with everything a reviewer looks at; raises `UnknownName`."""
+        ...
+
+    def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
+        """Trials in plan order."""
+        ...
+
+    def score_columns(self, selection: Selection, /) -> ScoreColumns:
+        """Every score that counts, as columns; with `criteria`, scores of those criteria weighted within them."""
+        ...
+
+    def excluded(self, selection: Selection, /) -> Excluded: ...
+
+
+class ModelDirectory(Protocol):
+    """Hands out the provider of a model and what is known about the model."""
+
+    def provider(self, model: ModelSpec, /) -> Provider: ...
+
+    def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
+        """The price of a call, or None where it is unknown."""
+        ...
+
+    def context_tokens(self, model: ModelSpec, /) -> int | None:
+        """How many tokens fit into the model's context, or None where it is unknown."""
+        ...

@@ -1,0 +1,1 @@
+"""One module a wire protocol, over one shared HTTP session."""

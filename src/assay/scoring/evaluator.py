@@ -1,0 +1,75 @@
+"""What every way of grading has in common: it asks for what it needs, reads what it gets, and does no I/O.
+
+A plain scorer asks for nothing. A judge asks one model; a panel is several judges, each with a slot of its own. An
+evaluator that needs a second round of questions returns them from `read` as `MoreRequests`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from assay.domain.assessment import Assessment, Response
+    from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.run import Slot
+    from assay.domain.suite import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sitting:
+    """One grading of one trial.
+
+    Attributes:
+        responses: what is graded, in the order in which it is shown to the grader.
+        labels: label shown in place of each candidate's name, by name; for a lone response as well.
+        k: 1-based trial; `attempt`: 1-based attempt at judging it.
+        seed: sent with the judge's call where its endpoint takes one.
+        note: what the reviewer who asked for a rerun wants the judge to mind.
+    """
+
+    task: Task
+    responses: tuple[Response, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    k: int = 1
+    attempt: int = 1
+    seed: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoreRequests:
+    """An evaluator's wish for another round; `read` is called again with all replies so far."""
+
+    requests: tuple[ModelRequest, ...]
+
+
+class UnreadableReply(Exception):
+    """A grader's reply holds no grades at all; asking again may help. The message says what was found instead."""
+
+
+class Evaluator(Protocol):
+    """A way of grading the responses of a trial."""
+
+    @property
+    def grader(self) -> str:
+        """The name its assessments carry: a judge's name, or the scorer's method."""
+        ...
+
+    @property
+    def by_model(self) -> bool:
+        """Whether an LLM grades, so that a person must look."""
+        ...
+
+    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
+        """The assessments a trial needs: one for all candidates together, or one for each."""
+        ...
+
+    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+        """The first round of questions; empty for a plain scorer."""
+        ...
+
+    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment | MoreRequests:
+        """The assessment; raises `UnreadableReply` when the last reply holds no grades. Names, not labels, inside."""
+        ...

@@ -1,0 +1,1 @@
+"""The only room that names a table or a column: SQLite and PostgreSQL."""

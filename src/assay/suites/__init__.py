@@ -1,0 +1,1 @@
+"""Files to suites and back; every complaint names file, line, field and mend."""

@@ -1,0 +1,1 @@
+"""The web app: reads the request, calls one verb, shows the record."""
