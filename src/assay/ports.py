@@ -83,6 +83,10 @@ class Journal(Protocol):
 
     def set_state(self, run: RunId, state: RunState, /) -> None: ...
 
+    def finish(self, run: RunId, /) -> bool:
+        """Mark the run as finished if no trial of it is pending or held by anyone; whether it was."""
+        ...
+
     def claim(self, run: RunId, /, *, limit: int) -> Sequence[ClaimedTrial]:
         """Take up to `limit` pending trials of the run in plan order, by one UPDATE … RETURNING; empty when none is left."""
         ...

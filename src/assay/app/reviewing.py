@@ -1,0 +1,276 @@
+"""The verbs of review: list, look, decide, rerun, undo."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from assay.domain.errors import InputError, Refused, UnknownName
+from assay.domain.identifiers import AssessmentKey, TrialKey, shown_assessment
+from assay.domain.lifecycle import MAX_ATTEMPTS, AssessmentState, Verb
+from assay.domain.review import Decision, Via
+from assay.domain.run import Slot
+from assay.domain.selection import Selection
+from assay.engine.events import nobody
+from assay.engine.execution import Engine
+from assay.engine.trial import grade_again
+
+if TYPE_CHECKING:
+    from assay.app.wiring import Workspace
+    from assay.domain.failure import Failure
+    from assay.domain.review import ReviewEvent
+    from assay.domain.selection import AssessmentDetail, AssessmentRow
+
+
+def assessments(
+    workspace: Workspace,
+    selection: Selection,
+    *,
+    states: frozenset[AssessmentState] | None = None,
+    after: AssessmentKey | None = None,
+    limit: int | None = None,
+) -> Iterator[AssessmentRow]:
+    """Assessments that match, oldest first, read as they are asked for."""
+    return workspace.archive.assessments(selection, states=states, after=after, limit=limit)
+
+
+def assessment(workspace: Workspace, key: AssessmentKey) -> AssessmentDetail:
+    """One assessment with everything a reviewer looks at; raises `UnknownName`."""
+    return workspace.archive.assessment(key)
+
+
+def assessment_key(text: str) -> AssessmentKey:
+    """The key behind `a17` or `17`; raises `UnknownName` for anything else."""
+    digits = text[1:] if text[:1] in {"a", "A"} else text
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+        raise UnknownName("assessment", text, remedy="Ids look like a17; `assay review list` shows them.")
+    return AssessmentKey(int(digits))
+
+
+def approve(
+    workspace: Workspace,
+    keys: Sequence[AssessmentKey],
+    *,
+    reviewer: str | None = None,
+    via: Via = Via.SCRIPT,
+    displayed: bool = False,
+    idempotency_keys: Mapping[AssessmentKey, str] | None = None,
+) -> tuple[ReviewEvent, ...]:
+    """Let the judge's grades count, all of them or none; raises `Refused` for one that is not pending or incomplete."""
+    return _decide(workspace, Verb.APPROVE, keys, reviewer, via, displayed, idempotency_keys=idempotency_keys)
+
+
+def reject(
+    workspace: Workspace,
+    keys: Sequence[AssessmentKey],
+    *,
+    reason: str,
+    reviewer: str | None = None,
+    via: Via = Via.SCRIPT,
+    displayed: bool = False,
+    note: str = "",
+    idempotency_keys: Mapping[AssessmentKey, str] | None = None,
+) -> tuple[ReviewEvent, ...]:
+    """Keep grades out of every statistic; a reason is needed."""
+    _need_reason(reason, "a rejection")
+    return _decide(
+        workspace,
+        Verb.REJECT,
+        keys,
+        reviewer,
+        via,
+        displayed,
+        reason=reason,
+        note=note,
+        idempotency_keys=idempotency_keys,
+    )
+
+
+def correct(
+    workspace: Workspace,
+    key: AssessmentKey,
+    corrections: Mapping[tuple[str, str | None], float],
+    *,
+    reason: str,
+    reviewer: str | None = None,
+    via: Via = Via.SCRIPT,
+    displayed: bool = False,
+    idempotency_key: str | None = None,
+) -> ReviewEvent:
+    """Approve with the person's own scores, each on 0 to 1, by (candidate, criterion or None for the whole)."""
+    _need_reason(reason, "a correction")
+    if not corrections:
+        raise InputError(
+            "--score", "no score is given.", remedy="Say at least one, as in --score 'alice/integrity=7/10'."
+        )
+    decision = Decision(
+        assessment=key,
+        verb=Verb.CORRECT,
+        reviewer=reviewer or workspace.reviewer,
+        via=via,
+        displayed=displayed,
+        reason=reason,
+        corrections=corrections,
+        key=idempotency_key,
+    )
+    return workspace.desk.decide((decision,))[0]
+
+
+def undo(
+    workspace: Workspace,
+    key: AssessmentKey,
+    *,
+    reviewer: str | None = None,
+    via: Via = Via.SCRIPT,
+    idempotency_key: str | None = None,
+) -> ReviewEvent:
+    """Take the last decision back; the assessment is pending again, exactly as it was."""
+    keys = {key: idempotency_key} if idempotency_key else None
+    return _decide(workspace, Verb.UNDO, (key,), reviewer, via, False, idempotency_keys=keys)[0]
+
+
+async def rerun(
+    workspace: Workspace,
+    key: AssessmentKey,
+    *,
+    reason: str,
+    note: str = "",
+    force: bool = False,
+    reviewer: str | None = None,
+    via: Via = Via.SCRIPT,
+    displayed: bool = False,
+) -> tuple[AssessmentKey | None, Failure | None]:
+    """Judge the stored responses of this one trial again; the new attempt's key, or why it failed.
+
+    Everything else of the run stays as it is. If the judge fails, the old attempt stays current.
+
+    Raises:
+        Refused: the attempts are used up and `force` is not given, or the assessment is not the current one.
+    """
+    _need_reason(reason or note, "a rerun")
+    row = workspace.archive.assessment(key).row
+    _check_rerun(row, force=force)
+    claimed = workspace.journal.claim_trial(row.trial)
+    plan = workspace.journal.plan_of(row.run_id)
+    engine = Engine(journal=workspace.journal, directory=workspace.directory, clock=workspace.clock, listener=nobody)
+    slot = Slot(grader=row.grader, candidate=row.candidate, by_model=row.by_model)
+    try:
+        failure = await grade_again(engine.bench(plan), claimed, slot, attempt=row.attempt + 1, note=note)
+    finally:
+        workspace.journal.release((claimed.key,))
+        await workspace.directory.close()
+    if failure is not None:
+        return None, failure
+    workspace.desk.note_rerun(
+        Decision(
+            assessment=key,
+            verb=Verb.RERUN,
+            reviewer=reviewer or workspace.reviewer,
+            via=via,
+            displayed=displayed,
+            reason=reason or note,
+            note=note,
+        )
+    )
+    return _current_attempt(workspace, row), None
+
+
+def rerun_now(workspace: Workspace, key: AssessmentKey, *, reason: str, note: str = "", force: bool = False,
+              reviewer: str | None = None) -> tuple[AssessmentKey | None, Failure | None]:  # fmt: skip
+    """`rerun` for callers without an event loop."""
+    return asyncio.run(rerun(workspace, key, reason=reason, note=note, force=force, reviewer=reviewer))
+
+
+def parsed_correction(text: str, row: AssessmentRow) -> tuple[tuple[str, str | None], float]:
+    """`NAME[/CRITERION]=VALUE` read against the names this assessment has, longest first; VALUE is 0.7 or 7/10.
+
+    Raises:
+        InputError: no `=`, a value that is no number or outside 0 to 1.
+        UnknownName: a name that is not in this assessment.
+    """
+    name, equals, value = text.rpartition("=")
+    if not equals:
+        raise InputError(
+            "--score", f"{text!r} has no '='.", remedy="Write NAME/CRITERION=VALUE, as in 'alice/integrity=7/10'."
+        )
+    targets: dict[str, tuple[str, str | None]] = {candidate: (candidate, None) for candidate in row.candidates}
+    for grade in row.assessment.grades:
+        targets[f"{grade.candidate}/{grade.criterion}"] = (grade.candidate, grade.criterion)
+    wanted = name.strip().lower()
+    for known in sorted(targets, key=len, reverse=True):
+        if known.lower() == wanted:
+            return targets[known], _value(value, text)
+    raise UnknownName("score", name.strip(), targets, remedy=f"This assessment has: {', '.join(targets)}.")
+
+
+def _value(value: str, text: str) -> float:
+    number, slash, whole = value.strip().partition("/")
+    try:
+        score = float(number) / float(whole) if slash else float(number)
+    except (ValueError, ZeroDivisionError):
+        score = -1.0
+    if not 0 <= score <= 1:
+        raise InputError(
+            "--score", f"{text!r} gives {value.strip()!r}, and must be 0 to 1.", remedy="Write 0.7, or 7/10."
+        )
+    return score
+
+
+def _decide(
+    workspace: Workspace,
+    verb: Verb,
+    keys: Sequence[AssessmentKey],
+    reviewer: str | None,
+    via: Via,
+    displayed: bool,
+    *,
+    reason: str = "",
+    note: str = "",
+    idempotency_keys: Mapping[AssessmentKey, str] | None = None,
+) -> tuple[ReviewEvent, ...]:
+    if not keys:
+        raise InputError("", "no assessment is named.", remedy="`assay review list` shows their ids.")
+    return workspace.desk.decide(
+        [
+            Decision(
+                assessment=key,
+                verb=verb,
+                reviewer=reviewer or workspace.reviewer,
+                via=via,
+                displayed=displayed,
+                reason=reason,
+                note=note,
+                key=(idempotency_keys or {}).get(key),
+            )
+            for key in dict.fromkeys(keys)
+        ]
+    )
+
+
+def _need_reason(reason: str, what: str) -> None:
+    if not reason.strip():
+        raise InputError("--reason", f"{what} needs a reason.", remedy="Say it with --reason TEXT.")
+
+
+def _check_rerun(row: AssessmentRow, *, force: bool) -> None:
+    shown = shown_assessment(row.key)
+    if not row.current:
+        raise Refused(shown, "is superseded by a later attempt.", remedy="Rerun the current one.")
+    if not row.by_model:
+        raise Refused(shown, "is a deterministic score, and would come out the same.")
+    if row.attempt >= MAX_ATTEMPTS and not force:
+        raise Refused(
+            shown,
+            f"is attempt {row.attempt} of at most {MAX_ATTEMPTS}.",
+            remedy="Reject or correct it, or add --force with a reason.",
+        )
+
+
+def _current_attempt(workspace: Workspace, row: AssessmentRow) -> AssessmentKey:
+    return workspace.archive.assessment(row.key).attempts[-1]
+
+
+def trial_key(text: str) -> TrialKey | None:
+    """The key behind `t5`, or None when the text names no trial."""
+    return TrialKey(int(text[1:])) if text[:1] in {"t", "T"} and text[1:].isdigit() else None

@@ -1,0 +1,175 @@
+"""Settings: what holds, and why. The file `assay.yaml`, overridden by ASSAY_* variables, overridden by options."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.domain.errors import SettingsError, did_you_mean
+
+if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
+
+FILE: Final = "assay.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting: its key, what it is for, its default and the JSON type it takes."""
+
+    key: str
+    about: str
+    default: JsonValue
+    kind: str
+
+
+SETTINGS: Final = (
+    Setting(key="store", about="where results are kept: sqlite:///path or postgresql://…", default=None, kind="string"),
+    Setting(key="judge", about="the judge of suites that name none: a model, or a mapping as in a suite", default=None, kind="any"),
+    Setting(key="reviewer", about="the name under which decisions are recorded", default=None, kind="string"),
+    Setting(key="local_only", about="refuse every provider that is not on this machine or network", default=False, kind="boolean"),
+    Setting(key="concurrency", about="model calls in flight at most", default=5, kind="integer"),
+    Setting(key="budget", about="US dollars a run may cost at most", default=None, kind="number"),
+    Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
+)  # fmt: skip
+
+_BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings that hold for one working folder.
+
+    Attributes:
+        values: by key, every key present.
+        origins: where each value comes from, in words: `default`, the file, the variable or the option.
+        folder: the folder of `assay.yaml`, or the working folder where there is none.
+        environment: variables with those of `.env` beneath them; holds keys, so it is never printed.
+    """
+
+    values: Mapping[str, Any]
+    origins: Mapping[str, str]
+    folder: Path
+    environment: Mapping[str, str] = field(repr=False)
+
+    @property
+    def store_url(self) -> str:
+        """The store's address; by default a file under the project's folder."""
+        named = self.values["store"]
+        return str(named) if named else f"sqlite:///{self.folder / '.assay' / 'assay.db'}"
+
+
+def read_settings(
+    folder: Path, *, environment: Mapping[str, str] | None = None, options: Mapping[str, JsonValue] | None = None
+) -> Settings:
+    """The settings that hold in a folder.
+
+    Args:
+        folder: the working folder; `assay.yaml` and `.env` are looked for here and in the folders above.
+        environment: variables; the process's own where None.
+        options: what the command line said, by key; None values are left out.
+
+    Raises:
+        SettingsError: an unreadable file, an unknown key or a value of the wrong type.
+    """
+    file = _found_upwards(folder, FILE)
+    variables = dict(_dotenv(folder))
+    variables.update(os.environ if environment is None else environment)
+    values: dict[str, Any] = {setting.key: setting.default for setting in SETTINGS}
+    origins = dict.fromkeys(values, "default")
+    layers = [
+        (_from_file(file) if file else {}, str(file)),
+        (_from_variables(variables), ""),
+        ({k: v for k, v in (options or {}).items() if v is not None}, "option"),
+    ]
+    for said, origin in layers:
+        for key, value in said.items():
+            values[key] = value
+            origins[key] = origin or f"ASSAY_{key.upper()}"
+    return Settings(values=values, origins=origins, folder=file.parent if file else folder, environment=variables)
+
+
+def settings_schema() -> dict[str, Any]:
+    """A JSON Schema of `assay.yaml`, for editors."""
+    types = {"any": {}, "string": {"type": "string"}, "boolean": {"type": "boolean"}, "integer": {"type": "integer"},
+             "number": {"type": "number"}, "object": {"type": "object"}}  # fmt: skip
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Assay settings",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {s.key: {"description": s.about, **types[s.kind]} for s in SETTINGS},
+    }
+
+
+def _found_upwards(folder: Path, name: str) -> Path | None:
+    folder = folder.resolve()
+    return next((place / name for place in (folder, *folder.parents) if (place / name).is_file()), None)
+
+
+def _dotenv(folder: Path) -> Mapping[str, str]:
+    file = _found_upwards(folder, ".env")
+    if file is None:
+        return {}
+    from dotenv import dotenv_values  # only where there is a file to read
+
+    return {key: value for key, value in dotenv_values(file).items() if value is not None}
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    import yaml  # only where there is a file to read
+
+    try:
+        found = yaml.safe_load(file.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(str(file), f"cannot be read: {' '.join(str(error).split())}.") from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise SettingsError(str(file), f"holds {type(found).__name__}, and must be a mapping of settings.")
+    for key, value in found.items():
+        if key not in _BY_KEY:
+            raise SettingsError(
+                str(file),
+                f"{key!r} is not a setting.{did_you_mean(str(key), _BY_KEY)}",
+                remedy=f"Known: {', '.join(_BY_KEY)}.",
+            )
+        _check(_BY_KEY[key], value, f"{file}, {key}")
+    return found
+
+
+def _from_variables(variables: Mapping[str, str]) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    for setting in SETTINGS:
+        name = f"ASSAY_{setting.key.upper()}"
+        text = variables.get(name)
+        if text:
+            said[setting.key] = _parsed(setting, text, name)
+    return said
+
+
+def _parsed(setting: Setting, text: str, name: str) -> JsonValue:
+    import yaml  # a variable is read as YAML reads a value
+
+    value = text if setting.kind == "string" else yaml.safe_load(text)
+    _check(setting, value, name)
+    return value  # type: ignore[no-any-return] # what YAML reads is JSON here
+
+
+def _check(setting: Setting, value: object, where: str) -> None:
+    fits: dict[str, tuple[type, ...]] = {
+        "string": (str,),
+        "boolean": (bool,),
+        "integer": (int,),
+        "number": (int, float),
+        "object": (dict,),
+        "any": (object,),
+    }
+    wrong_number = isinstance(value, bool) and setting.kind in {"integer", "number"}
+    if value is not None and (wrong_number or not isinstance(value, fits[setting.kind])):
+        raise SettingsError(
+            where, f"is {value!r}, and must be of type {setting.kind}.", remedy=f"It says {setting.about}."
+        )

@@ -1,0 +1,102 @@
+"""The only place that knows every concrete part: from settings to a workspace the verbs work in."""
+
+from __future__ import annotations
+
+import getpass
+import secrets
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from assay.app.clock import SystemClock
+from assay.app.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.domain.digest import JsonValue
+    from assay.ports import Archive, Clock, Desk, Journal
+    from assay.providers.directory import Directory
+    from assay.store.opening import Store
+
+
+class Workspace:
+    """A working folder with its settings and, once needed, its store and its providers. Use it in a `with`."""
+
+    def __init__(self, settings: Settings, *, folder: Path, clock: Clock | None = None) -> None:
+        self.settings = settings
+        self.folder = folder
+        self.clock: Clock = clock or SystemClock()
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path | None = None,
+        *,
+        options: Mapping[str, JsonValue] | None = None,
+        environment: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+    ) -> Self:
+        """The workspace of a folder (the current one where None); `options` are settings the caller said."""
+        place = folder or Path.cwd()
+        return cls(read_settings(place, environment=environment, options=options), folder=place, clock=clock)
+
+    @cached_property
+    def store(self) -> Store:
+        """The store, opened and brought to the current schema on first use."""
+        from assay.store.opening import open_store  # SQLAlchemy costs a tenth of a second; help does not need it
+
+        return open_store(self.settings.store_url, clock=self.clock)
+
+    @property
+    def journal(self) -> Journal:
+        return self.store.journal
+
+    @property
+    def desk(self) -> Desk:
+        return self.store.desk
+
+    @property
+    def archive(self) -> Archive:
+        return self.store.archive
+
+    @cached_property
+    def directory(self) -> Directory:
+        """The providers, made as models ask for them."""
+        from assay.providers.directory import Directory  # only commands that ask models need it
+
+        return Directory(
+            self.settings.environment,
+            base_folder=self.folder,
+            local_only=bool(self.settings.values["local_only"]),
+        )
+
+    @property
+    def reviewer(self) -> str:
+        """Under whose name decisions are recorded where no command says: the setting, else the login name."""
+        named = self.settings.values["reviewer"]
+        if named:
+            return str(named)
+        with suppress(OSError, KeyError):
+            return getpass.getuser()
+        return "reviewer"
+
+    def nonce(self) -> str:
+        """Four letters or digits."""
+        return secrets.token_hex(2)
+
+    def seed(self) -> int:
+        """A run seed where the suite names none, 0 <= seed < 2**31."""
+        return secrets.randbelow(2**31)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if "store" in self.__dict__:
+            self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

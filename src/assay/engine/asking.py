@@ -1,0 +1,204 @@
+"""One answer from one model: retries, back-off, the budget, and every try on disk before the next one is made.
+
+A try is a call. At most `MOST_CALLS` calls are made for one answer, and at most `MOST_READINGS` of them may end in a
+reply that is empty or cannot be read. Waits grow with jitter and sum to at most `LONGEST_WAIT_S`, unless the server
+itself asks for more with Retry-After.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import tenacity
+
+from assay.domain.calls import Role
+from assay.domain.failure import CallFailed, Failure, Fault
+from assay.domain.run import CallRecord, Entry
+from assay.engine.estimate import worst_case_tokens
+from assay.engine.events import CallEnded
+from assay.scoring.evaluator import UnreadableReply
+
+if TYPE_CHECKING:
+    from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.identifiers import RunId, TrialKey
+    from assay.engine.events import Listener
+    from assay.ports import Clock, Journal, ModelDirectory
+
+MOST_CALLS = 5
+MOST_READINGS = 3
+LONGEST_WAIT_S = 20.0
+LONGEST_ASKED_WAIT_S = 300.0
+EMPTY_WAIT_S = 0.4
+
+UNREADABLE = frozenset({"empty", "unparsable"})
+
+Read = TypeVar("Read")
+
+
+class GaveUp(Exception):
+    """No answer could be had; the failure says why. The calls made are on disk."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Generic[Read]):
+    """A reply that could be read, what was read, and its record, not yet on disk."""
+
+    reply: Reply
+    read: Read
+    call: CallRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Asks models on behalf of one run."""
+
+    run: RunId
+    budget: bool
+    journal: Journal
+    directory: ModelDirectory
+    clock: Clock
+    listener: Listener
+
+    async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> Answer[Read]:
+        """Ask until the reply can be read, or give up.
+
+        Args:
+            read: raises `UnreadableReply` for a reply that should be asked for again.
+            trial: the trial under which failed tries are recorded.
+
+        Raises:
+            GaveUp: with the reason and how many calls were made.
+        """
+        number = 0
+
+        async def one_try() -> Answer[Read]:
+            nonlocal number
+            number += 1
+            return await self._try(request, read, trial=trial, number=number)
+
+        try:
+            return await _Patience().retrying(self.clock)(one_try)
+        except CallFailed as error:
+            fault = error.fault or fault_of(error.kind, request.purpose.role)
+            raise GaveUp(Failure(kind=error.kind, fault=fault, detail=error.detail, tries=number)) from error
+
+    async def _try(
+        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey, number: int
+    ) -> Answer[Read]:
+        started = self.clock.now()
+        reserved = await self._reserve(request)
+        reply: Reply | None = None
+        try:
+            reply = await self.directory.provider(request.model).complete(request)
+            understood = read(reply)
+        except (CallFailed, UnreadableReply) as error:
+            failed = error if isinstance(error, CallFailed) else _unreadable(reply, error)
+            fault = failed.fault or fault_of(failed.kind, request.purpose.role)
+            failure = Failure(kind=failed.kind, fault=fault, detail=failed.detail, tries=number)
+            record = CallRecord(request=request, reply=reply, failure=failure, number=number, started=started)
+            await self._settle(reserved, reply)
+            await self.journal.record(Entry(trial=trial, calls=(record,)))
+            self._tell(request, reply, failure)
+            raise failed from error
+        except BaseException:
+            await self._settle(reserved, None)
+            raise
+        await self._settle(reserved, reply)
+        self._tell(request, reply, None)
+        record = CallRecord(request=request, reply=reply, failure=None, number=number, started=started)
+        return Answer(reply=reply, read=understood, call=record)
+
+    async def _reserve(self, request: ModelRequest) -> float:
+        if not self.budget:
+            return 0.0
+        input_tokens, output_tokens = worst_case_tokens(request)
+        worst = self.directory.cost_usd(request.model, input_tokens=input_tokens, output_tokens=output_tokens)
+        if worst is None:
+            raise CallFailed(
+                "unknown_price", f"{request.model.ref} has no known price.", transient=False, fault=Fault.BUDGET
+            )
+        if not await self.journal.reserve(self.run, worst):
+            raise CallFailed(
+                "budget",
+                f"the next call may cost up to ${worst:.4f}, more than is left of the budget.",
+                transient=False,
+                fault=Fault.BUDGET,
+            )
+        return worst
+
+    async def _settle(self, reserved: float, reply: Reply | None) -> None:
+        if self.budget:
+            await self.journal.settle(self.run, reserved, (reply.cost_usd or 0.0) if reply else 0.0)
+
+    def _tell(self, request: ModelRequest, reply: Reply | None, failure: Failure | None) -> None:
+        self.listener(
+            CallEnded(
+                role=request.purpose.role,
+                model=request.model.ref,
+                input_tokens=(reply.usage.input_tokens or 0) if reply else 0,
+                output_tokens=(reply.usage.output_tokens or 0) if reply else 0,
+                cost_usd=reply.cost_usd if reply else None,
+                failure=failure,
+            )
+        )
+
+
+def fault_of(kind: str, role: Role) -> Fault:
+    """Whose fault a failed call is where the provider did not say: what the model wrote is its own, the rest is the wire's."""
+    if kind in UNREADABLE:
+        return Fault.JUDGE if role is Role.JUDGE else Fault.CANDIDATE
+    return Fault.PROVIDER
+
+
+def _unreadable(reply: Reply | None, error: UnreadableReply) -> CallFailed:
+    kind = "unparsable" if reply is not None and reply.text.strip() else "empty"
+    return CallFailed(kind, str(error), transient=True)
+
+
+class _Patience:
+    """How long one answer is waited for; counts what came back unreadable while tenacity counts the calls."""
+
+    def __init__(self) -> None:
+        self.readings = 0
+
+    def retrying(self, clock: Clock) -> tenacity.AsyncRetrying:
+        return tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallFailed) and error.transient),
+            after=self.note,
+            wait=self.wait_s,
+            stop=self.spent,
+            sleep=clock.sleep,
+            reraise=True,
+        )
+
+    def note(self, state: tenacity.RetryCallState) -> None:
+        if _error(state).kind in UNREADABLE:
+            self.readings += 1
+
+    def wait_s(self, state: tenacity.RetryCallState) -> float:
+        error = _error(state)
+        if error.retry_after_s is not None:
+            return error.retry_after_s
+        if error.kind in UNREADABLE:
+            wait = EMPTY_WAIT_S * self.readings
+        else:
+            wait = random.uniform(0.5, 1.0) * min(8.0, 2.0 ** (state.attempt_number - 1))
+        return min(wait, max(0.0, LONGEST_WAIT_S - state.idle_for))
+
+    def spent(self, state: tenacity.RetryCallState) -> bool:
+        asked_s = _error(state).retry_after_s or 0.0
+        return state.attempt_number >= MOST_CALLS or self.readings >= MOST_READINGS or asked_s > LONGEST_ASKED_WAIT_S
+
+
+def _error(state: tenacity.RetryCallState) -> CallFailed:
+    error = state.outcome.exception() if state.outcome else None
+    if not isinstance(error, CallFailed):
+        raise TypeError(f"only failed calls are retried, not {error!r}")
+    return error

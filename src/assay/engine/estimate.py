@@ -1,0 +1,40 @@
+"""How much a run will ask and cost, before it asks anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.calls import ModelRequest
+
+TOKENS_PER_MESSAGE = 8
+"""What chat formats add around a message, generously."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Calls and cost of what is still to do.
+
+    `likely_usd` counts a token per four characters asked and half the token limit answered; `most_usd` is the worst
+    case without retries. Both are None where a price is unknown; `unpriced` names those models.
+    """
+
+    calls: int
+    likely_usd: float | None
+    most_usd: float | None
+    unpriced: tuple[str, ...] = ()
+
+
+def worst_case_tokens(request: ModelRequest) -> tuple[int, int]:
+    """Upper bounds of (input, output) tokens: no tokenizer makes more tokens than there are bytes."""
+    asked = sum(len(m.content.encode("utf-8", "surrogatepass")) + TOKENS_PER_MESSAGE for m in request.messages)
+    if request.answer_schema is not None:
+        asked += len(str(request.answer_schema.schema))
+    return asked, request.parameters.max_tokens or 4096
+
+
+def likely_tokens(request: ModelRequest) -> tuple[int, int]:
+    """Likely (input, output) tokens: a token per four characters, and half of what the answer may hold."""
+    asked = sum(len(m.content) // 4 + TOKENS_PER_MESSAGE for m in request.messages)
+    return asked, (request.parameters.max_tokens or 4096) // 2

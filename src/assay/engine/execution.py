@@ -1,0 +1,101 @@
+"""Carrying out a run: claim, work, let go, until nothing is left.
+
+One feeder claims trials in small handfuls and as many workers as may call at once take them. Tasks are started in one
+TaskGroup, here. Pause and cancel are wishes in the store, read before every claim.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.domain.failure import Failure, Fault
+from assay.domain.lifecycle import RunState
+from assay.domain.run import Entry
+from assay.engine.asking import Asker
+from assay.engine.events import RunEnded, TrialEnded
+from assay.engine.trial import Bench, carry_out
+
+if TYPE_CHECKING:
+    from assay.domain.run import ClaimedTrial, RunPlan
+    from assay.engine.events import Listener
+    from assay.ports import Clock, Journal, ModelDirectory
+
+PAUSE_LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """Carries out runs; everything from outside is handed in."""
+
+    journal: Journal
+    directory: ModelDirectory
+    clock: Clock
+    listener: Listener
+
+    async def execute(self, plan: RunPlan, *, retry_failed: bool) -> None:
+        """Carry out what is pending of the run, together with whoever else works on it.
+
+        Cancelling this coroutine stops cleanly: calls in flight are dropped, claimed trials given back, and the run is
+        marked interrupted.
+        """
+        self.journal.begin(plan.id, retry_failed=retry_failed)
+        queue: asyncio.Queue[ClaimedTrial | None] = asyncio.Queue(maxsize=plan.concurrency)
+        bench = self.bench(plan)
+        held: set[int] = set()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._feed(plan, queue, held))
+                for _ in range(plan.concurrency):
+                    group.create_task(self._work(bench, queue, held))
+        except BaseException:
+            self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
+            self.journal.set_state(plan.id, RunState.INTERRUPTED)
+            self.listener(RunEnded(run=plan.id, finished=False))
+            raise
+        finished = self.journal.finish(plan.id)
+        self.listener(RunEnded(run=plan.id, finished=finished))
+
+    def bench(self, plan: RunPlan) -> Bench:
+        """What the trials of this run share."""
+        asker = Asker(
+            run=plan.id,
+            budget=plan.budget_usd is not None,
+            journal=self.journal,
+            directory=self.directory,
+            clock=self.clock,
+            listener=self.listener,
+        )
+        return Bench(plan=plan, journal=self.journal, asker=asker, slots=asyncio.Semaphore(plan.concurrency))
+
+    async def _feed(self, plan: RunPlan, queue: asyncio.Queue[ClaimedTrial | None], held: set[int]) -> None:
+        while True:
+            state = self.journal.state_of(plan.id)
+            if state is RunState.PAUSED:
+                await self.clock.sleep(PAUSE_LOOK_S)
+                continue
+            claimed = () if state is RunState.CANCELLED else self.journal.claim(plan.id, limit=plan.concurrency)
+            held.update(trial.key for trial in claimed)
+            for trial in claimed:
+                await queue.put(trial)
+            if not claimed:
+                break
+        for _ in range(plan.concurrency):
+            await queue.put(None)
+
+    async def _work(self, bench: Bench, queue: asyncio.Queue[ClaimedTrial | None], held: set[int]) -> None:
+        while (claimed := await queue.get()) is not None:
+            try:
+                failure = await carry_out(bench, claimed)
+            except Exception as error:  # one broken trial must not stop the others; it is recorded against the harness
+                failure = Failure(
+                    kind="internal",
+                    fault=Fault.HARNESS,
+                    detail=f"{type(error).__name__}: {error}"[:500],
+                    tries=claimed.tries + 1,
+                )
+                await self.journal.record(Entry(trial=claimed.key, finished=True, failure=failure))
+            held.discard(claimed.key)
+            task = claimed.task
+            self.listener(TrialEnded(task=task.id, thing=task.thing, k=claimed.k, of=claimed.of, failure=failure))

@@ -1,0 +1,147 @@
+"""From a suite and the user's options to a run and its trials, in a fixed order; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from assay.domain.errors import InputError, UnknownName
+from assay.domain.identifiers import RunId
+from assay.domain.model import DEFAULTS, Parameters
+from assay.domain.run import PlannedTask, RunPlan
+from assay.domain.suite import JudgeMode
+from assay.scoring.rubrics import default_rubric
+
+if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
+    from assay.domain.suite import CandidateSpec, JudgeSpec, Suite
+
+BENCHMARK = Parameters(temperature=0.0, frequency_penalty=0.0, presence_penalty=0.0)
+"""What benchmark mode lays over the candidates' own parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What the user asked for beside the suite; None means "as the suite says".
+
+    Attributes:
+        trials: N for every task.
+        candidates: only these, in the suite's order; empty for all.
+        judges: these in place of the suite's.
+        limit: only the first so many tasks.
+    """
+
+    trials: int | None = None
+    candidates: tuple[CandidateSpec, ...] = ()
+    judges: tuple[JudgeSpec, ...] | None = None
+    concurrency: int = 5
+    benchmark: bool = False
+    batch_id: str | None = None
+    budget_usd: float | None = None
+    limit: int | None = None
+    margin: float | None = None
+    environment: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, nonce: str) -> RunPlan:
+    """The run, before its first call.
+
+    Args:
+        started: ISO 8601 time in UTC.
+        seed: used where the suite's parameters name none.
+        nonce: four letters or digits that keep two runs of one second apart.
+
+    Raises:
+        InputError: N, concurrency or budget out of range, or fewer than two candidates left for a joint judge.
+    """
+    _check(options)
+    judges = suite.judges if options.judges is None else options.judges
+    joint = any(judge.mode is JudgeMode.JOINT for judge in judges)
+    candidates = options.candidates or suite.candidates
+    if joint and len(candidates) < 2:
+        raise InputError(
+            suite.name,
+            f"a joint judge compares at least two candidates, and {len(candidates)} would take part.",
+            remedy="Name more candidates, or set `mode: each` for the judge.",
+        )
+    parameters = suite.parameters
+    if options.benchmark:
+        parameters = BENCHMARK.over(parameters)
+        candidates = tuple(_without_own_sampling(candidate) for candidate in candidates)
+    return RunPlan(
+        id=run_id(suite.name, started, nonce),
+        suite=suite.name,
+        copy=suite.copy,
+        candidates=candidates,
+        judges=judges,
+        rubric=suite.rubric or default_rubric(joint=joint),
+        policy=suite.review,
+        parameters=parameters.over(DEFAULTS),
+        system_prompt=suite.system_prompt,
+        seed=seed if suite.parameters.seed is None else suite.parameters.seed,
+        started=started,
+        concurrency=options.concurrency,
+        batch_id=options.batch_id,
+        benchmark=options.benchmark,
+        margin=suite.margin if options.margin is None else options.margin,
+        budget_usd=options.budget_usd,
+        environment=options.environment,
+        protocol={"version": 1, "policy": str(suite.review), "mode": "plain"},
+    )
+
+
+def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
+    """The suite's tasks that have weight, each with its trials: --trials, the task's own, the suite's, else one."""
+    position = 0
+    for task in suite.tasks:
+        if task.weight == 0:
+            continue
+        if options.limit is not None and position >= options.limit:
+            return
+        count = options.trials or task.trials or suite.trials or 1
+        yield PlannedTask(task=task, position=position, trials=range(1, count + 1))
+        position += 1
+
+
+def chosen_candidates(suite: Suite, names: tuple[str, ...]) -> tuple[CandidateSpec, ...]:
+    """The suite's candidates with these names, in the suite's order; names match whatever their case.
+
+    Raises:
+        UnknownName: a name the suite does not have.
+    """
+    by_name = {candidate.name.lower(): candidate for candidate in suite.candidates}
+    for name in names:
+        if name.lower() not in by_name:
+            raise UnknownName("candidate", name, by_name, remedy=f"Suite {suite.name!r} has: {', '.join(by_name)}.")
+    wanted = {name.lower() for name in names}
+    return tuple(candidate for key, candidate in by_name.items() if key in wanted)
+
+
+def run_id(suite: str, started: str, nonce: str) -> RunId:
+    """`YYYYMMDD-HHMMSS-<suite>-<nonce>`: sorts by time, says what it is, and is safe in a file name."""
+    digits = re.sub(r"\D", "", started)[:14]
+    slug = re.sub(r"[^a-z0-9]+", "-", suite.lower()).strip("-")[:32].strip("-") or "suite"
+    return RunId(f"{digits[:8]}-{digits[8:]}-{slug}-{nonce}")
+
+
+def _without_own_sampling(candidate: CandidateSpec) -> CandidateSpec:
+    if candidate.model is None:
+        return candidate
+    own = BENCHMARK.over(candidate.model.parameters)
+    return replace(candidate, model=replace(candidate.model, parameters=own))
+
+
+def _check(options: RunOptions) -> None:
+    for name, value in (
+        ("--trials", options.trials),
+        ("--concurrency", options.concurrency),
+        ("--limit", options.limit),
+    ):
+        if value is not None and value < 1:
+            raise InputError(name, f"is {value}, and must be at least 1.")
+    if options.budget_usd is not None and not options.budget_usd > 0:
+        raise InputError("--budget", f"is {options.budget_usd}, and must be more than 0 US dollars.")
+    if options.margin is not None and not 0 < options.margin < 1:
+        raise InputError("--margin", f"is {options.margin}, and must lie between 0 and 1 (0.03 is 3 points).")

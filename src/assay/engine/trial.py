@@ -1,0 +1,236 @@
+"""One trial carried out: what is missing is asked, graded and committed, step by step.
+
+House rules. A slot of the concurrency limit is held from before a call until its result is committed, so that a kill
+repeats at most as many calls as may run at once. What is stored is never asked again. A failure ends this trial only,
+and keeps what the trial already has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from assay.domain.assessment import Assessment, Response
+from assay.domain.calls import ModelRequest, Purpose, Role
+from assay.domain.digest import derived_seed
+from assay.domain.failure import Failure, Fault
+from assay.domain.lifecycle import first_state
+from assay.domain.model import Parameters
+from assay.domain.run import Entry, NewAssessment
+from assay.domain.suite import Message
+from assay.engine.asking import GaveUp
+from assay.scoring.blinding import labels_for
+from assay.scoring.building import evaluators_for
+from assay.scoring.evaluator import MoreRequests, Sitting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assay.domain.calls import Reply
+    from assay.domain.model import ModelSpec
+    from assay.domain.run import CallRecord, ClaimedTrial, RunPlan, Slot
+    from assay.domain.suite import CandidateSpec, Task
+    from assay.engine.asking import Answer, Asker
+    from assay.ports import Journal
+    from assay.scoring.evaluator import Evaluator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What all trials of a run share. `slots` bounds the calls in flight."""
+
+    plan: RunPlan
+    journal: Journal
+    asker: Asker
+    slots: asyncio.Semaphore
+
+
+@dataclass(slots=True, kw_only=True)
+class _Progress:
+    """What this attempt at the trial has gathered so far."""
+
+    responses: dict[str, Response]
+    failures: list[Failure] = field(default_factory=list)
+
+
+async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
+    """Do what the trial still needs and let go of it; the failure that ended it, or None when it is done."""
+    progress = _Progress(responses=dict(claimed.responses))
+    missing = [c for c in bench.plan.candidates if c.model is not None and c.name not in progress.responses]
+    await _together([_respond(bench, claimed, candidate, progress) for candidate in missing])
+    await _grade_all(bench, claimed, progress)
+    failure = _worst(progress.failures)
+    await bench.journal.record(Entry(trial=claimed.key, finished=True, failure=failure))
+    return failure
+
+
+async def grade_again(
+    bench: Bench, claimed: ClaimedTrial, slot: Slot, *, attempt: int, note: str, force_seed: int | None = None
+) -> Failure | None:
+    """A rerun: judge the stored responses of one slot again; the old assessment stays current unless this succeeds."""
+    evaluator = next(
+        e for e in evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric) if e.grader == slot.grader
+    )
+    progress = _Progress(responses=dict(claimed.responses))
+    await _grade(bench, claimed, evaluator, slot, progress, attempt=attempt, note=note)
+    return _worst(progress.failures)
+
+
+async def _respond(bench: Bench, claimed: ClaimedTrial, candidate: CandidateSpec, progress: _Progress) -> None:
+    if candidate.model is None:
+        return
+    request = candidate_request(bench.plan, claimed, candidate.name, candidate.model)
+    async with bench.slots:
+        try:
+            answer = await bench.asker.answer(request, _as_it_is, trial=claimed.key)
+        except GaveUp as gave_up:
+            progress.failures.append(gave_up.failure)
+            return
+        response = Response(candidate=candidate.name, text=answer.reply.text, truncated=answer.reply.truncated)
+        await bench.journal.record(Entry(trial=claimed.key, calls=(answer.call,), responses=((response, 0),)))
+    progress.responses[candidate.name] = response
+
+
+async def _grade_all(bench: Bench, claimed: ClaimedTrial, progress: _Progress) -> None:
+    names = tuple(c.name for c in bench.plan.candidates if c.model is not None or c.name in progress.responses)
+    waiting: list[Any] = []
+    plain: list[tuple[NewAssessment, int | None]] = []
+    for evaluator in evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric):
+        for slot in evaluator.slots(names):
+            if (slot.grader, slot.candidate) in claimed.done or not _gradable(slot, names, progress):
+                continue
+            if evaluator.by_model:
+                waiting.append(_grade(bench, claimed, evaluator, slot, progress, attempt=1, note=""))
+            else:
+                plain.append((_graded_plainly(bench, claimed, evaluator, slot, progress), None))
+    if plain:
+        await bench.journal.record(Entry(trial=claimed.key, assessments=tuple(plain)))
+    await _together(waiting)
+
+
+async def _grade(
+    bench: Bench,
+    claimed: ClaimedTrial,
+    evaluator: Evaluator,
+    slot: Slot,
+    progress: _Progress,
+    *,
+    attempt: int,
+    note: str,
+) -> None:
+    sitting = _sitting(bench.plan, claimed, slot, progress.responses, attempt=attempt, note=note)
+    async with bench.slots:
+        try:
+            assessment, calls = await _assess(bench.asker, claimed, evaluator, sitting)
+        except GaveUp as gave_up:
+            progress.failures.append(gave_up.failure)
+            return
+        new = _new(bench.plan, slot, assessment, attempt=attempt)
+        await bench.journal.record(
+            Entry(trial=claimed.key, calls=calls, assessments=((new, len(calls) - 1 if calls else None),))
+        )
+
+
+async def _assess(
+    asker: Asker, claimed: ClaimedTrial, evaluator: Evaluator, sitting: Sitting
+) -> tuple[Assessment, tuple[CallRecord, ...]]:
+    """Ask in rounds until the evaluator is satisfied; the last reply of a round is read while it may still be asked anew."""
+    replies: tuple[Reply, ...] = ()
+    calls: tuple[CallRecord, ...] = ()
+    requests = evaluator.ask(sitting)
+    while True:
+        outcome: Assessment | MoreRequests | None = None if requests else evaluator.read(sitting, replies)
+        for place, request in enumerate(requests):
+            last = place == len(requests) - 1
+            read: Callable[[Reply], Any] = _reading(evaluator, sitting, replies) if last else _as_it_is
+            answer: Answer[Any] = await asker.answer(request, read, trial=claimed.key)
+            replies, calls = (*replies, answer.reply), (*calls, answer.call)
+            outcome = answer.read if last else None
+        if isinstance(outcome, Assessment):
+            return outcome, calls
+        if not isinstance(outcome, MoreRequests):
+            raise TypeError(f"{evaluator.grader} read nothing and asked for nothing")
+        requests = outcome.requests
+
+
+def _reading(
+    evaluator: Evaluator, sitting: Sitting, before: tuple[Reply, ...]
+) -> Callable[[Reply], Assessment | MoreRequests]:
+    return lambda reply: evaluator.read(sitting, (*before, reply))
+
+
+def _as_it_is(reply: Reply) -> None:
+    """Read nothing: any reply that came is an answer."""
+
+
+def _graded_plainly(
+    bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, slot: Slot, progress: _Progress
+) -> NewAssessment:
+    sitting = _sitting(bench.plan, claimed, slot, progress.responses, attempt=1, note="")
+    assessment = evaluator.read(sitting, ())
+    if not isinstance(assessment, Assessment):
+        raise TypeError(f"the scorer {evaluator.grader} asks for model calls")
+    return _new(bench.plan, slot, assessment, attempt=1)
+
+
+def _new(plan: RunPlan, slot: Slot, assessment: Assessment, *, attempt: int) -> NewAssessment:
+    state = first_state(by_model=slot.by_model, policy=plan.policy, flagged=bool(assessment.flags))
+    return NewAssessment(slot=slot, attempt=attempt, assessment=assessment, state=state)
+
+
+def _gradable(slot: Slot, names: tuple[str, ...], progress: _Progress) -> bool:
+    needed = names if slot.candidate is None else (slot.candidate,)
+    return all(name in progress.responses for name in needed)
+
+
+def _sitting(
+    plan: RunPlan, claimed: ClaimedTrial, slot: Slot, responses: dict[str, Response], *, attempt: int, note: str
+) -> Sitting:
+    names = tuple(responses) if slot.candidate is None else (slot.candidate,)
+    labels = labels_for(names, derived_seed(plan.seed, claimed.task.id, claimed.k, attempt, "order"))
+    return Sitting(
+        task=claimed.task,
+        responses=tuple(responses[name] for name in labels),
+        labels=labels,
+        k=claimed.k,
+        attempt=attempt,
+        seed=derived_seed(plan.seed, claimed.task.id, claimed.k, attempt, "judge"),
+        note=note,
+    )
+
+
+def candidate_request(plan: RunPlan, claimed: ClaimedTrial, name: str, model: ModelSpec) -> ModelRequest:
+    """What a candidate is asked in this trial: the suite's system prompt, the task's rules and its prompt."""
+    seed = derived_seed(plan.seed, claimed.task.id, claimed.k, 1, f"candidate:{name}")
+    return ModelRequest(
+        model=model,
+        messages=candidate_messages(plan.system_prompt, claimed.task),
+        parameters=Parameters(seed=seed).over(model.parameters).over(plan.parameters),
+        purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, candidate=name),
+    )
+
+
+def candidate_messages(system_prompt: str, task: Task) -> tuple[Message, ...]:
+    """The conversation a candidate is given; a system message of the task's own follows the suite's in the same turn."""
+    own = [m.content for m in task.prompt if m.role == "system"]
+    system = "\n\n".join(part for part in (system_prompt, task.context, *own) if part)
+    turns = tuple(m for m in task.prompt if m.role != "system")
+    return (Message(role="system", content=system), *turns) if system else turns
+
+
+async def _together(steps: list[Any]) -> None:
+    if len(steps) == 1:
+        await steps[0]
+    elif steps:
+        async with asyncio.TaskGroup() as group:
+            for step in steps:
+                group.create_task(step)
+
+
+_GRAVITY = (Fault.HARNESS, Fault.BUDGET, Fault.PROVIDER, Fault.JUDGE, Fault.REFUSAL, Fault.CANDIDATE)
+
+
+def _worst(failures: list[Failure]) -> Failure | None:
+    """The failure a trial is recorded with: what says least about the candidates comes first."""
+    return min(failures, key=lambda failure: _GRAVITY.index(failure.fault)) if failures else None
