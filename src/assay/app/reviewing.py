@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from assay.domain.errors import InputError, Refused, UnknownName
+from assay.domain.events import nobody
 from assay.domain.identifiers import AssessmentKey, TrialKey, shown_assessment
 from assay.domain.lifecycle import MAX_ATTEMPTS, AssessmentState, Verb
 from assay.domain.review import Decision, Via
 from assay.domain.run import Slot
 from assay.domain.selection import Selection
-from assay.engine.events import nobody
 from assay.engine.execution import Engine
 from assay.engine.trial import grade_again
 

@@ -139,3 +139,26 @@ class PlannedTask:
     task: Task
     position: int
     trials: range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What the user asked for beside the suite; None means "as the suite says".
+
+    Attributes:
+        trials: N for every task.
+        candidates: only these, in the suite's order; empty for all.
+        judges: these in place of the suite's.
+        limit: only the first so many tasks.
+    """
+
+    trials: int | None = None
+    candidates: tuple[CandidateSpec, ...] = ()
+    judges: tuple[JudgeSpec, ...] | None = None
+    concurrency: int = 5
+    benchmark: bool = False
+    batch_id: str | None = None
+    budget_usd: float | None = None
+    limit: int | None = None
+    margin: float | None = None
+    environment: Mapping[str, JsonValue] = field(default_factory=dict)

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import tenacity
 
 from assay.domain.calls import Role
+from assay.domain.events import CallEnded
 from assay.domain.failure import CallFailed, Failure, Fault
 from assay.domain.run import CallRecord, Entry
 from assay.engine.estimate import worst_case_tokens
-from assay.engine.events import CallEnded
 from assay.scoring.evaluator import UnreadableReply
 
 if TYPE_CHECKING:
     from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.events import Listener
     from assay.domain.identifiers import RunId, TrialKey
-    from assay.engine.events import Listener
     from assay.ports import Clock, Journal, ModelDirectory
 
 MOST_CALLS = 5

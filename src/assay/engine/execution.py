@@ -10,16 +10,16 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.domain.events import RunEnded, TrialEnded
 from assay.domain.failure import Failure, Fault
 from assay.domain.lifecycle import RunState
 from assay.domain.run import Entry
 from assay.engine.asking import Asker
-from assay.engine.events import RunEnded, TrialEnded
 from assay.engine.trial import Bench, carry_out
 
 if TYPE_CHECKING:
+    from assay.domain.events import Listener
     from assay.domain.run import ClaimedTrial, RunPlan
-    from assay.engine.events import Listener
     from assay.ports import Clock, Journal, ModelDirectory
 
 PAUSE_LOOK_S = 0.5

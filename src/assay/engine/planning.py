@@ -3,46 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.model import DEFAULTS, Parameters
-from assay.domain.run import PlannedTask, RunPlan
+from assay.domain.run import PlannedTask, RunOptions, RunPlan
 from assay.domain.suite import JudgeMode
 from assay.scoring.rubrics import default_rubric
 
 if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.suite import CandidateSpec, JudgeSpec, Suite
+    from assay.domain.suite import CandidateSpec, Suite
 
 BENCHMARK = Parameters(temperature=0.0, frequency_penalty=0.0, presence_penalty=0.0)
 """What benchmark mode lays over the candidates' own parameters."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """What the user asked for beside the suite; None means "as the suite says".
-
-    Attributes:
-        trials: N for every task.
-        candidates: only these, in the suite's order; empty for all.
-        judges: these in place of the suite's.
-        limit: only the first so many tasks.
-    """
-
-    trials: int | None = None
-    candidates: tuple[CandidateSpec, ...] = ()
-    judges: tuple[JudgeSpec, ...] | None = None
-    concurrency: int = 5
-    benchmark: bool = False
-    batch_id: str | None = None
-    budget_usd: float | None = None
-    limit: int | None = None
-    margin: float | None = None
-    environment: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, nonce: str) -> RunPlan:

@@ -1,0 +1,336 @@
+"""The verbs that carry out runs: run, resume, extend, and the look ahead before anything is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import signal
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from assay.domain.assessment import Response
+from assay.domain.calls import ModelRequest
+from assay.domain.errors import AssayError, InputError, Interrupted
+from assay.domain.events import RunStarted, nobody
+from assay.domain.identifiers import RunId, TaskKey, TrialKey
+from assay.domain.lifecycle import COUNTS, AssessmentState
+from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions
+from assay.domain.selection import Selection
+from assay.domain.suite import CandidateSpec
+from assay.engine.estimate import Estimate, likely_tokens, worst_case_tokens
+from assay.engine.execution import Engine
+from assay.engine.planning import chosen_candidates, planned_run, planned_tasks
+from assay.engine.trial import candidate_request
+from assay.scoring.blinding import labels_for
+from assay.scoring.building import evaluators_for
+from assay.scoring.evaluator import Sitting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from assay.app.wiring import Workspace
+    from assay.domain.digest import JsonValue
+    from assay.domain.events import Listener
+    from assay.domain.model import ModelSpec
+    from assay.domain.run import RunPlan
+    from assay.domain.selection import RunSummary, TrialRow
+    from assay.domain.suite import Suite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What came of carrying out a run, as stored; `seconds` is wall time of this process's part."""
+
+    summary: RunSummary
+    failures: tuple[TrialRow, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookAhead:
+    """What a run would do: its plan, how much it would ask and cost, notes, and the prompts of its first task."""
+
+    plan: RunPlan
+    trials: int
+    tasks: int
+    estimate: Estimate
+    notes: tuple[str, ...]
+    prompts: tuple[ModelRequest, ...]
+
+
+def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite:
+    """The suite in a file, with the judge of `--judge` or of the settings where it names none itself.
+
+    Raises:
+        InputError: everything that is wrong with the file, each with its place and its mend.
+    """
+    from assay.app.suites import read_suite  # YAML and validation are only needed where a file is read
+
+    return read_suite(workspace, path, judge=judge)
+
+
+def options_for(
+    workspace: Workspace, suite: Suite, options: RunOptions, *, candidates: tuple[str, ...] = ()
+) -> RunOptions:
+    """The options with candidates looked up by name; a name such as `openai/gpt-4o-mini` adds that model."""
+    if not candidates:
+        return options
+    from assay.app.suites import model_candidate
+
+    known = {candidate.name.lower() for candidate in suite.candidates}
+    models = [name for name in candidates if name.lower() not in known and ("/" in name or name == "echo")]
+    named = chosen_candidates(suite, tuple(name for name in candidates if name not in models))
+    return replace(options, candidates=(*named, *(model_candidate(workspace, name) for name in models)))
+
+
+def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookAhead:
+    """Everything that can be known before the first call.
+
+    Raises:
+        InputError: a key that is unset, a provider that is refused, a prompt that does not fit, an unknown price under a
+            budget, a suite without tasks.
+    """
+    from assay.app.suites import notes_on
+
+    plan = planned_run(
+        suite, replace(options, environment=_environment()), started=workspace.clock.now(), seed=workspace.seed(),
+        nonce=workspace.nonce(),
+    )  # fmt: skip
+    _check_providers(workspace, plan)
+    trials = tasks = 0
+    tally = _Tally(workspace)
+    prompts: tuple[ModelRequest, ...] = ()
+    for planned in planned_tasks(suite, options):
+        tasks += 1
+        trials += len(planned.trials)
+        requests = tuple(_requests(plan, planned))
+        for request in requests:
+            tally.add(request, times=len(planned.trials))
+            _check_context(workspace, request)
+        prompts = prompts or requests
+    if not tasks:
+        raise InputError(suite.name, "has no task with a weight above 0, so that there is nothing to run.")
+    estimate = tally.estimate()
+    if plan.budget_usd is not None and estimate.unpriced:
+        raise InputError(
+            "--budget",
+            f"the price of {', '.join(estimate.unpriced)} is not known, so that no cap can be kept.",
+            remedy="Say it in the suite (`price: {input: 0.15, output: 0.6}`, dollars per million tokens) or in assay.yaml.",
+        )
+    return LookAhead(
+        plan=plan, trials=trials, tasks=tasks, estimate=estimate, notes=notes_on(suite, options), prompts=prompts
+    )
+
+
+def run(
+    workspace: Workspace,
+    suite: Suite,
+    options: RunOptions,
+    *,
+    ahead: LookAhead | None = None,
+    listener: Listener = nobody,
+) -> RunResult:
+    """Plan, write down and carry out a run. A second run of the same suite is a new run of the same tasks."""
+    ahead = ahead or look_ahead(workspace, suite, options)
+    workspace.journal.open_run(ahead.plan, planned_tasks(suite, options))
+    return _carry_out(workspace, ahead.plan, retry_failed=False, listener=listener)
+
+
+def resume(workspace: Workspace, run_id: str, *, listener: Listener = nobody) -> RunResult:
+    """Finish a run: only what is not done is asked; failed trials are tried again."""
+    plan = workspace.journal.plan_of(_run_named(workspace, run_id))
+    _check_providers(workspace, plan)
+    return _carry_out(workspace, plan, retry_failed=True, listener=listener)
+
+
+def extend(
+    workspace: Workspace,
+    run_id: str,
+    *,
+    more_trials: int = 0,
+    until_approved: int | None = None,
+    candidates: tuple[CandidateSpec, ...] = (),
+    listener: Listener = nobody,
+) -> RunResult:
+    """More trials or candidates in the same run; what is stored is not asked again.
+
+    Args:
+        more_trials: so many new trials of every task.
+        until_approved: as many new trials of each task as it lacks to so many that count or still wait for review.
+        candidates: models that join the run.
+    """
+    plan = workspace.journal.plan_of(_run_named(workspace, run_id))
+    present = {candidate.name.lower() for candidate in plan.candidates}
+    for candidate in candidates:
+        if candidate.name.lower() in present:
+            raise InputError("--candidate", f"{candidate.name!r} takes part in run {plan.id} already.")
+    if more_trials < 0 or (until_approved is not None and until_approved < 1):
+        raise InputError("--trials", "must be at least 1.")
+    if not (more_trials or until_approved or candidates):
+        raise InputError(
+            "", "nothing to add is named.", remedy="Say --trials N, --until-approved N or --candidate NAME."
+        )
+    plan = replace(plan, candidates=(*plan.candidates, *candidates))
+    _check_providers(workspace, plan)
+    hopeful = _hopeful_trials(workspace, plan.id) if until_approved else {}
+
+    def added() -> Iterator[PlannedTask]:
+        for planned, count in list(workspace.journal.tasks_of(plan.id)):
+            lacking = max(0, (until_approved or 0) - hopeful.get(planned.task.id, 0))
+            yield replace(planned, trials=range(count + 1, count + 1 + max(more_trials, lacking)))
+
+    workspace.journal.extend_run(plan, added())
+    return _carry_out(workspace, plan, retry_failed=False, listener=listener)
+
+
+def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> RunResult:
+    """The stored outcome of a run."""
+    selection = Selection(runs=(run_id,))
+    (summary,) = workspace.archive.runs(selection)
+    return RunResult(
+        summary=summary, failures=tuple(workspace.archive.trials(selection, failed_only=True)), seconds=seconds
+    )
+
+
+def _carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listener: Listener) -> RunResult:
+    began = workspace.clock.monotonic()
+    engine = Engine(journal=workspace.journal, directory=workspace.directory, clock=workspace.clock, listener=listener)
+    summary = result_of(workspace, plan.id).summary
+    total = sum(summary.trials.values())
+    done = sum(n for state, n in summary.trials.items() if state not in {"pending", "running", "failed"})
+    listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=total - done))
+    try:
+        asyncio.run(_until_stopped(engine, workspace, plan, retry_failed=retry_failed))
+    except (KeyboardInterrupt, asyncio.CancelledError) as error:
+        raise Interrupted(
+            plan.id, "was stopped; what is done is kept.", remedy=f"Go on with: assay resume {plan.id}"
+        ) from error
+    except BaseExceptionGroup as group:
+        raise _first_expected(group) from group
+    return result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
+
+
+async def _until_stopped(engine: Engine, workspace: Workspace, plan: RunPlan, *, retry_failed: bool) -> None:
+    """Execute, with SIGTERM stopping as cleanly as Ctrl-C does."""
+    task = asyncio.current_task()
+    with suppress(NotImplementedError, ValueError, RuntimeError):  # Windows, or not in the main thread
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel if task else _nothing)
+    try:
+        await engine.execute(plan, retry_failed=retry_failed)
+    finally:
+        await workspace.directory.close()
+
+
+def _nothing() -> None:
+    """There is no task to cancel."""
+
+
+def _first_expected(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    expected = group.subgroup(lambda error: isinstance(error, AssayError))
+    found: BaseException = expected or group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
+def _run_named(workspace: Workspace, run_id: str) -> RunId:
+    (summary,) = workspace.archive.runs(Selection(runs=(run_id,)))
+    return summary.id
+
+
+def _hopeful_trials(workspace: Workspace, run: RunId) -> dict[str, int]:
+    """How many trials of each task count or still wait for a person."""
+    hopeful = frozenset({*COUNTS, AssessmentState.PENDING})
+    trials: dict[str, set[int]] = {}
+    for row in workspace.archive.assessments(Selection(runs=(run,)), states=hopeful):
+        trials.setdefault(row.task, set()).add(row.k)
+    return {task: len(ks) for task, ks in trials.items()}
+
+
+def _check_providers(workspace: Workspace, plan: RunPlan) -> None:
+    candidates = [c.model for c in plan.candidates if c.model is not None]
+    problems = workspace.directory.problems(candidates, judges=[judge.model for judge in plan.judges])
+    if problems:
+        raise problems[0]
+
+
+def _requests(plan: RunPlan, planned: PlannedTask) -> Iterable[ModelRequest]:
+    """The calls of one trial of a task, as far as they are known before any answer is."""
+    responses = {s.candidate: Response(candidate=s.candidate, text=s.text) for s in planned.task.snippets}
+    claimed = ClaimedTrial(
+        key=TrialKey(0), run_id=plan.id, task_key=TaskKey(0), task=planned.task, k=1, of=len(planned.trials),
+        responses=responses, done=frozenset(),
+    )  # fmt: skip
+    for candidate in plan.candidates:
+        if candidate.model is not None:
+            request = candidate_request(plan, claimed, candidate.name, candidate.model)
+            responses[candidate.name] = Response(
+                candidate=candidate.name, text="x" * 2 * (request.parameters.max_tokens or 0)
+            )
+            yield request
+    for evaluator in evaluators_for(planned.task, plan.judges, plan.rubric):
+        if not evaluator.by_model:
+            continue
+        for slot in evaluator.slots(tuple(responses)):
+            names = tuple(responses) if slot.candidate is None else (slot.candidate,)
+            labels = labels_for(names, plan.seed)
+            shown = tuple(responses[name] for name in labels)
+            yield from evaluator.ask(Sitting(task=planned.task, responses=shown, labels=labels, seed=plan.seed))
+
+
+def _check_context(workspace: Workspace, request: ModelRequest) -> None:
+    room = workspace.directory.context_tokens(request.model)
+    asked, _ = likely_tokens(request)
+    answered = request.parameters.max_tokens or 0
+    if room is not None and asked + answered > room:
+        what = "the judge's prompt" if request.purpose.role == "judge" else "the prompt"
+        raise InputError(
+            f"task {request.purpose.task}",
+            f"{what} is about {asked:,} tokens and its answer up to {answered:,}; {request.model.ref} holds {room:,}.",
+            remedy="Use `mode: each`, fewer or shorter candidates, a lower max_tokens, or a model with more room.",
+        )
+
+
+class _Tally:
+    """Adds up calls and their cost, model by model."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._calls = 0
+        self._likely = 0.0
+        self._most = 0.0
+        self._unpriced: dict[str, None] = {}
+
+    def add(self, request: ModelRequest, *, times: int) -> None:
+        self._calls += times
+        likely = self._cost(request.model, *likely_tokens(request))
+        most = self._cost(request.model, *worst_case_tokens(request))
+        if likely is None or most is None:
+            self._unpriced[request.model.ref] = None
+        else:
+            self._likely += times * likely
+            self._most += times * most
+
+    def estimate(self) -> Estimate:
+        known = not self._unpriced
+        return Estimate(
+            calls=self._calls,
+            likely_usd=self._likely if known else None,
+            most_usd=self._most if known else None,
+            unpriced=tuple(self._unpriced),
+        )
+
+    def _cost(self, model: ModelSpec, input_tokens: int, output_tokens: int) -> float | None:
+        return self._workspace.directory.cost_usd(model, input_tokens=input_tokens, output_tokens=output_tokens)
+
+
+def _environment() -> Mapping[str, JsonValue]:
+    return {
+        "assay": version("assay-bench"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+    }

@@ -1,0 +1,108 @@
+"""The `assay` command: finds the verb, loads only what it needs, and maps our errors to exit codes."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from assay.cli.output import complain, wants_json
+from assay.domain.errors import AssayError, Interrupted, did_you_mean
+
+COMMANDS = {
+    "run": ("assay.cli.run", "Run a suite: ask, grade, and store every trial."),
+    "resume": ("assay.cli.run", "Finish an interrupted or failed run; redo only what is not done."),
+    "extend": ("assay.cli.run", "More trials or candidates in the same run."),
+    "review": ("assay.cli.review", "Approve, correct, reject or rerun what judges said."),
+    "stats": ("assay.cli.statistics", "Each candidate's score, over approved trials, and how sure it is."),
+    "compare": ("assay.cli.statistics", "Which of two candidates is better, by how much, how sure."),
+    "rank": ("assay.cli.statistics", "All candidates with the ranks the data allow, and all pairs."),
+    "plan": ("assay.cli.statistics", "How many trials and tasks would decide it, and what they cost."),
+    "gate": ("assay.cli.statistics", "Exit 0 if A is shown not worse than B by more than a margin, else 3."),
+    "validate": ("assay.cli.project", "Check suite and set files without running them."),
+    "init": ("assay.cli.project", "Make a new project with a suite that runs at once."),
+    "config": ("assay.cli.project", "Show which settings hold, and why."),
+    "doctor": ("assay.cli.project", "Say what this machine has and lacks, and how to mend it."),
+    "runs": ("assay.cli.registry", "List runs, newest first."),
+    "show": ("assay.cli.registry", "Show a run, a batch, a trial or an assessment."),
+    "serve": ("assay.cli.serve", "Start the web app."),
+    "demo": ("assay.cli.demo", "The main job end to end on recorded answers, without a key."),
+}
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+class Verbs(click.Group):
+    """Commands that are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            raise click.UsageError(f"there is no command {name!r}.{did_you_mean(name, COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Help without importing a single command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with `assay demo`, or `assay init` in an empty folder.",
+)
+@click.version_option(package_name="assay-bench", prog_name="assay")
+def cli() -> None:
+    """Decide which candidate is better, with every AI grade vetted by a person first."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit with its code."""
+    sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
+
+
+def exit_code(arguments: list[str]) -> int:
+    """Run a command; 0 done, 1 something failed, 2 bad input, 3 a gate was not passed, 130 interrupted."""
+    try:
+        code: Any = cli.main(arguments, prog_name="assay", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        complain(_usage_message(error), as_json=wants_json(arguments))
+        return EXIT_BAD_INPUT
+    except Interrupted as error:
+        complain(str(error), as_json=wants_json(arguments))
+        return EXIT_INTERRUPTED
+    except (KeyboardInterrupt, click.Abort):
+        complain("stopped.", as_json=wants_json(arguments))
+        return EXIT_INTERRUPTED
+    except AssayError as error:
+        complain(str(error), as_json=wants_json(arguments))
+        return EXIT_BAD_INPUT
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; there is nobody left to tell
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _usage_message(error: click.ClickException) -> str:
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    if isinstance(error, click.UsageError) and context is not None:
+        return f"{message} See `{context.command_path} --help`."
+    return message

@@ -1,0 +1,64 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from assay.domain.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assay.app.wiring import Workspace
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def common(command: Command) -> Command:
+    """`--json` and `--store`, which every command takes."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to stdout.")(
+        command
+    )
+    return click.option("--store", metavar="URL", help="Where results are kept; default .assay/assay.db.")(command)
+
+
+def filters(command: Command) -> Command:
+    """The contract's filters; none means every run in the store."""
+    for name, target, about in reversed(
+        [
+            ("--run", "runs", "Only this run; a unique beginning is enough."),
+            ("--suite", "suites", "Only this suite."),
+            ("--batch-id", "batch_ids", "Only this batch."),
+            ("--task", "tasks", "Only this task, by id or name."),
+            ("--tag", "tags", "Only tasks with this tag."),
+            ("--language", "languages", "Only tasks in this language."),
+            ("--criterion", "criteria", "Only this criterion of the rubric."),
+            ("--judge", "judges", "Only grades of this judge."),
+        ]
+    ):
+        command = click.option(name, target, multiple=True, help=about)(command)
+    return command
+
+
+def selection(chosen: dict[str, tuple[str, ...]]) -> Selection:
+    """The filters of a command as a record; takes them out of its keyword arguments."""
+    names = ("runs", "suites", "batch_ids", "tasks", "tags", "languages", "criteria", "judges")
+    return Selection(**{name: tuple(chosen.pop(name)) for name in names})
+
+
+@contextmanager
+def workspace(store: str | None, **options: Any) -> Iterator[Workspace]:
+    """The workspace of the current folder, closed at the end."""
+    from assay.app.wiring import Workspace
+
+    with Workspace.open(options={"store": _store_url(store), **options}) as opened:
+        yield opened
+
+
+def _store_url(store: str | None) -> str | None:
+    """A plain path is taken for a SQLite file."""
+    return store if store is None or "://" in store else f"sqlite:///{store}"

@@ -1,0 +1,122 @@
+"""Progress on stderr: a live display on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from assay.cli.output import dollars
+from assay.domain.events import CallEnded, RunEnded, RunStarted, TrialEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assay.domain.events import Event, Listener
+
+PLAIN_EVERY_S = 2.0
+
+
+@contextmanager
+def progress_on(stream: IO[str]) -> Iterator[Listener]:
+    """A listener that shows progress while the block runs."""
+    if stream.isatty():
+        with _live(stream) as listener:
+            yield listener
+    else:
+        yield _Plain(stream).hear
+
+
+class _Tally:
+    """What has been heard so far."""
+
+    def __init__(self) -> None:
+        self.total = self.left = self.ended = self.failed = self.tokens = self.repeated = 0
+        self.cost: float | None = 0.0
+        self.began = time.monotonic()
+        self.latest = ""
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self.total, self.left, self.began = event.total, event.left, time.monotonic()
+            case CallEnded():
+                self.tokens += event.input_tokens + event.output_tokens
+                self.repeated += event.failure is not None
+                known = event.cost_usd is not None or event.failure is not None
+                self.cost = None if self.cost is None or not known else self.cost + (event.cost_usd or 0.0)
+            case TrialEnded():
+                self.ended += 1
+                self.failed += event.failure is not None
+                self.latest = f"Trial {event.k} of {event.of} · {event.thing}"
+                if event.failure is not None:
+                    self.latest += f" · failed: {event.failure.kind} ({event.failure.fault})"
+            case RunEnded():
+                pass
+
+    @property
+    def per_s(self) -> float:
+        return self.ended / max(time.monotonic() - self.began, 1e-6)
+
+    @property
+    def remaining_s(self) -> float | None:
+        return (self.left - self.ended) / self.per_s if self.ended else None
+
+    def facts(self) -> str:
+        """`12 of 35 trials · 3.1/s · 1 failed · 4 calls repeated · 12,345 tokens · $0.42 · 0:08 left`."""
+        parts = [f"{self.total - self.left + self.ended} of {self.total} trials", f"{self.per_s:,.1f}/s"]
+        if self.failed:
+            parts.append(f"{self.failed} failed")
+        if self.repeated:
+            parts.append(f"{self.repeated} calls repeated")
+        parts += [f"{self.tokens:,} tokens", dollars(self.cost)]
+        if self.remaining_s is not None and self.ended < self.left:
+            parts.append(f"{_clock(self.remaining_s)} left")
+        return " · ".join(parts)
+
+
+class _Plain:
+    """A line every two seconds and one at the end; failures at once."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._tally = _Tally()
+        self._said = time.monotonic()
+
+    def hear(self, event: Event) -> None:
+        self._tally.hear(event)
+        now = time.monotonic()
+        failed = isinstance(event, TrialEnded) and event.failure is not None and self._tally.failed <= 20
+        if (
+            failed
+            or isinstance(event, RunEnded)
+            or (isinstance(event, TrialEnded) and now - self._said > PLAIN_EVERY_S)
+        ):
+            self._said = now
+            latest = "" if isinstance(event, RunEnded) else f"{self._tally.latest} · "
+            self._stream.write(f"{latest}{self._tally.facts()}\n")
+            self._stream.flush()
+
+
+@contextmanager
+def _live(stream: IO[str]) -> Iterator[Listener]:
+    from rich.console import Console  # only on a terminal; costs 60 ms
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    tally = _Tally()
+    columns = (BarColumn(bar_width=24), TextColumn("{task.fields[facts]}\n  {task.fields[latest]}", markup=False))
+    with Progress(*columns, console=Console(file=stream), refresh_per_second=8) as display:
+        bar = display.add_task("", total=None, facts="starting", latest="")
+
+        def hear(event: Event) -> None:
+            tally.hear(event)
+            done = tally.total - tally.left + tally.ended
+            display.update(bar, total=tally.total, completed=done, facts=tally.facts(), latest=tally.latest)
+
+        yield hear
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

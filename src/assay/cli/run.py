@@ -1,0 +1,209 @@
+"""`assay run`, `resume`, `extend`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import dollars, print_json, say, tell
+from assay.cli.progress import progress_on
+
+if TYPE_CHECKING:
+    from assay.app.running import LookAhead, RunResult
+    from assay.app.wiring import Workspace
+
+
+@click.command()
+@click.argument("suites", nargs=-1, required=True, metavar="SUITE…", type=click.Path(path_type=Path))
+@click.option("--trials", type=int, metavar="N", help="Trials of every task, whatever the suite says.")
+@click.option(
+    "--candidate", "candidates", multiple=True, metavar="NAME", help="Only this candidate, or a model to add."
+)
+@click.option("--judge", metavar="MODEL", help="Grade with this model, as in anthropic/claude-sonnet-4-5.")
+@click.option("--concurrency", type=int, metavar="N", help="Calls in flight at most; default 5.")
+@click.option("--benchmark", is_flag=True, help="Ask candidates with temperature and penalties 0.")
+@click.option("--batch-id", metavar="ID", help="A label that groups runs.")
+@click.option("--budget", type=float, metavar="USD", help="A hard cap on what the run may cost.")
+@click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost; ask nothing.")
+@click.option("--show-prompt", is_flag=True, help="With --dry-run: print the prompts of the first task.")
+@click.option("--limit", type=int, metavar="N", help="Only the first N tasks.")
+@common
+def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: Any) -> int:
+    """Run each SUITE: ask every candidate, grade every trial, store it all.
+
+    A set file is a suite as it stands; its judge comes from --judge or from assay.yaml. Running a file again makes a
+    new run of the same tasks.
+    """
+    show_prompt, dry_run = options.pop("show_prompt"), options.pop("dry_run")
+    if show_prompt and not dry_run:
+        raise click.UsageError("--show-prompt goes with --dry-run.", click.get_current_context())
+    documents = []
+    code = 0
+    with workspace(store, concurrency=options["concurrency"], budget=options["budget"]) as opened:
+        aheads = [_look_ahead(opened, path, options) for path in suites]
+        for suite, chosen, ahead in aheads:
+            if dry_run:
+                documents.append(_dry_run(ahead, show_prompt=show_prompt, as_json=as_json))
+                continue
+            documents.append(_run_one(opened, suite, chosen, ahead, as_json=as_json))
+            code = max(code, int(bool(documents[-1]["failures"])))
+    if as_json:
+        print_json(documents[0] if len(documents) == 1 else documents)
+    return code
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@common
+def resume(run_id: str, store: str | None, as_json: bool) -> int:
+    """Finish RUN: whatever is not done is asked, and nothing twice. Failed trials are tried again."""
+    from assay.app import running
+
+    with workspace(store) as opened, progress_on(sys.stderr) as listener:
+        result = running.resume(opened, run_id, listener=listener)
+    return _show(result, as_json=as_json)
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--trials", "more_trials", type=int, default=0, metavar="N", help="N more trials of every task.")
+@click.option("--until-approved", type=int, metavar="N", help="More trials until N count or wait for review, per task.")
+@click.option("--candidate", "candidates", multiple=True, metavar="MODEL", help="A model that joins the run.")
+@common
+def extend(
+    run_id: str, more_trials: int, until_approved: int | None, candidates: tuple[str, ...], store: str | None,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Add trials or candidates to RUN. What is stored is not asked again."""
+    from assay.app import running
+    from assay.app.suites import model_candidate
+
+    with workspace(store) as opened, progress_on(sys.stderr) as listener:
+        result = running.extend(
+            opened,
+            run_id,
+            more_trials=more_trials,
+            until_approved=until_approved,
+            candidates=tuple(model_candidate(opened, name) for name in candidates),
+            listener=listener,
+        )
+    return _show(result, as_json=as_json)
+
+
+def _look_ahead(opened: Workspace, path: Path, options: dict[str, Any]) -> tuple[Any, Any, LookAhead]:
+    from assay.app import running
+    from assay.domain.run import RunOptions
+
+    suite = running.load(opened, path, judge=options["judge"])
+    values = opened.settings.values
+    chosen = running.options_for(
+        opened,
+        suite,
+        RunOptions(
+            trials=options["trials"],
+            concurrency=values["concurrency"],
+            benchmark=options["benchmark"],
+            batch_id=options["batch_id"],
+            budget_usd=values["budget"],
+            limit=options["limit"],
+        ),
+        candidates=options["candidates"],
+    )
+    return suite, chosen, running.look_ahead(opened, suite, chosen)
+
+
+def _run_one(opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, as_json: bool) -> dict[str, Any]:
+    from assay.app import documents, running
+
+    for note in ahead.notes:
+        tell(f"note: {note}")
+    tell(_announcement(ahead))
+    with progress_on(sys.stderr) as listener:
+        result = running.run(opened, suite, chosen, ahead=ahead, listener=listener)
+    if not as_json:
+        _say_result(result)
+    return documents.run_result(result)
+
+
+def _announcement(ahead: LookAhead) -> str:
+    estimate = ahead.estimate
+    asked = f"{ahead.plan.suite}: {ahead.tasks} tasks, {ahead.trials} trials, {estimate.calls:,} calls"
+    if estimate.unpriced:
+        return f"{asked}; the price of {', '.join(estimate.unpriced)} is unknown"
+    if not estimate.calls or estimate.most_usd == 0:
+        return f"{asked}, no cost"
+    return f"{asked}, about {dollars(estimate.likely_usd)}, at most {dollars(estimate.most_usd)} without retries"
+
+
+def _dry_run(ahead: LookAhead, *, show_prompt: bool, as_json: bool) -> dict[str, Any]:
+    estimate = ahead.estimate
+    if not as_json:
+        for note in ahead.notes:
+            tell(f"note: {note}")
+        say(_announcement(ahead))
+        for request in ahead.prompts if show_prompt else ():
+            purpose = request.purpose
+            say(
+                f"\n--- {purpose.role} {purpose.candidate or purpose.judge or ''} · {request.model.ref} · task {purpose.task}"
+            )
+            for message in request.messages:
+                say(f"[{message.role}]\n{message.content}")
+    return {
+        "suite": ahead.plan.suite,
+        "tasks": ahead.tasks,
+        "trials": ahead.trials,
+        "calls": estimate.calls,
+        "likely_usd": estimate.likely_usd,
+        "most_usd": estimate.most_usd,
+        "unpriced": list(estimate.unpriced),
+        "notes": list(ahead.notes),
+        "failures": [],
+        "prompts": [
+            {
+                "role": request.purpose.role,
+                "model": request.model.ref,
+                "task": request.purpose.task,
+                "candidate": request.purpose.candidate,
+                "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+            }
+            for request in (ahead.prompts if show_prompt else ())
+        ],
+    }
+
+
+def _show(result: RunResult, *, as_json: bool) -> int:
+    from assay.app import documents
+
+    document = documents.run_result(result)
+    if as_json:
+        print_json(document)
+    else:
+        _say_result(result)
+    return int(bool(document["failures"]))
+
+
+def _say_result(result: RunResult) -> None:
+    from assay.app import documents
+
+    document = documents.run_result(result)
+    trials, waiting = document["trials"], document["assessments"]["pending"]
+    cost = dollars(document["cost_usd"])
+    say(
+        f"run {document['run_id']}: {trials['done']} of {trials['total']} trials done, {trials['failed']} failed; {cost}"
+    )
+    for failure in document["failures"][:20]:
+        say(
+            f"  failed: {failure['task']} trial {failure['trial']}: {failure['kind']} ({failure['fault']}): {failure['detail']}"
+        )
+    if len(document["failures"]) > 20:
+        say(f"  … and {len(document['failures']) - 20} more; `assay show {document['run_id']}` lists them")
+    if trials["failed"]:
+        say(f"  try the failed ones again with: assay resume {document['run_id']}")
+    if waiting:
+        say(f"{waiting} assessments wait for a person: `assay serve`, or `assay review --run {document['run_id']}`")
+    else:
+        say(f"nothing waits for review; see `assay stats --run {document['run_id']}`")
