@@ -142,6 +142,7 @@ class Archive(Protocol):
         /,
         *,
         states: frozenset[AssessmentState] | None = None,
+        trial: TrialKey | None = None,
         after: AssessmentKey | None = None,
         limit: int | None = None,
     ) -> Iterator[AssessmentRow]:

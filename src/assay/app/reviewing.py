@@ -274,3 +274,15 @@ def _current_attempt(workspace: Workspace, row: AssessmentRow) -> AssessmentKey:
 def trial_key(text: str) -> TrialKey | None:
     """The key behind `t5`, or None when the text names no trial."""
     return TrialKey(int(text[1:])) if text[:1] in {"t", "T"} and text[1:].isdigit() else None
+
+
+def shown_item(workspace: Workspace, text: str) -> tuple[AssessmentDetail, ...]:
+    """The assessment `a17`, or every assessment of the trial `t5`; raises `UnknownName`."""
+    key = trial_key(text)
+    if key is None:
+        return (workspace.archive.assessment(assessment_key(text)),)
+    rows = workspace.archive.assessments(Selection(), trial=key)
+    found = tuple(workspace.archive.assessment(row.key) for row in rows)
+    if not found:
+        raise UnknownName("assessment of a trial", text, remedy="`assay show RUN` lists trials and why one failed.")
+    return found

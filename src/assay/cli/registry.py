@@ -1,0 +1,132 @@
+"""`assay runs` and `assay show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import dollars, print_json, say, table
+from assay.domain.errors import UnknownName
+from assay.domain.selection import Selection
+
+if TYPE_CHECKING:
+    from assay.app.registry import RunInFull
+    from assay.domain.selection import RunSummary
+
+
+@click.command()
+@click.option("--suite", "suites", multiple=True, help="Only runs of this suite.")
+@click.option("--batch-id", "batch_ids", multiple=True, help="Only this batch.")
+@common
+def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None, as_json: bool) -> int:
+    """List runs, newest first."""
+    from assay.app import documents, registry
+
+    with workspace(store) as opened:
+        found = registry.runs(opened, Selection(suites=suites, batch_ids=batch_ids))
+    if as_json:
+        print_json({"runs": [documents.run_summary(summary) for summary in found]})
+    elif found:
+        say(table(("run", "state", "trials", "waiting", "approved", "failed", "cost"), map(_line, found)))
+    else:
+        say("no run is stored yet; `assay run SUITE` makes one, `assay demo` shows how")
+    return 0
+
+
+@click.command()
+@click.argument("identifier", metavar="ID")
+@common
+def show(identifier: str, store: str | None, as_json: bool) -> int:
+    """Show a run, a batch, a trial (t5) or an assessment (a17)."""
+    from assay.app import documents, registry, reviewing
+    from assay.cli.review_terminal import shown
+
+    with workspace(store) as opened:
+        if identifier[:1] in {"a", "t"} and identifier[1:].isdigit():
+            detail = reviewing.shown_item(opened, identifier)
+            if as_json:
+                print_json([documents.assessment_detail(item) for item in detail] if len(detail) != 1
+                           else documents.assessment_detail(detail[0]))  # fmt: skip
+            else:
+                say("\n\n".join(shown(item) for item in detail))
+            return 0
+        batch = [s for s in registry.runs(opened) if s.batch_id == identifier]
+        if batch:
+            if as_json:
+                print_json({"batch_id": identifier, "runs": [documents.run_summary(s) for s in batch]})
+            else:
+                say(table(("run", "state", "trials", "waiting", "approved", "failed", "cost"), map(_line, batch)))
+            return 0
+        try:
+            full = registry.run_in_full(opened, identifier)
+        except UnknownName as error:
+            raise UnknownName("run, batch, trial or assessment", identifier, remedy=error.remedy) from error
+    if as_json:
+        print_json(_run_document(full))
+    else:
+        _say_run(full)
+    return 0
+
+
+def _run_document(full: RunInFull) -> dict[str, Any]:
+    from assay.app import documents
+
+    plan = full.plan
+    return {
+        **documents.run_summary(full.summary),
+        "seed": plan.seed,
+        "parameters": plan.parameters.as_json(),
+        "benchmark": plan.benchmark,
+        "concurrency": plan.concurrency,
+        "budget_usd": plan.budget_usd,
+        "margin": plan.margin,
+        "review": plan.policy,
+        "protocol": dict(plan.protocol),
+        "environment": dict(plan.environment),
+        "suite_copy": {"path": plan.copy.path, "digest": plan.copy.digest, "text": plan.copy.text},
+        "rubric": [{"name": c.name, "weight": c.weight, "scale": [c.low, c.high]} for c in plan.rubric.criteria],
+        "models": {c.name: c.model.ref for c in plan.candidates if c.model is not None},
+        "judge_models": {j.name: j.model.ref for j in plan.judges},
+        "trial_list": [
+            {"task": t.task, "thing": t.thing, "trial": t.k, "trials": t.of, "state": t.state,
+             "failure": documents.failed_trial(t) if t.failure else None}
+            for t in full.trials
+        ],
+    }  # fmt: skip
+
+
+def _say_run(full: RunInFull) -> None:
+    plan, summary = full.plan, full.summary
+    say(f"run {summary.id} · {summary.state} · suite {summary.suite} · started {summary.started}")
+    say(f"candidates: {', '.join(summary.candidates)}")
+    say(
+        f"judges: {', '.join(j.model.ref for j in plan.judges) or 'none'} · review policy: {plan.policy} · seed {plan.seed}"
+    )
+    say(f"tokens: {summary.input_tokens:,} in, {summary.output_tokens:,} out · {dollars(summary.cost_usd)}")
+    say()
+    rows = [
+        (
+            t.thing,
+            f"{t.k} of {t.of}",
+            str(t.state),
+            f"{t.failure.kind} ({t.failure.fault}): {t.failure.detail}" if t.failure else "",
+        )
+        for t in full.trials[:200]
+    ]
+    say(table(("thing", "trial", "state", "failure"), rows))
+    if len(full.trials) > 200:
+        say(f"… and {len(full.trials) - 200} more trials; --json lists them all")
+
+
+def _line(summary: RunSummary) -> tuple[str, ...]:
+    from assay.app import documents
+
+    trials = documents.trial_counts(summary)
+    counts = documents.assessment_counts(summary)
+    approved = counts.get("approved", 0) + counts.get("corrected", 0)
+    return (
+        summary.id, str(summary.state), f"{trials['done']} of {trials['total']}", str(counts["pending"]), str(approved),
+        str(trials["failed"]), dollars(summary.cost_usd),
+    )  # fmt: skip

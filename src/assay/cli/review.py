@@ -1,0 +1,214 @@
+"""`assay review`: list, show, decide, rerun, undo; alone, it goes through what waits in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import print_json, say, table, tell
+from assay.cli.review_terminal import go_through
+from assay.domain.errors import InputError, did_you_mean
+from assay.domain.identifiers import shown_assessment
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.selection import Selection
+
+if TYPE_CHECKING:
+    from assay.domain.review import ReviewEvent
+    from assay.domain.selection import AssessmentRow
+
+
+def _reviewer(command: Any) -> Any:
+    return click.option("--reviewer", metavar="NAME", help="Who decides; default the setting, else the login name.")(
+        command
+    )
+
+
+@click.group(invoke_without_command=True)
+@click.option("--run", "run_id", metavar="RUN", help="Only this run.")
+@_reviewer
+@common
+@click.pass_context
+def review(context: click.Context, run_id: str | None, reviewer: str | None, store: str | None, as_json: bool) -> int:
+    """Go through what waits for a person, in the terminal; or use a subcommand in scripts."""
+    if context.invoked_subcommand is not None:
+        if run_id or reviewer or store or as_json:
+            raise click.UsageError(f"put options after {context.invoked_subcommand!r}.", context)
+        return 0
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("this goes through items one by one and needs a terminal; scripts use "
+                               "`assay review list`, `approve`, `reject`, `correct`, `rerun`.", context)  # fmt: skip
+    with workspace(store) as opened:
+        go_through(opened, Selection(runs=(run_id,) if run_id else ()), reviewer=reviewer)
+    return 0
+
+
+@review.command("list")
+@click.option("--run", "run_id", metavar="RUN", help="Only this run.")
+@click.option("--state", metavar="S", help="Only this state: pending, approved, corrected, rejected, …")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
+@_reviewer
+@common
+def list_(run_id: str | None, state: str | None, limit: int | None, reviewer: str | None, store: str | None,
+          as_json: bool) -> int:  # fmt: skip
+    """List assessments, every state unless --state says which."""
+    from assay.app import documents, reviewing
+
+    with workspace(store) as opened:
+        rows = reviewing.assessments(
+            opened, Selection(runs=(run_id,) if run_id else ()), states=_states(state), limit=limit
+        )
+        if as_json:
+            print_json({"assessments": [documents.assessment_row(row) for row in rows]})
+            return 0
+        lines = [_line(row) for row in rows]
+    if not lines:
+        say("no assessment matches" if state or run_id else "no assessment is stored yet; `assay run SUITE` makes some")
+        return 0
+    say(table(("id", "state", "trial", "judge", "scores", "flags"), lines))
+    return 0
+
+
+@review.command()
+@click.argument("assessment_id", metavar="ID")
+@_reviewer
+@common
+def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
+    """Show one assessment with its report, its code and what was decided."""
+    from assay.app import documents, reviewing
+    from assay.cli.review_terminal import shown
+
+    with workspace(store) as opened:
+        detail = reviewing.assessment(opened, reviewing.assessment_key(assessment_id))
+    if as_json:
+        print_json(documents.assessment_detail(detail))
+    else:
+        say(shown(detail))
+    return 0
+
+
+@review.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@_reviewer
+@common
+def approve(ids: tuple[str, ...], reviewer: str | None, store: str | None, as_json: bool) -> int:
+    """Let the grades of each ID count. All of them, or none if one cannot be."""
+    from assay.app import reviewing
+
+    with workspace(store) as opened:
+        keys = [reviewing.assessment_key(text) for text in ids]
+        return _decided(reviewing.approve(opened, keys, reviewer=reviewer), as_json=as_json)
+
+
+@review.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; kept with the decision.")
+@_reviewer
+@common
+def reject(ids: tuple[str, ...], reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
+    """Keep the grades of each ID out of every statistic."""
+    from assay.app import reviewing
+
+    with workspace(store) as opened:
+        keys = [reviewing.assessment_key(text) for text in ids]
+        return _decided(reviewing.reject(opened, keys, reason=reason, reviewer=reviewer), as_json=as_json)
+
+
+@review.command()
+@click.argument("assessment_id", metavar="ID")
+@click.option("--score", "scores", multiple=True, metavar="NAME[/CRITERION]=VALUE", help="0 to 1, or 7/10.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; kept with the decision.")
+@_reviewer
+@common
+def correct(assessment_id: str, scores: tuple[str, ...], reason: str, reviewer: str | None, store: str | None,
+            as_json: bool) -> int:  # fmt: skip
+    """Approve ID with your own scores in place of the judge's."""
+    from assay.app import reviewing
+
+    with workspace(store) as opened:
+        row = reviewing.assessment(opened, reviewing.assessment_key(assessment_id)).row
+        corrections: dict[tuple[str, str | None], float] = {}
+        for text in scores:
+            target, value = reviewing.parsed_correction(text, row)
+            if target in corrections:
+                raise InputError("--score", f"{text!r} names a score a second time.")
+            corrections[target] = value
+        event = reviewing.correct(opened, row.key, corrections, reason=reason, reviewer=reviewer)
+    return _decided((event,), as_json=as_json)
+
+
+@review.command()
+@click.argument("assessment_id", metavar="ID")
+@click.option("--note", default="", metavar="TEXT", help="What the judge should mind this time; it is told.")
+@click.option("--reason", default="", metavar="TEXT", help="Why, where it is not for the judge; default the note.")
+@click.option("--force", is_flag=True, help="Allow more than three attempts.")
+@_reviewer
+@common
+def rerun(assessment_id: str, note: str, reason: str, force: bool, reviewer: str | None, store: str | None,
+          as_json: bool) -> int:  # fmt: skip
+    """Judge this one trial again, from its stored responses, and wait for the result."""
+    from assay.app import documents, reviewing
+
+    with workspace(store) as opened:
+        key = reviewing.assessment_key(assessment_id)
+        new, failure = reviewing.rerun_now(
+            opened, key, reason=reason or note or "rerun asked for", note=note, force=force, reviewer=reviewer
+        )
+        row = documents.assessment_row(reviewing.assessment(opened, new if new is not None else key).row)
+    if failure is not None:
+        row["failure"] = {"kind": failure.kind, "fault": failure.fault, "detail": failure.detail}
+    if as_json:
+        print_json(row)
+    elif failure is not None:
+        tell(
+            f"the judge failed: {failure.kind} ({failure.fault}): {failure.detail} {shown_assessment(key)} stays as it was."
+        )
+    else:
+        say(f"attempt {row['attempt']} is {row['id']}, {row['state']}; {shown_assessment(key)} is superseded")
+    return int(failure is not None)
+
+
+@review.command()
+@click.argument("assessment_id", metavar="ID")
+@_reviewer
+@common
+def undo(assessment_id: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
+    """Take the last decision on ID back."""
+    from assay.app import reviewing
+
+    with workspace(store) as opened:
+        event = reviewing.undo(opened, reviewing.assessment_key(assessment_id), reviewer=reviewer)
+    return _decided((event,), as_json=as_json)
+
+
+def _decided(events: tuple[ReviewEvent, ...], *, as_json: bool) -> int:
+    from assay.app import documents
+
+    if as_json:
+        print_json({"events": [documents.review_event(event) for event in events]})
+        return 0
+    for event in events:
+        say(f"{shown_assessment(event.decision.assessment)}: {event.before} → {event.after}")
+    return 0
+
+
+def _states(state: str | None) -> frozenset[AssessmentState] | None:
+    if state is None:
+        return None
+    try:
+        return frozenset({AssessmentState(state)})
+    except ValueError:
+        known = [str(s) for s in AssessmentState]
+        raise InputError(
+            "--state", f"{state!r} is not a state.{did_you_mean(state, known)}", remedy=f"Known: {', '.join(known)}."
+        ) from None
+
+
+def _line(row: AssessmentRow) -> tuple[str, ...]:
+    scores = " ".join(f"{name} {'?' if s is None else f'{100 * s:.0f}'}" for name, s in row.assessment.scores.items())
+    flags = ", ".join(dict.fromkeys(str(item.kind) for item in row.assessment.flags))
+    again = f" (attempt {row.attempt})" if row.attempt > 1 else ""
+    trial = f"{row.thing} · trial {row.k} of {row.of}{again}"
+    return shown_assessment(row.key), str(row.state), trial, row.grader, scores, flags

@@ -1,0 +1,131 @@
+"""Review in the terminal: the item in full, one key a decision, the next item at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from assay.cli.output import say
+from assay.domain.errors import InputError
+from assay.domain.identifiers import AssessmentKey, shown_assessment
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.review import Via
+
+if TYPE_CHECKING:
+    from assay.app.wiring import Workspace
+    from assay.domain.selection import AssessmentDetail, Selection
+
+KEYS = "[a]pprove  [c]orrect  [x] reject  [r]erun  [s]kip  [u]ndo last  [q]uit"
+
+
+def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | None) -> None:
+    """Show each pending assessment and apply what is decided, until none is left or the reviewer stops."""
+    from assay.app import reviewing
+
+    after: AssessmentKey | None = None
+    last: AssessmentKey | None = None
+    while True:
+        pending = frozenset({AssessmentState.PENDING})
+        rows = reviewing.assessments(workspace, selection, states=pending, after=after, limit=1)
+        row = next(iter(rows), None)
+        if row is None:
+            say(
+                "nothing waits for review any more"
+                if after is None
+                else "that was the last one; skipped ones still wait"
+            )
+            return
+        click.echo_via_pager(shown(reviewing.assessment(workspace, row.key)))
+        say(KEYS)
+        key = click.getchar().lower()
+        if key == "q":
+            return
+        if key == "s":
+            after = row.key
+            continue
+        try:
+            last = _apply(workspace, key, row.key, last, reviewer)
+        except InputError as error:
+            say(str(error))
+
+
+def shown(detail: AssessmentDetail) -> str:
+    """The whole item as text: rules, responses under their names, grades, flags, report, decisions."""
+    row, lines = detail.row, []
+    lines.append(
+        f"{row.thing} · trial {row.k} of {row.of} · attempt {row.attempt} · {shown_assessment(row.key)} · {row.state}"
+    )
+    lines.append(f"suite {row.suite} · run {row.run_id} · judge {row.grader}")
+    if detail.task.context:
+        lines += ["", "Rules", detail.task.context]
+    lines += [text for m in detail.task.prompt for text in ("", f"Prompt ({m.role})", m.content)]
+    labels = row.assessment.labels
+    for response in detail.responses:
+        label = f" (judged as {labels[response.candidate]})" if response.candidate in labels else ""
+        lines += ["", f"--- {response.candidate}{label}{' · cut off' if response.truncated else ''}"]
+        lines += [f"{number:4} {line}" for number, line in enumerate(response.text.splitlines(), 1)]
+    lines += ["", "Grades"]
+    for grade in row.assessment.grades:
+        raw = "missing" if grade.raw_score is None else f"{grade.raw_score:g} of {grade.max_score:g}"
+        lines.append(f"  {grade.candidate} · {grade.criterion}: {raw}. {grade.reason}")
+        lines += [f"      evidence: {quote}" for quote in grade.evidence]
+    for name, score in row.assessment.scores.items():
+        lines.append(
+            f"  {name}: {'no score, a criterion is missing' if score is None else f'{100 * score:.1f} of 100'}"
+        )
+    if row.assessment.flags:
+        lines += ["", "Flags", *(f"  ▲ {item.kind}: {item.detail}" for item in row.assessment.flags)]
+    if row.assessment.report:
+        lines += ["", "Report", row.assessment.report]
+    for event in detail.events:
+        decision = event.decision
+        why = f": {decision.reason}" if decision.reason else ""
+        lines.append(f"{event.at} {decision.reviewer}: {decision.verb}{why} ({event.before} → {event.after})")
+    return "\n".join(lines)
+
+
+def _apply(
+    workspace: Workspace, key: str, current: AssessmentKey, last: AssessmentKey | None, reviewer: str | None
+) -> AssessmentKey | None:
+    """Do what the key says; the assessment that undo would now take back."""
+    from assay.app import reviewing
+
+    match key:
+        case "a":
+            reviewing.approve(workspace, [current], reviewer=reviewer, via=Via.TERMINAL, displayed=True)
+        case "x":
+            reason = click.prompt("reason")
+            reviewing.reject(workspace, [current], reason=reason, reviewer=reviewer, via=Via.TERMINAL, displayed=True)
+        case "c":
+            row = reviewing.assessment(workspace, current).row
+            text = click.prompt("scores (NAME/CRITERION=VALUE, several with spaces)")
+            corrections = dict(reviewing.parsed_correction(part, row) for part in text.split())
+            reviewing.correct(
+                workspace,
+                current,
+                corrections,
+                reason=click.prompt("reason"),
+                reviewer=reviewer,
+                via=Via.TERMINAL,
+                displayed=True,
+            )
+        case "r":
+            note = click.prompt("what should the judge mind")
+            new, failure = reviewing.rerun_now(workspace, current, reason=note, note=note, reviewer=reviewer)
+            say(
+                f"the judge failed: {failure.detail}"
+                if failure
+                else f"attempt {shown_assessment(new or current)} waits"
+            )
+            return last
+        case "u":
+            if last is None:
+                say("nothing was decided in this session")
+                return None
+            reviewing.undo(workspace, last, reviewer=reviewer, via=Via.TERMINAL)
+            return None
+        case _:
+            say(f"{key!r} does nothing here")
+            return last
+    return current
