@@ -1,0 +1,46 @@
+# The contract's targets. Everything installs into .venv from lock files with hashes; nothing has to be there before
+# but Python 3.11 or later with venv and pip, and make.
+PYTHON ?= python3
+BIN := .venv/bin
+SERVE ?= 1
+
+.PHONY: help demo test check bench lock clean
+
+help: ## Say what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+demo: .venv/installed-base ## Run the main job end to end on recordings; SERVE=0 ends by itself
+	@$(BIN)/assay demo $(if $(filter 0,$(SERVE)),--no-serve)
+
+test: .venv/installed-test ## Install what the tests need and run them all
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: .venv/installed-test ## Lint, types and the import contract
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+bench: .venv/installed-test ## Benchmarks and long simulations; minutes, not seconds
+	@for file in bench/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+lock: ## Pin every dependency anew, with hashes (needs uv)
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
+		pyproject.toml requirements/build.in -o requirements/base.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
+		--extra dev -c requirements/base.lock pyproject.toml requirements/build.in -o requirements/test.lock
+
+clean: ## Remove what was installed and built
+	rm -rf .venv dist build
+
+.venv/installed-base: requirements/base.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing Assay into .venv (once; about a minute)" >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/base.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/installed-test: requirements/test.lock .venv/installed-base
+	@echo "installing what the tests need into .venv (once)" >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/test.lock
+	@touch $@
