@@ -57,9 +57,7 @@ def set_file() -> list[dict[str, Any]]:
             "context": thing["context"].strip(),
             "language": catalogue["language"],
             "trialsNeeded": catalogue["trials_needed"],
-            "snippets": [
-                {"name": name, "content": source(thing["id"], name)} for name in catalogue["candidates"]
-            ],
+            "snippets": [{"name": name, "content": source(thing["id"], name)} for name in catalogue["candidates"]],
         }
         for thing in catalogue["things"]
     ]
@@ -79,7 +77,7 @@ def messes() -> dict[str, list[dict[str, Any]]]:
 
 def weighted(grades: dict[str, dict[str, Any]]) -> float:
     """A candidate's score in one assessment, on the judge's own scale."""
-    return sum(WEIGHTS[name] * grade["score"] for name, grade in grades.items()) / sum(WEIGHTS.values())
+    return sum(WEIGHTS[name] * float(grade["score"]) for name, grade in grades.items()) / sum(WEIGHTS.values())
 
 
 def replies() -> Iterator[dict[str, Any]]:
@@ -143,7 +141,7 @@ def _loosened(document: dict[str, Any]) -> str:
     text = json.dumps(document, indent=2, ensure_ascii=False).replace('"score":', '"Score":')
     text = text.replace('"candidates": {', '// integrity counts twice\n  "candidates": {')
     text = re.sub(r"([}\]])(\n\s*[}\]])", r"\1,\2", text)
-    return f"Here is my assessment of the three candidates.\n\n```json\n{text}\n```\n\nI hope this helps with the decision."
+    return f"Here is my assessment of the candidates.\n\n```json\n{text}\n```\n\nI hope this helps with the decision."
 
 
 def _changed(judgement: dict[str, Any], changes: list[dict[str, Any]]) -> dict[str, Any]:
