@@ -1,0 +1,24 @@
+"""Names for the arrays of this room, and the one threshold below which a spread counts as none."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+Interval: TypeAlias = tuple[float, float]
+
+# Scores live in 0 to 1 and carry rounding of about 1e-16, so a range below this is rounding, not variation.
+NO_SPREAD = 1e-12
+
+
+def finite(value: float) -> float | None:
+    """The number as a plain float, or None where it is NaN or infinite."""
+    return float(value) if np.isfinite(value) else None
+
+
+def finite_interval(low: float, high: float) -> Interval | None:
+    """Both ends as plain floats, or None where either is NaN or infinite."""
+    return (float(low), float(high)) if np.isfinite(low) and np.isfinite(high) else None

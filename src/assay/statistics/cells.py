@@ -1,0 +1,275 @@
+"""Kept cells: per task and candidate the number of trials, their mean and their spread, enough for a whole report.
+
+Theory. A report needs only n, mean, M2 (the sum of squared deviations), the smallest and the largest score of each
+(task, candidate) cell and, where one judge call graded all candidates, n, mean and M2 of the differences of each pair.
+A decision adds or withdraws one score: Welford's update and its inverse, O(1), whatever the number of rows.
+
+House rules. Arrays are laid out (candidate, task) and (pair, task), so that a sum over tasks runs along memory. The
+inverse update loses digits when little spread is left, and a withdrawn extreme leaves the range unknown; such cells are
+`stale`: usable, on the wide side, until `recompute` is given their scores.
+"""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
+
+WITHDRAWALS_BEFORE_RECOMPUTING = 100
+
+
+class Cells:
+    """Sufficient statistics per task and candidate; mutable, updated in O(1) by `add` and `withdraw`.
+
+    Attributes:
+        tasks, candidates: labels; `candidate_code` and `task_code` find their places.
+        n, mean, m2, low, high: shape (candidates, tasks). A cell without trials has n 0 and zeros elsewhere.
+        weight: shape (tasks,), at least 0; 0 leaves the task out.
+        pairs: differences of jointly graded trials, or None where candidates were graded apart.
+        planned_tasks: tasks planned, for the scope rule; never below 0.
+    """
+
+    __slots__ = (
+        "_places",
+        "_stale",
+        "_withdrawn",
+        "candidates",
+        "high",
+        "low",
+        "m2",
+        "mean",
+        "n",
+        "pairs",
+        "planned_tasks",
+        "tasks",
+        "weight",
+    )
+
+    def __init__(
+        self,
+        *,
+        tasks: Sequence[Hashable],
+        candidates: Sequence[Hashable],
+        weight: Floats | None = None,
+        planned_tasks: int | None = None,
+        joint: bool = False,
+    ) -> None:
+        """Empty cells for those tasks and candidates.
+
+        Raises:
+            ValueError: a weight is negative, NaN or infinite, or there are not as many as tasks.
+        """
+        shape = (len(candidates), len(tasks))
+        self.tasks = tuple(tasks)
+        self.candidates = tuple(candidates)
+        self.weight = np.ones(len(tasks)) if weight is None else np.asarray(weight, np.float64)
+        if self.weight.shape != (len(tasks),) or not (np.isfinite(self.weight) & (self.weight >= 0)).all():
+            raise ValueError(f"weight must hold {len(tasks)} finite numbers that are not negative, one for each task")
+        self.n = np.zeros(shape)
+        self.mean, self.m2, self.low, self.high = (np.zeros(shape) for _ in range(4))
+        self.pairs = PairCells(len(candidates), len(tasks)) if joint else None
+        self.planned_tasks = int((self.weight > 0).sum()) if planned_tasks is None else planned_tasks
+        self._withdrawn = np.zeros(shape, np.int64)
+        self._stale: set[tuple[int, int]] = set()
+        self._places = {label: place for place, label in enumerate(self.candidates)}
+
+    @classmethod
+    def from_codes(
+        cls,
+        task: Ints,
+        candidate: Ints,
+        score: Floats,
+        *,
+        n_tasks: int,
+        n_candidates: int,
+        weight: Floats | None = None,
+        planned_tasks: int | None = None,
+        tasks: Sequence[Hashable] | None = None,
+        candidates: Sequence[Hashable] | None = None,
+    ) -> "Cells":
+        """Cells of trials given as whole-number codes, in a few passes over the rows.
+
+        Repeated judge calls must have been averaged within their trial (`ScoreTable` does).
+
+        Args:
+            task, candidate: shape (rows,), codes from 0.
+            score: shape (rows,), 0 to 1, NaN not allowed.
+            n_tasks, n_candidates: how many codes there are.
+            weight: shape (n_tasks,).
+            tasks, candidates: labels, by default the codes themselves.
+
+        Raises:
+            ValueError: columns of unequal length, a code out of range, a score outside 0 to 1 (its row is named), or a
+                wrong weight.
+        """
+        check_codes("task", task, n_tasks, len(score))
+        check_codes("candidate", candidate, n_candidates, len(score))
+        bad = first_outside_unit(score)
+        if bad is not None:
+            raise ValueError(f"row {bad} (counted from 0): score {score[bad]} is outside 0 to 1")
+        cells = cls(
+            tasks=range(n_tasks) if tasks is None else tasks,
+            candidates=range(n_candidates) if candidates is None else candidates,
+            weight=weight,
+            planned_tasks=planned_tasks,
+        )
+        key = candidate.astype(np.int64, copy=False) * n_tasks + task
+        cells._fill(key, np.asarray(score, np.float64))
+        return cells
+
+    def _fill(self, key: Ints, score: Floats) -> None:
+        size = self.n.size
+        n = np.bincount(key, minlength=size).astype(np.float64)
+        count = np.maximum(n, 1.0)
+        mean = np.bincount(key, weights=score, minlength=size) / count
+        off = score - mean.take(key)
+        m2 = np.bincount(key, weights=off * off, minlength=size)
+        low, high = np.full(size, np.inf), np.full(size, -np.inf)
+        np.minimum.at(low, key, score)
+        np.maximum.at(high, key, score)
+        empty, same = n == 0, low == high
+        self.n = n.reshape(self.n.shape)
+        self.low = np.where(empty, 0.0, low).reshape(self.n.shape)
+        self.high = np.where(empty, 0.0, high).reshape(self.n.shape)
+        # Equal scores have exactly their own mean and no spread, whatever the rounding of their sum.
+        self.mean = np.where(same, low, mean).reshape(self.n.shape)
+        self.m2 = np.where(same, 0.0, m2).reshape(self.n.shape)
+
+    def candidate_code(self, candidate: Hashable) -> int | None:
+        """The place of that candidate, or None where there is no such candidate."""
+        return self._places.get(candidate)
+
+    def add(self, task: int, candidate: int, score: float) -> None:
+        """Count one more trial of that cell (codes; score 0 to 1)."""
+        if not 0.0 <= score <= 1.0:
+            raise ValueError(f"score {score} is outside 0 to 1")
+        at = (candidate, task)
+        n = self.n[at] + 1.0
+        off = score - self.mean[at]
+        mean = self.mean[at] + off / n
+        self.m2[at] += off * (score - mean)
+        self.mean[at] = mean
+        self.low[at] = score if n == 1 else min(self.low[at], score)
+        self.high[at] = score if n == 1 else max(self.high[at], score)
+        self.n[at] = n
+
+    def withdraw(self, task: int, candidate: int, score: float) -> bool:
+        """Take back one trial that was counted; True when the cell should now be recomputed from its scores.
+
+        Raises:
+            ValueError: the cell is empty.
+        """
+        at = (candidate, task)
+        n = self.n[at] - 1.0
+        if n < 0:
+            raise ValueError(
+                f"nothing to withdraw: task {self.tasks[task]!r} has no trial of {self.candidates[candidate]!r}"
+            )
+        if n == 0:
+            for moments in (self.n, self.mean, self.m2, self.low, self.high):
+                moments[at] = 0.0
+            self._fresh(at)
+            return False
+        mean = self.mean[at] - (score - self.mean[at]) / n
+        self.m2[at] = 0.0 if n == 1 else max(self.m2[at] - (score - self.mean[at]) * (score - mean), 0.0)
+        self.mean[at] = min(max(mean, 0.0), 1.0)
+        self.n[at] = n
+        self._withdrawn[at] += 1
+        extreme = score <= self.low[at] or score >= self.high[at]
+        worn = self.m2[at] < NO_SPREAD * n or self._withdrawn[at] >= WITHDRAWALS_BEFORE_RECOMPUTING
+        if (extreme and self.high[at] > self.low[at]) or worn:
+            self._stale.add(at)
+        return at in self._stale
+
+    def recompute(self, task: int, candidate: int, scores: Sequence[float] | Floats) -> None:
+        """Set the cell from all its counted scores (two passes), which ends its being stale."""
+        at = (candidate, task)
+        values = np.asarray(scores, np.float64)
+        bad = first_outside_unit(values)
+        if bad is not None:
+            raise ValueError(f"score {values[bad]} is outside 0 to 1")
+        self.n[at] = values.size
+        self.low[at], self.high[at] = (values.min(), values.max()) if values.size else (0.0, 0.0)
+        same = self.low[at] == self.high[at]
+        self.mean[at] = self.low[at] if same else values.mean()
+        self.m2[at] = 0.0 if same else ((values - self.mean[at]) ** 2).sum()
+        self._fresh(at)
+
+    def _fresh(self, at: tuple[int, int]) -> None:
+        self._stale.discard(at)
+        self._withdrawn[at] = 0
+
+    @property
+    def stale(self) -> tuple[tuple[int, int], ...]:
+        """(task, candidate) codes of the cells that should be recomputed, in order."""
+        return tuple(sorted((task, candidate) for candidate, task in self._stale))
+
+    @property
+    def counted(self) -> Bools:
+        """Shape (candidates, tasks): the cell has a counted trial and its task a positive weight."""
+        return (self.n > 0) & (self.weight > 0)
+
+
+class PairCells:
+    """Moments of the differences of jointly graded trials, per pair of candidates and task.
+
+    Pair p of candidates i < j holds differences i - j. Attributes, each of shape (pairs, tasks): `n` trials that count
+    for both (0 where the pair is not compared by trial on that task), `mean` and `m2` of the differences, `middle` the
+    mean of (i + j) / 2.
+    """
+
+    __slots__ = ("first", "m2", "mean", "middle", "n", "n_candidates", "second")
+
+    def __init__(self, n_candidates: int, n_tasks: int) -> None:
+        self.n_candidates = n_candidates
+        self.first, self.second = np.triu_indices(n_candidates, 1)
+        shape = (len(self.first), n_tasks)
+        self.n, self.mean, self.m2, self.middle = (np.zeros(shape) for _ in range(4))
+
+    def place(self, first: int, second: int) -> int:
+        """The row of the pair first < second."""
+        return first * self.n_candidates - first * (first + 1) // 2 + second - first - 1
+
+    def add(self, task: int, scores: Floats, present: Bools) -> None:
+        """Count one jointly graded trial: all its candidates' scores at once, those not present left out.
+
+        Args:
+            task: code of the task.
+            scores, present: shape (candidates,).
+        """
+        self._update(task, scores, present, sign=1.0)
+
+    def withdraw(self, task: int, scores: Floats, present: Bools) -> None:
+        """Take back one jointly graded trial that was counted."""
+        self._update(task, scores, present, sign=-1.0)
+
+    def _update(self, task: int, scores: Floats, present: Bools, *, sign: float) -> None:
+        both = np.flatnonzero(present[self.first] & present[self.second])
+        one, other = scores[self.first[both]], scores[self.second[both]]
+        difference, middle = one - other, (one + other) / 2
+        n = self.n[both, task] + sign
+        left = np.where(n > 0, n, 1.0)
+        off = difference - self.mean[both, task]
+        mean = np.where(n > 0, self.mean[both, task] + sign * off / left, 0.0)
+        m2 = self.m2[both, task] + sign * off * (difference - mean)
+        self.m2[both, task] = np.where(n > 1, np.maximum(m2, 0.0), 0.0)
+        self.mean[both, task] = mean
+        change = sign * (middle - self.middle[both, task]) / left
+        self.middle[both, task] = np.where(n > 0, self.middle[both, task] + change, 0.0)
+        self.n[both, task] = np.maximum(n, 0.0)
+
+
+def check_codes(name: str, codes: Ints, limit: int, length: int) -> None:
+    """Raise ValueError unless there are `length` codes from 0 to limit - 1."""
+    if len(codes) != length:
+        raise ValueError(f"{name} has {len(codes)} rows, score has {length}; all columns must be equally long")
+    if length and (int(codes.min()) < 0 or int(codes.max()) >= limit):
+        row = int(np.flatnonzero((codes < 0) | (codes >= limit))[0])
+        raise ValueError(f"row {row} (counted from 0): {name} code {codes[row]} is not in 0 to {limit - 1}")
+
+
+def first_outside_unit(score: Floats) -> int | None:
+    """The first place that is NaN or outside 0 to 1, or None."""
+    if score.size == 0 or (score.min() >= 0.0 and score.max() <= 1.0):
+        return None
+    return int(np.flatnonzero(~((score >= 0.0) & (score <= 1.0)))[0])

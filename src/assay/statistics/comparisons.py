@@ -1,0 +1,409 @@
+"""Is A better than B, by how much, how sure, and what would decide it."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from math import comb
+
+import numpy as np
+
+from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Interval
+from assay.statistics.cautions import Caution, caution, few_names
+from assay.statistics.cells import Cells
+from assay.statistics.contrasts import Contrasts, LikeThese, ScopedDifference, TheseTasks, nothing
+from assay.statistics.designs import variances_of
+from assay.statistics.effects import EffectSizes, effect_sizes_from_moments
+from assay.statistics.equivalence import Equivalence, NonInferiority, checked_margin, not_worse, two_one_sided
+from assay.statistics.exact import FEWEST_FOR_FIVE_PERCENT, label_permutation, sign_flip
+from assay.statistics.jointly import paired_rows
+from assay.statistics.planning import Plan, plan
+from assay.statistics.scopes import TASKS_LIKE_THESE, THIS_TASK_ONLY, checked_scope, default_scope
+from assay.statistics.superiority import Superiority, superiority
+from assay.statistics.table import ScoreTable
+
+ALPHA = 0.05
+SMALLEST_DIFFERENCE_WORTH_PLANNING = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondOpinion:
+    """A permutation p-value beside the t-test; `about` is the scope it speaks of.
+
+    None with reason `permutation_cannot_reach_alpha` (too few observations), `needs_generator` (too many to count
+    exactly and no random generator given) or `needs_rows` (kept cells hold no single scores).
+    """
+
+    method: str
+    p_value: float | None
+    about: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDifference:
+    """Both candidates on one shared task."""
+
+    task: Hashable
+    mean_a: float
+    mean_b: float
+    difference: float
+    n_trials_a: int
+    n_trials_b: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SharedColumns:
+    """The shared tasks as arrays, each of shape (shared tasks,)."""
+
+    tasks: tuple[Hashable, ...]
+    mean_a: Floats
+    mean_b: Floats
+    n_a: Floats
+    n_b: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A against B over the tasks both have counted trials on.
+
+    `difference` is a - b on 0 to 1, `points` the same times 100. `decision` is better or worse when p <= .05, else
+    equivalent when the margin was set and its test holds, else not_decided. `reason` is set only where the interval or
+    the p-value is None. `other_scope` answers the other question (new tasks or the same again). `to_decide` says what
+    would settle an undecided comparison.
+    """
+
+    a: Hashable
+    b: Hashable
+    mean_a: float | None
+    mean_b: float | None
+    difference: float | None
+    points: float | None
+    ci95: Interval | None
+    std_err: float | None
+    t: float | None
+    df: float | None
+    p_value: float | None
+    significant: bool
+    decision: str
+    equivalence: Equivalence | None
+    non_inferiority: NonInferiority | None
+    prob_superiority: float | None
+    prob_superiority_ci95: Interval | None
+    d_total: float | None
+    effect_label: str | None
+    effects: EffectSizes | None
+    tasks_won: int
+    tasks_lost: int
+    tasks_tied: int
+    n_tasks: int
+    n_eff: float | None
+    n_trials_a: int
+    n_trials_b: int
+    scope: str
+    method: str | None
+    reason: str | None
+    warnings: tuple[Caution, ...]
+    other_scope: ScopedDifference | None
+    second_opinion: SecondOpinion | None
+    to_decide: Plan | None
+    dropped_tasks: tuple[Hashable, ...]
+    columns: SharedColumns = field(repr=False, compare=False)
+
+    @property
+    def by_task(self) -> tuple[TaskDifference, ...]:
+        """The two candidates on each shared task, in label order."""
+        one = self.columns
+        return tuple(
+            TaskDifference(
+                task=task,
+                mean_a=float(one.mean_a[i]),
+                mean_b=float(one.mean_b[i]),
+                difference=float(one.mean_a[i] - one.mean_b[i]),
+                n_trials_a=int(one.n_a[i]),
+                n_trials_b=int(one.n_b[i]),
+                weight=float(one.weight[i]),
+            )
+            for i, task in enumerate(one.tasks)
+        )
+
+
+def compare(
+    scores: ScoreTable | Cells,
+    a: Hashable,
+    b: Hashable,
+    scope: str | None = None,
+    margin: float | None = None,
+    *,
+    rng: np.random.Generator | None = None,
+) -> Comparison:
+    """The difference a - b with its test, interval, effect sizes and what would decide it.
+
+    New tasks of the kind: one difference per shared task, CR2 variance, Kish degrees of freedom (with equal weights
+    the paired t-test on task means). The same tasks again: Welch on one task, stratified t on several; trial by trial
+    where one judge call graded both.
+
+    Args:
+        scores: a table, or kept cells (no probability of superiority, no label permutation then).
+        a, b: labels; an unknown one gives reason `no_approved_trials`.
+        scope: `tasks_like_these`, `these_tasks`, or None for the rule in `scopes`.
+        margin: smallest difference that matters, strictly between 0 and 1, set before the data; without it nothing is
+            called equivalent.
+        rng: for the second opinion on more than 32 tasks; without it that is None.
+
+    Raises:
+        ValueError: a and b are the same, another scope, or a margin out of range.
+
+    Source:
+        docs/statistics.md; checked against scipy.stats and statsmodels in tests/golden/test_statistics_reference.py.
+    """
+    if a == b:
+        raise ValueError(f"compare takes two different candidates; both are {a!r}")
+    asked, margin = checked_scope(scope), checked_margin(margin)
+    cells = scores.cells if isinstance(scores, ScoreTable) else scores
+    one, other = cells.candidate_code(a), cells.candidate_code(b)
+    if one is None or other is None:
+        return _incomparable(a, b, asked or default_scope(planned_tasks=cells.planned_tasks, repeated=False))
+    pair = Contrasts(scores, np.array([one]), np.array([other]))
+    chosen = asked or default_scope(planned_tasks=cells.planned_tasks, repeated=bool(pair.repeated[0]))
+    n_shared = int(pair.n_shared[0])
+    if n_shared == 0:
+        return _incomparable(a, b, chosen, reason=_why_nothing_shared(cells, one, other))
+    like, these = LikeThese(pair), TheseTasks(pair)
+    by_scope = (like.scoped(0), these.scoped(0))
+    # A single shared task cannot speak for others, whatever was planned, unless that was asked for in so many words.
+    headline_is_like = chosen == TASKS_LIKE_THESE and (n_shared > 1 or asked is not None)
+    headline, beside = by_scope if headline_is_like else by_scope[::-1]
+    return _Assembly(scores, cells, pair, like, these, headline, beside).comparison(a, b, margin, rng)
+
+
+class _Assembly:
+    """Gathers what stands beside the headline of one comparison."""
+
+    def __init__(
+        self,
+        scores: ScoreTable | Cells,
+        cells: Cells,
+        pair: Contrasts,
+        like: LikeThese,
+        these: TheseTasks,
+        headline: ScopedDifference,
+        beside: ScopedDifference,
+    ) -> None:
+        self.scores, self.cells, self.pair, self.like, self.these = scores, cells, pair, like, these
+        self.headline, self.beside = headline, beside
+        self.one, self.other = int(pair.first[0]), int(pair.second[0])
+        self.at = np.flatnonzero(pair.shared[0])
+        same = headline.scope != TASKS_LIKE_THESE
+        self.n_used = [n[0, self.at] for n in (these.n if same else pair.n)]
+        self.task_difference = (these.task_difference if same else pair.difference)[0, self.at]
+
+    def comparison(self, a: Hashable, b: Hashable, margin: float | None, rng: np.random.Generator | None) -> Comparison:
+        head, at = self.headline, self.at
+        cells = self.cells
+        equivalence, non_inferiority = _against_margin(head, margin)
+        effects = effect_sizes_from_moments(self._moments(0), self._moments(1), cells.weight[at])
+        win = self._superiority()
+        decision = decided(head, equivalence)
+        opinion = self._second_opinion(rng)
+        dropped = tuple(cells.tasks[i] for i in np.flatnonzero(self._dropped()))
+        return Comparison(
+            a=a,
+            b=b,
+            mean_a=head.mean_a,
+            mean_b=head.mean_b,
+            difference=head.difference,
+            points=None if head.difference is None else 100.0 * head.difference,
+            ci95=head.ci95,
+            std_err=head.std_err,
+            t=head.t,
+            df=head.df,
+            p_value=head.p_value,
+            significant=head.p_value is not None and head.p_value <= ALPHA,
+            decision=decision,
+            equivalence=equivalence,
+            non_inferiority=non_inferiority,
+            prob_superiority=None if win is None else win.value,
+            prob_superiority_ci95=None if win is None else win.ci95,
+            d_total=effects.d_total,
+            effect_label=effects.effect_label,
+            effects=effects,
+            tasks_won=int((self.task_difference >= NO_SPREAD).sum()),
+            tasks_lost=int((self.task_difference <= -NO_SPREAD).sum()),
+            tasks_tied=int((np.abs(self.task_difference) < NO_SPREAD).sum()),
+            n_tasks=int(at.size),
+            n_eff=float(self.like.across.n_eff[0]),
+            n_trials_a=int(self.n_used[0].sum()),
+            n_trials_b=int(self.n_used[1].sum()),
+            scope=head.scope,
+            method=head.method,
+            reason=head.reason,
+            warnings=self._warnings(dropped, opinion),
+            other_scope=self.beside if at.size > 1 or head.scope == TASKS_LIKE_THESE else None,
+            second_opinion=opinion,
+            to_decide=self._to_decide(margin) if decision == "not_decided" else None,
+            dropped_tasks=dropped,
+            columns=self._columns(),
+        )
+
+    def _moments(self, side: int) -> tuple[Floats, Floats, Floats]:
+        pair = self.pair
+        return pair.n[side][0, self.at], pair.mean[side][0, self.at], pair.m2[side][0, self.at]
+
+    def _columns(self) -> SharedColumns:
+        pair, at = self.pair, self.at
+        mean_a = pair.mean[0][0, at]
+        return SharedColumns(
+            tasks=tuple(self.cells.tasks[i] for i in at),
+            mean_a=mean_a,
+            mean_b=mean_a - self.task_difference,
+            n_a=self.n_used[0],
+            n_b=self.n_used[1],
+            weight=self.cells.weight[at],
+        )
+
+    def _superiority(self) -> Superiority | None:
+        if not isinstance(self.scores, ScoreTable):
+            return None
+        return superiority(self.scores, self.one, self.other, self.pair.shared[0])
+
+    def _dropped(self) -> Bools:
+        counted = self.cells.counted
+        return np.asarray(counted[self.one] ^ counted[self.other])
+
+    def _second_opinion(self, rng: np.random.Generator | None) -> SecondOpinion:
+        if self.at.size > 1:
+            weight = self.cells.weight[self.at]
+            return _flipped(self.pair.difference[0, self.at], weight, rng, about=TASKS_LIKE_THESE)
+        if not isinstance(self.scores, ScoreTable):
+            return SecondOpinion(method="permutation", p_value=None, about=THIS_TASK_ONLY, reason="needs_rows")
+        task = int(self.at[0])
+        joint = paired_rows(self.scores, self.one, self.other, task)
+        if joint is not None:
+            return _flipped(joint[0] - joint[1], None, rng, about=THIS_TASK_ONLY)
+        a, b = (self.scores.score[self.scores.rows_of(code, task)] for code in (self.one, self.other))
+        if (2 if a.size == b.size else 1) / comb(a.size + b.size, a.size) > ALPHA:
+            return SecondOpinion(
+                method="permutation", p_value=None, about=THIS_TASK_ONLY, reason="permutation_cannot_reach_alpha"
+            )
+        p_value = label_permutation(a, b, rng=rng)
+        reason = None if p_value is not None else "needs_generator"
+        return SecondOpinion(method="permutation", p_value=p_value, about=THIS_TASK_ONLY, reason=reason)
+
+    def _warnings(self, dropped: tuple[Hashable, ...], opinion: SecondOpinion) -> tuple[Caution, ...]:
+        found = []
+        n_tasks, n_eff = int(self.at.size), float(self.like.across.n_eff[0])
+        if 2 <= n_tasks <= 5:
+            found.append(caution("few_tasks", n_tasks=n_tasks))
+        if n_tasks == 1 and (self.cells.planned_tasks > 1 or dropped):
+            found.append(caution("one_shared_task"))
+        if n_tasks > 1 and n_eff < 2 - 1e-9:
+            found.append(caution("one_task_dominates", n_eff=n_eff))
+        if dropped:
+            found.append(caution("dropped_tasks", n=len(dropped), names=few_names(list(dropped))))
+        same = self.headline.scope != TASKS_LIKE_THESE
+        if same and self.headline.ci95 is not None and self.these.single[0]:
+            found.append(caution("single_trial_tasks", n=int(self.these.single[0])))
+        if same and self.pair.by_trial[0].any():
+            held = sum(int(n[0, self.at].sum()) for n in self.pair.n)
+            left_out = held - int(self.n_used[0].sum() + self.n_used[1].sum())
+            if left_out:
+                found.append(caution("unpaired_trials_left_out", n=left_out))
+        if opinion.reason == "permutation_cannot_reach_alpha":
+            found.append(caution("permutation_cannot_reach_alpha"))
+        return tuple(found)
+
+    def _to_decide(self, margin: float | None) -> Plan | None:
+        design = variances_of(self.pair)
+        if design is None or self.headline.difference is None:
+            return None
+        detect = max(abs(self.headline.difference), margin or 0.0, SMALLEST_DIFFERENCE_WORTH_PLANNING)
+        scope = TASKS_LIKE_THESE if self.headline.scope == TASKS_LIKE_THESE else self.headline.scope
+        return plan(design, detect=min(detect, 1.0), scope=scope)
+
+
+def decided(head: ScopedDifference, equivalence: Equivalence | None) -> str:
+    """better, worse, equivalent or not_decided."""
+    if head.p_value is not None and head.difference is not None and head.p_value <= ALPHA:
+        return "better" if head.difference > 0 else "worse"
+    return "equivalent" if equivalence is not None and equivalence.holds else "not_decided"
+
+
+def _against_margin(head: ScopedDifference, margin: float | None) -> tuple[Equivalence | None, NonInferiority | None]:
+    if margin is None or head.difference is None or head.df is None or not head.std_err:
+        return None, None
+    return (
+        two_one_sided(head.difference, head.std_err, head.df, margin=margin),
+        not_worse(head.difference, head.std_err, head.df, margin=margin),
+    )
+
+
+def _flipped(
+    differences: Floats, weight: Floats | None, rng: np.random.Generator | None, *, about: str
+) -> SecondOpinion:
+    if differences.size < FEWEST_FOR_FIVE_PERCENT:
+        return SecondOpinion(method="signflip", p_value=None, about=about, reason="permutation_cannot_reach_alpha")
+    p_value = sign_flip(differences, weight, rng=rng)
+    return SecondOpinion(
+        method="signflip", p_value=p_value, about=about, reason=None if p_value is not None else "needs_generator"
+    )
+
+
+def equivalence(
+    scores: ScoreTable | Cells, a: Hashable, b: Hashable, *, margin: float, scope: str | None = None
+) -> Equivalence | None:
+    """Two one-sided tests of `compare`'s headline against the margin; None where there is no standard error.
+
+    Raises:
+        ValueError: as `compare`.
+    """
+    return compare(scores, a, b, scope, margin).equivalence
+
+
+def _why_nothing_shared(cells: Cells, one: int, other: int) -> str:
+    has_rows = (cells.n[[one, other]] > 0).any(axis=1)
+    if not has_rows.all():
+        return "no_approved_trials"
+    return "no_shared_tasks" if cells.counted[[one, other]].any(axis=1).all() else "no_weight"
+
+
+def _incomparable(a: Hashable, b: Hashable, scope: str, *, reason: str = "no_approved_trials") -> Comparison:
+    head, none = nothing(scope, reason), np.zeros(0)
+    return Comparison(
+        a=a,
+        b=b,
+        mean_a=None,
+        mean_b=None,
+        difference=None,
+        points=None,
+        ci95=None,
+        std_err=None,
+        t=None,
+        df=None,
+        p_value=None,
+        significant=False,
+        decision=decided(head, None),
+        equivalence=None,
+        non_inferiority=None,
+        prob_superiority=None,
+        prob_superiority_ci95=None,
+        d_total=None,
+        effect_label=None,
+        effects=None,
+        tasks_won=0,
+        tasks_lost=0,
+        tasks_tied=0,
+        n_tasks=0,
+        n_eff=None,
+        n_trials_a=0,
+        n_trials_b=0,
+        scope=scope,
+        method=None,
+        reason=reason,
+        warnings=(),
+        other_scope=None,
+        second_opinion=None,
+        to_decide=None,
+        dropped_tasks=(),
+        columns=SharedColumns(tasks=(), mean_a=none, mean_b=none, n_a=none, n_b=none, weight=none),
+    )

@@ -1,0 +1,243 @@
+"""Differences between candidates from kept cells: every pair at once, in either scope, as plain arrays."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Interval, Ints
+from assay.statistics.cells import Cells
+from assay.statistics.distributions import t_quantile, t_two_sided
+from assay.statistics.jointly import PairedTrials, paired_trials
+from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS, THIS_TASK_ONLY
+from assay.statistics.spread import AcrossTasks, WithinTasks, across_tasks, satterthwaite, shares_of, within_tasks
+from assay.statistics.table import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopedDifference:
+    """A difference a - b with its test and interval in one scope; `reason` says why something is None."""
+
+    scope: str
+    difference: float | None
+    mean_a: float | None
+    mean_b: float | None
+    ci95: Interval | None
+    std_err: float | None
+    t: float | None
+    df: float | None
+    p_value: float | None
+    method: str | None
+    reason: str | None
+
+
+class Contrasts:
+    """Several pairs of candidates on the tasks both have; first axis pair, last axis task.
+
+    Attributes:
+        shared: both have counted trials and the task has weight.
+        weight: task weights, 0 where not shared.
+        n_shared: shared tasks per pair.
+        repeated: trial noise can be had from the data, on both sides.
+        paired: moments of joint trials, None where nothing was graded jointly.
+    """
+
+    def __init__(self, source: ScoreTable | Cells, first: Ints, second: Ints, *, pair_trials: bool = True) -> None:
+        cells = source.cells if isinstance(source, ScoreTable) else source
+        counted = cells.counted
+        self.first, self.second = first, second
+        self.shared: Bools = counted[first] & counted[second]
+        self.weight: Floats = np.where(self.shared, cells.weight, 0.0)
+        self.n_shared = self.shared.sum(axis=1)
+        self.n = (cells.n[first], cells.n[second])
+        self.mean = (cells.mean[first], cells.mean[second])
+        self.m2 = (cells.m2[first], cells.m2[second])
+        self.difference = self.mean[0] - self.mean[1]
+        self.paired: PairedTrials | None = paired_trials(source, first, second) if pair_trials else None
+        by_trial = np.zeros_like(self.shared) if self.paired is None else self.shared & (self.paired.n > 0)
+        self.by_trial: Bools = by_trial
+        self.n_joint: Floats = np.zeros_like(self.weight) if self.paired is None else self.paired.n
+
+    @property
+    def repeated(self) -> Bools:
+        """Shape (pairs,): some task has two trials of each side, so that rerun noise can be had."""
+        apart = self.shared & ~self.by_trial
+        sides = [(apart & (n >= 2)).any(axis=1) for n in self.n]
+        known_apart = (sides[0] & sides[1]) | ~apart.any(axis=1)
+        known_joint = (self.by_trial & (self.n_joint >= 2)).any(axis=1) | ~self.by_trial.any(axis=1)
+        return np.asarray((self.n_shared > 0) & known_apart & known_joint)
+
+
+class LikeThese:
+    """All pairs for tasks like these: task differences, CR2 variance, Kish degrees of freedom.
+
+    Source:
+        docs/statistics.md, 2.4 of the study; with equal weights scipy.stats.ttest_rel on task means.
+    """
+
+    def __init__(self, contrasts: Contrasts) -> None:
+        self.pairs = contrasts
+        self.across: AcrossTasks = across_tasks(contrasts.difference, contrasts.weight)
+        self.estimate = self.across.estimate
+        self.regular = (contrasts.n_shared >= 2) & ~self.across.constant
+        self.std_err = np.where(self.regular, np.sqrt(self.across.variance), 0.0)
+        self.df = self.across.df
+        self.t, self.p, self.half = _tested(self.estimate, self.std_err, self.df)
+        share = shares_of(contrasts.weight)
+        self.sides = tuple((share * mean).sum(axis=1) for mean in contrasts.mean)
+
+    def scoped(self, i: int) -> ScopedDifference:
+        """Pair i in words that people and programs read."""
+        n_shared = int(self.pairs.n_shared[i])
+        means = (float(self.estimate[i]), float(self.sides[0][i]), float(self.sides[1][i]))
+        if n_shared == 0:
+            return nothing(TASKS_LIKE_THESE, "no_shared_tasks")
+        if n_shared == 1:
+            return _partial(TASKS_LIKE_THESE, means, "need_at_least_2_tasks")
+        if self.across.constant[i]:
+            tied = abs(means[0]) < NO_SPREAD
+            p_value = 1.0 if tied else 2.0 ** (1 - min(n_shared, 1000))
+            reason = "all_ties" if tied else "zero_variance"
+            return _partial(TASKS_LIKE_THESE, means, reason, std_err=0.0, p_value=p_value, method="signflip_exact")
+        return _regular(self, i, TASKS_LIKE_THESE, means, "cr2_kish_paired_t")
+
+
+class TheseTasks:
+    """All pairs for reruns of the same tasks: stratified t, by trial where trials were graded jointly.
+
+    Source:
+        Satterthwaite (1946), Welch (1947); for one task graded apart scipy.stats.ttest_ind(equal_var=False), graded
+        jointly scipy.stats.ttest_rel.
+    """
+
+    def __init__(self, contrasts: Contrasts) -> None:
+        self.pairs = contrasts
+        share = shares_of(contrasts.weight)
+        sides = list(contrasts.mean)
+        apart = np.where(contrasts.by_trial, 0.0, share)
+        noise = [within_tasks(n, m2, apart) for n, m2 in zip(contrasts.n, contrasts.m2, strict=True)]
+        self.n = list(contrasts.n)
+        if contrasts.paired is not None:
+            joint = contrasts.paired
+            noise.append(within_tasks(joint.n, joint.m2, share - apart))
+            halves = (joint.mean / 2, -joint.mean / 2)
+            sides = [np.where(contrasts.by_trial, joint.middle + h, m) for m, h in zip(sides, halves, strict=True)]
+            self.n = [np.where(contrasts.by_trial, joint.n, n) for n in self.n]
+        self.sides = tuple((share * mean).sum(axis=1) for mean in sides)
+        self.estimate = self.sides[0] - self.sides[1]
+        self.task_difference = np.where(contrasts.shared, sides[0] - sides[1], 0.0)
+        self._combine(noise)
+
+    def _combine(self, noise: list[WithinTasks]) -> None:
+        variance = sum((one.variance for one in noise), np.zeros(len(self.pairs.first)))
+        denominator = sum((one.df_denominator for one in noise), np.zeros(len(self.pairs.first)))
+        self.known = np.logical_and.reduce([one.known for one in noise])
+        self.constant = np.logical_and.reduce([one.constant for one in noise])
+        self.single = sum((one.single for one in noise), np.zeros(len(self.pairs.first)))
+        self.std_err = np.where(self.known & ~self.constant, np.sqrt(variance), 0.0)
+        self.df = satterthwaite(variance, denominator)
+        self.t, self.p, self.half = _tested(self.estimate, self.std_err, self.df)
+
+    def scoped(self, i: int) -> ScopedDifference:
+        """Pair i in words that people and programs read."""
+        n_shared = int(self.pairs.n_shared[i])
+        means = (float(self.estimate[i]), float(self.sides[0][i]), float(self.sides[1][i]))
+        scope = THIS_TASK_ONLY if n_shared == 1 else THESE_TASKS
+        if n_shared == 0:
+            return nothing(scope, "no_shared_tasks")
+        if not self.known[i] or (n_shared == 1 and self.single[i]):
+            return _partial(scope, means, "need_at_least_2_trials")
+        if self.constant[i]:
+            return self._constant(i, scope, means)
+        by_trial = self.pairs.by_trial[i]
+        if n_shared == 1:
+            method = "paired_trials_t" if by_trial.any() else "welch_t"
+        else:
+            method = "paired_stratified_t" if (by_trial == self.pairs.shared[i]).all() else "stratified_t"
+        return _regular(self, i, scope, means, method)
+
+    def _constant(self, i: int, scope: str, means: tuple[float, float, float]) -> ScopedDifference:
+        tied = bool((np.abs(self.task_difference[i]) < NO_SPREAD).all())
+        if scope == THESE_TASKS and not tied:
+            return _partial(scope, means, "zero_variance", std_err=0.0)
+        by_trial = bool(self.pairs.by_trial[i].any())
+        method = "signflip_exact" if by_trial else "permutation_exact"
+        if tied:
+            return _partial(scope, means, "all_ties", std_err=0.0, p_value=1.0, method=method)
+        at = int(np.flatnonzero(self.pairs.shared[i])[0])
+        n_a, n_b = (int(n[i, at]) for n in self.n)
+        p_value = 2.0 ** (1 - min(n_a, 1000)) if by_trial else _two_constants(n_a, n_b)
+        return _partial(scope, means, "zero_variance", std_err=0.0, p_value=p_value, method=method)
+
+
+def _two_constants(n_a: int, n_b: int) -> float:
+    """Exact label permutation of n_a equal scores against n_b others: the split seen, and its mirror if n_a = n_b."""
+    # Multiplied step by step: the binomial coefficient itself may be too large for a float.
+    p = 2.0 if n_a == n_b else 1.0
+    for k in range(1, min(n_a, n_b) + 1):
+        p *= k / (max(n_a, n_b) + k)
+    return p
+
+
+def _tested(estimate: Floats, std_err: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
+    t = estimate / np.where(std_err > 0, std_err, 1.0)
+    return t, t_two_sided(t, df), t_quantile(0.975, df) * std_err
+
+
+def _regular(
+    found: LikeThese | TheseTasks, i: int, scope: str, means: tuple[float, float, float], method: str
+) -> ScopedDifference:
+    half = float(found.half[i])
+    return ScopedDifference(
+        scope=scope,
+        difference=means[0],
+        mean_a=means[1],
+        mean_b=means[2],
+        ci95=(means[0] - half, means[0] + half),
+        std_err=float(found.std_err[i]),
+        t=float(found.t[i]),
+        df=float(found.df[i]),
+        p_value=float(found.p[i]),
+        method=method,
+        reason=None,
+    )
+
+
+def _partial(
+    scope: str,
+    means: tuple[float, float, float],
+    reason: str,
+    *,
+    std_err: float | None = None,
+    p_value: float | None = None,
+    method: str | None = None,
+) -> ScopedDifference:
+    return ScopedDifference(
+        scope=scope,
+        difference=means[0],
+        mean_a=means[1],
+        mean_b=means[2],
+        ci95=None,
+        std_err=std_err,
+        t=None,
+        df=None,
+        p_value=p_value,
+        method=method,
+        reason=reason,
+    )
+
+
+def nothing(scope: str, reason: str) -> ScopedDifference:
+    """No difference to speak of, and why."""
+    return ScopedDifference(
+        scope=scope,
+        difference=None,
+        mean_a=None,
+        mean_b=None,
+        ci95=None,
+        std_err=None,
+        t=None,
+        df=None,
+        p_value=None,
+        method=None,
+        reason=reason,
+    )

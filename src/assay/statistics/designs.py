@@ -1,0 +1,67 @@
+"""From data to the variances a benchmark is planned with."""
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from assay.statistics.arrays import Floats
+from assay.statistics.cells import Cells
+from assay.statistics.contrasts import Contrasts
+from assay.statistics.planning import DesignVariances
+from assay.statistics.table import ScoreTable
+
+
+def design_variances(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> DesignVariances | None:
+    """How the difference of two candidates varies between tasks and between trials; None without a shared task.
+
+    Interaction: variance of task differences less what trial noise alone gives them, at least 0. With unequal weights
+    both variances are raised by the design effect tasks / effective tasks, so that planning with them is right for
+    tasks weighted alike.
+    """
+    cells = scores.cells if isinstance(scores, ScoreTable) else scores
+    one, other = cells.candidate_code(a), cells.candidate_code(b)
+    if one is None or other is None:
+        return None
+    return variances_of(Contrasts(scores, np.array([one]), np.array([other])))
+
+
+def variances_of(contrasts: Contrasts) -> DesignVariances | None:
+    """`design_variances` of the first pair."""
+    at = np.flatnonzero(contrasts.shared[0])
+    if at.size == 0:
+        return None
+    paired = bool(contrasts.by_trial[0, at].all())
+    if paired and contrasts.paired is not None:
+        sides = [(contrasts.paired.n[0, at], contrasts.paired.m2[0, at])]
+        difference = contrasts.paired.mean[0, at]
+    else:
+        sides = [(n[0, at], m2[0, at]) for n, m2 in zip(contrasts.n, contrasts.m2, strict=True)]
+        difference = contrasts.difference[0, at]
+    noise = [_pooled(n, m2) for n, m2 in sides]
+    known = all(one is not None for one in noise)
+    trial = sum(one for one in noise if one is not None) if known else 0.0
+    share = contrasts.weight[0, at] / contrasts.weight[0, at].max()
+    effect = at.size * float((share * share).sum()) / float(share.sum()) ** 2
+    observed = float(np.var(difference, ddof=1)) if at.size > 1 else 0.0
+    expected = sum(_mean_noise(n, m2, one) for (n, m2), one in zip(sides, noise, strict=True) if one is not None)
+    interaction = observed - (expected if known else 0.0)
+    return DesignVariances(
+        interaction=max(interaction, 0.0) * effect,
+        trial=trial * effect,
+        n_tasks=int(at.size),
+        n_trials=float(len(sides) * at.size / sum(float((1 / n).sum()) for n, _ in sides)),
+        paired=paired,
+        split_known=known,
+        below_zero=interaction < 0,
+    )
+
+
+def _pooled(n: Floats, m2: Floats) -> float | None:
+    df = float((n - 1).sum())
+    return float(m2.sum()) / df if df >= 1 else None
+
+
+def _mean_noise(n: Floats, m2: Floats, pooled: float) -> float:
+    """Mean over tasks of s²/n, a task of one trial taking the pooled s²."""
+    s2 = np.where(n >= 2, m2 / np.maximum(n - 1, 1.0), pooled)
+    return float((s2 / n).mean())

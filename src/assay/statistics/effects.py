@@ -1,0 +1,149 @@
+"""How large a difference is, apart from how sure: d on the spread of single trials, and its label."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.statistics.arrays import NO_SPREAD, Floats
+from assay.statistics.cells import Cells
+from assay.statistics.distributions import log_gamma
+from assay.statistics.table import ScoreTable
+from assay.statistics.variances import one_way, total_variance
+
+# Half-open bands: 0.2 is small, 0.5 medium, 0.8 large.
+BANDS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
+
+
+def effect_label(d: float | None) -> str | None:
+    """negligible below 0.2, small below 0.5, medium below 0.8, else large; by size, whatever the sign."""
+    if d is None:
+        return None
+    return next((name for bound, name in BANDS if abs(d) < bound), "large")
+
+
+def small_sample_factor(df: float) -> float | None:
+    """Hedges' J, which takes the upward bias out of a standardised difference; None below 2 degrees of freedom."""
+    if df < 2:
+        return None
+    return float(np.exp(log_gamma(df / 2) - log_gamma((df - 1) / 2)) / np.sqrt(df / 2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectSizes:
+    """Standardised differences a - b over shared tasks; None where the spread they divide by is 0 or unknown.
+
+    `d_total` divides by the spread of a single trial of a random task and is what .2, .5, .8 refer to; on one task it
+    is Hedges' g. `d_within` divides by rerun noise alone. `d_z` divides by the spread of task differences and serves
+    power only; `g_z` is d_z with Hedges' correction. `cohen_d`, `hedges_g`: one task only.
+    """
+
+    difference: float | None
+    sd_total: float | None
+    d_total: float | None
+    effect_label: str | None
+    sd_within: float | None
+    d_within: float | None
+    d_z: float | None
+    g_z: float | None
+    cohen_d: float | None
+    hedges_g: float | None
+    reason: str | None
+
+
+def effect_size(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> EffectSizes:
+    """Effect sizes of a against b over the tasks that both have counted trials on.
+
+    Source:
+        Hedges (2007), J. Educ. Behav. Stat. 32:341-370 (δ_T); Hedges (1981) for J; checked against statsmodels
+        anova_lm and pingouin compute_effsize.
+    """
+    cells = scores.cells if isinstance(scores, ScoreTable) else scores
+    one, other = cells.candidate_code(a), cells.candidate_code(b)
+    if one is None or other is None:
+        return _nothing("no_approved_trials")
+    at = np.flatnonzero(cells.counted[one] & cells.counted[other])
+    if at.size == 0:
+        return _nothing("no_shared_tasks")
+    sides = [(cells.n[side, at], cells.mean[side, at], cells.m2[side, at]) for side in (one, other)]
+    return effect_sizes_from_moments(sides[0], sides[1], cells.weight[at])
+
+
+Moments = tuple[Floats, Floats, Floats]
+
+
+def effect_sizes_from_moments(a: Moments, b: Moments, weight: Floats) -> EffectSizes:
+    """`effect_size` from (n, mean, M2) per shared task, each of shape (tasks,); weights positive."""
+    differences = a[1] - b[1]
+    difference = float((weight / weight.max() * differences).sum() / (weight / weight.max()).sum())
+    if weight.size == 1:
+        return _one_task(a, b, difference)
+    totals = (total_variance(*a), total_variance(*b))
+    splits = (one_way(*a), one_way(*b))
+    sd_total = _root_mean(totals)
+    sd_within = (
+        None if splits[0] is None or splits[1] is None else _root_mean((splits[0].var_trial, splits[1].var_trial))
+    )
+    sd_z = float(np.std(differences, ddof=1))
+    d_total, d_z = _ratio(difference, sd_total), _ratio(float(differences.mean()), sd_z)
+    factor = small_sample_factor(weight.size - 1.0)
+    return EffectSizes(
+        difference=difference,
+        sd_total=sd_total,
+        d_total=d_total,
+        effect_label=effect_label(d_total),
+        sd_within=sd_within,
+        d_within=_ratio(difference, sd_within),
+        d_z=d_z,
+        g_z=None if d_z is None or factor is None else d_z * factor,
+        cohen_d=None,
+        hedges_g=None,
+        reason=None if d_total is not None else "zero_variance",
+    )
+
+
+def _one_task(a: Moments, b: Moments, difference: float) -> EffectSizes:
+    df = float(a[0][0] + b[0][0] - 2.0)
+    both = a[0][0] >= 2 and b[0][0] >= 2
+    pooled = float(np.sqrt((a[2][0] + b[2][0]) / df)) if both else None
+    d = _ratio(difference, pooled)
+    factor = small_sample_factor(df)
+    g = None if d is None or factor is None else d * factor
+    return EffectSizes(
+        difference=difference,
+        sd_total=pooled,
+        d_total=g,
+        effect_label=effect_label(g),
+        sd_within=pooled,
+        d_within=d,
+        d_z=None,
+        g_z=None,
+        cohen_d=d,
+        hedges_g=g,
+        reason=None if g is not None else "zero_variance" if both else "need_at_least_2_trials",
+    )
+
+
+def _root_mean(variances: tuple[float | None, float | None]) -> float | None:
+    one, other = variances
+    return None if one is None or other is None else float(np.sqrt((one + other) / 2))
+
+
+def _ratio(difference: float, spread: float | None) -> float | None:
+    return None if spread is None or spread < NO_SPREAD else difference / spread
+
+
+def _nothing(reason: str) -> EffectSizes:
+    return EffectSizes(
+        difference=None,
+        sd_total=None,
+        d_total=None,
+        effect_label=None,
+        sd_within=None,
+        d_within=None,
+        d_z=None,
+        g_z=None,
+        cohen_d=None,
+        hedges_g=None,
+        reason=reason,
+    )

@@ -1,0 +1,75 @@
+"""Equal enough, and not worse: tests against a margin that was set before the data."""
+
+from dataclasses import dataclass
+
+from assay.statistics.arrays import Interval
+from assay.statistics.distributions import t_below, t_quantile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equivalence:
+    """Two one-sided tests. `holds` when `p_value` is at most .05, that is, when `ci90` lies within ± margin.
+
+    `p_lower` tests a - b <= -margin (small: a is not worse than b by more than the margin), `p_upper` tests
+    a - b >= margin.
+    """
+
+    margin: float
+    p_value: float
+    holds: bool
+    p_lower: float
+    p_upper: float
+    ci90: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonInferiority:
+    """One-sided test that a is not worse than b by more than the margin; `lower95` is the one-sided lower bound."""
+
+    margin: float
+    p_value: float
+    holds: bool
+    lower95: float
+
+
+def checked_margin(margin: float | None) -> float | None:
+    """The margin as given.
+
+    Raises:
+        ValueError: not strictly between 0 and 1.
+    """
+    if margin is not None and not 0.0 < margin < 1.0:
+        raise ValueError(f"margin is {margin}; it takes a difference strictly between 0 and 1 (0.03 is 3 points)")
+    return margin
+
+
+def two_one_sided(difference: float, std_err: float, df: float, *, margin: float) -> Equivalence:
+    """Equivalence of two candidates within a margin, from a difference with its standard error (positive).
+
+    Source:
+        Schuirmann (1987), J. Pharmacokin. Biopharm. 15:657-680; checked against statsmodels ttost_paired and
+        ttost_ind.
+    """
+    p_lower = float(t_below(-(difference + margin) / std_err, df))
+    p_upper = float(t_below((difference - margin) / std_err, df))
+    half = float(t_quantile(0.95, df)) * std_err
+    p_value = max(p_lower, p_upper)
+    return Equivalence(
+        margin=margin,
+        p_value=p_value,
+        holds=p_value <= 0.05,
+        p_lower=p_lower,
+        p_upper=p_upper,
+        ci90=(difference - half, difference + half),
+    )
+
+
+def not_worse(difference: float, std_err: float, df: float, *, margin: float) -> NonInferiority:
+    """Non-inferiority of a against b, from the difference a - b with its standard error (positive)."""
+    p_value = float(t_below(-(difference + margin) / std_err, df))
+    return NonInferiority(
+        margin=margin,
+        p_value=p_value,
+        holds=p_value <= 0.05,
+        lower95=difference - float(t_quantile(0.95, df)) * std_err,
+    )

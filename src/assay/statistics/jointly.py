@@ -1,0 +1,125 @@
+"""Jointly graded trials: the scores of one judge call belong together, so differences are taken trial by trial.
+
+A task is compared by trial where every counted trial of both candidates on it was graded jointly and at least one trial
+counts for both; elsewhere the two were graded apart. Pairing by trial is exact for any correlation between the two
+scores; treating them as independent errs whenever the correlation is not 0 (docs/statistics.md).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.statistics.arrays import Floats, Ints
+from assay.statistics.cells import Cells, PairCells
+from assay.statistics.table import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTrials:
+    """Differences first - second per task, over trials that count for both; `n` is 0 where graded apart.
+
+    All fields have shape (..., tasks). `middle` is the mean of the two candidates' scores over the same trials.
+    """
+
+    n: Floats
+    mean: Floats
+    m2: Floats
+    middle: Floats
+
+
+def paired_trials(source: ScoreTable | Cells, first: Ints, second: Ints) -> PairedTrials | None:
+    """Moments of the differences for pairs of candidate codes, or None where nothing was graded jointly.
+
+    Args:
+        first, second: shape (pairs,), candidate codes, distinct within a pair.
+    """
+    cells = source.cells if isinstance(source, ScoreTable) else source
+    if cells.pairs is not None:
+        return _from_pair_cells(cells.pairs, first, second)
+    if isinstance(source, Cells) or source.joint is None:
+        return None
+    layout = _Layout(source)
+    found = [layout.pair(int(a), int(b)) for a, b in zip(first, second, strict=True)]
+    return PairedTrials(
+        n=np.array([one.n for one in found]),
+        mean=np.array([one.mean for one in found]),
+        m2=np.array([one.m2 for one in found]),
+        middle=np.array([one.middle for one in found]),
+    )
+
+
+def paired_rows(table: ScoreTable, first: int, second: int, task: int) -> tuple[Floats, Floats] | None:
+    """Scores of the trials of one task that count for both, in the same order; None where graded apart."""
+    if table.joint is None:
+        return None
+    one, other = table.rows_of(first, task), table.rows_of(second, task)
+    if not (table.joint[one].all() and table.joint[other].all()):
+        return None
+    _, at_one, at_other = np.intersect1d(table.trial_codes[one], table.trial_codes[other], return_indices=True)
+    if at_one.size == 0:
+        return None
+    return table.score[one[at_one]], table.score[other[at_other]]
+
+
+def kept_cells(table: ScoreTable) -> Cells:
+    """Cells to keep and update, begun from a table; they share no memory with it.
+
+    Carries the differences of all pairs where trials were graded jointly.
+    """
+    cells = Cells(
+        tasks=table.tasks, candidates=table.candidates, weight=table.weight.copy(), planned_tasks=table.planned_tasks
+    )
+    for name in ("n", "mean", "m2", "low", "high"):
+        setattr(cells, name, getattr(table.cells, name).copy())
+    if table.joint is not None and len(table.candidates) > 1:
+        pairs = PairCells(len(table.candidates), len(table.tasks))
+        moments = paired_trials(table, pairs.first, pairs.second)
+        assert moments is not None  # the table is joint
+        pairs.n, pairs.mean, pairs.m2, pairs.middle = moments.n, moments.mean, moments.m2, moments.middle
+        cells.pairs = pairs
+    return cells
+
+
+def _from_pair_cells(pairs: PairCells, first: Ints, second: Ints) -> PairedTrials:
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    at = low * pairs.n_candidates - low * (low + 1) // 2 + high - low - 1
+    sign = np.where(first < second, 1.0, -1.0)[:, None]
+    return PairedTrials(n=pairs.n[at], mean=sign * pairs.mean[at], m2=pairs.m2[at], middle=pairs.middle[at])
+
+
+class _Layout:
+    """The joint rows spread out as one line a trial, one column a candidate."""
+
+    def __init__(self, table: ScoreTable) -> None:
+        assert table.joint is not None  # asked only of joint tables
+        n_trials = int(table.trial_codes.max(initial=0)) + 1
+        self.n_tasks, n_candidates = len(table.tasks), len(table.candidates)
+        joint = np.flatnonzero(table.joint)
+        key = table.task_codes[joint] * n_trials + table.trial_codes[joint]
+        units, line = np.unique(key, return_inverse=True)
+        line = line.reshape(-1)
+        self.task = units // n_trials
+        self.score = np.zeros((n_candidates, len(units)))
+        self.present = np.zeros((n_candidates, len(units)), np.bool_)
+        self.score[table.candidate_codes[joint], line] = table.score[joint]
+        self.present[table.candidate_codes[joint], line] = True
+        cell = table.candidate_codes[joint] * self.n_tasks + table.task_codes[joint]
+        n_joint = np.bincount(cell, minlength=n_candidates * self.n_tasks).reshape(n_candidates, self.n_tasks)
+        self.wholly_joint = n_joint == table.cells.n
+
+    def pair(self, first: int, second: int) -> PairedTrials:
+        both = np.flatnonzero(self.present[first] & self.present[second])
+        task = self.task[both]
+        one, other = self.score[first][both], self.score[second][both]
+        difference = one - other
+        n = np.bincount(task, minlength=self.n_tasks).astype(np.float64)
+        count = np.maximum(n, 1.0)
+        mean = np.bincount(task, weights=difference, minlength=self.n_tasks) / count
+        off = difference - mean[task]
+        use = self.wholly_joint[first] & self.wholly_joint[second]
+        return PairedTrials(
+            n=np.where(use, n, 0.0),
+            mean=np.where(use, mean, 0.0),
+            m2=np.where(use, np.bincount(task, weights=off * off, minlength=self.n_tasks), 0.0),
+            middle=np.where(use, np.bincount(task, weights=(one + other) / 2, minlength=self.n_tasks) / count, 0.0),
+        )

@@ -1,0 +1,63 @@
+"""Many comparisons at once: p-values adjusted so that the chance of a false claim stays where it was promised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.statistics.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjusted:
+    """Adjusted p-values in the order given; None stays None and does not count as a comparison.
+
+    `holm`: the chance of even one false claim stays below the level. `bh`: the expected share of false claims does;
+    for screening lists. `bonferroni`: for intervals that should agree with Holm's claims.
+    """
+
+    holm: tuple[float | None, ...]
+    bh: tuple[float | None, ...]
+    bonferroni: tuple[float | None, ...]
+
+
+def multiplicity(p_values: Sequence[float | None]) -> Adjusted:
+    """Holm, Benjamini-Hochberg and Bonferroni adjustment.
+
+    Raises:
+        ValueError: a p-value is NaN or outside 0 to 1.
+
+    Source:
+        Holm (1979), Scand. J. Statist. 6:65-70; Benjamini & Hochberg (1995), JRSS B 57:289-300; checked against
+        statsmodels multipletests.
+    """
+    for place, p in enumerate(p_values):
+        if p is not None and not 0.0 <= p <= 1.0:
+            raise ValueError(f"p-value {p} at place {place} (counted from 0) is outside 0 to 1")
+    known = np.array([p for p in p_values if p is not None], np.float64)
+    adjusted = (holm(known), benjamini_hochberg(known), np.minimum(known * known.size, 1.0))
+    spread = []
+    for values in adjusted:
+        left = iter(values.tolist())
+        spread.append(tuple(None if p is None else next(left) for p in p_values))
+    return Adjusted(holm=spread[0], bh=spread[1], bonferroni=spread[2])
+
+
+def holm(p: Floats) -> Floats:
+    """Holm's step-down adjustment; shape (comparisons,) in and out."""
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(np.minimum(p[order] * np.arange(p.size, 0, -1), 1.0))
+    return _back(stepped, order)
+
+
+def benjamini_hochberg(p: Floats) -> Floats:
+    """Benjamini and Hochberg's step-up adjustment; shape (comparisons,) in and out."""
+    order = np.argsort(p, kind="stable")
+    raised = np.minimum(p[order] * p.size / np.arange(1, p.size + 1), 1.0)
+    return _back(np.minimum.accumulate(raised[::-1])[::-1], order)
+
+
+def _back(stepped: Floats, order: Ints) -> Floats:
+    out = np.empty_like(stepped)
+    out[order] = stepped
+    return out

@@ -1,0 +1,268 @@
+"""Many candidates: all pairs, ranks with the ranks that could have been, and groups that cannot be told apart."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.statistics.arrays import Bools, Floats, Interval, Ints
+from assay.statistics.cautions import Caution, caution
+from assay.statistics.cells import Cells
+from assay.statistics.comparisons import ALPHA, decided
+from assay.statistics.contrasts import Contrasts, LikeThese, ScopedDifference, TheseTasks, nothing
+from assay.statistics.distributions import chi_square_above, t_quantile
+from assay.statistics.equivalence import checked_margin, two_one_sided
+from assay.statistics.estimates import Estimate, estimates
+from assay.statistics.multiplicity import multiplicity
+from assay.statistics.scopes import TASKS_LIKE_THESE, checked_scope, default_scope
+from assay.statistics.table import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A candidate with its rank by mean and the ranks the data support.
+
+    `rank` is 1 for the highest mean, equal means sharing it; None without counted trials. `rank_low` is 1 plus the
+    number of candidates shown to be better (Holm), `rank_high` the number of candidates less those shown to be worse.
+    """
+
+    candidate: Hashable
+    mean: float | None
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedPair:
+    """One of all pairs. `decision` uses the unadjusted p as `compare` does; `decision_holm` guards the whole list.
+
+    `ci95` is for this pair alone; `ci_simultaneous` covers all pairs together (Bonferroni). For effect sizes and a
+    second opinion ask `compare`.
+    """
+
+    a: Hashable
+    b: Hashable
+    difference: float | None
+    ci95: Interval | None
+    ci_simultaneous: Interval | None
+    std_err: float | None
+    df: float | None
+    p_value: float | None
+    p_holm: float | None
+    p_bh: float | None
+    decision: str
+    decision_holm: str
+    n_tasks: int
+    scope: str
+    method: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Candidates from best to worst, all pairs in label order, and the groups no pair of which can be told apart.
+
+    A group is a longest run of neighbours in rank order without a Holm-significant pair; groups may overlap.
+    """
+
+    candidates: tuple[Ranked, ...]
+    pairs: tuple[RankedPair, ...]
+    groups: tuple[tuple[Hashable, ...], ...]
+    scope: str
+    warnings: tuple[Caution, ...]
+
+
+def rank(scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None) -> Ranking:
+    """Rank all candidates with the uncertainty of the ranks, and compare all pairs.
+
+    Args:
+        scores: a table, or kept cells.
+        scope: as in `compare`; the same for all pairs, except that a pair with one shared task speaks of that task.
+        margin: as in `compare`.
+
+    Raises:
+        ValueError: another scope, or a margin out of range.
+
+    Source:
+        Rank ranges: Mogstad, Romano, Shaikh & Wilhelm (2024), Rev. Econ. Stud. 91:476-518, pairwise construction;
+        Holm (1979); Benjamini & Hochberg (1995).
+    """
+    asked, margin = checked_scope(scope), checked_margin(margin)
+    cells = scores.cells if isinstance(scores, ScoreTable) else scores
+    each = estimates(scores, asked)
+    first, second = np.triu_indices(len(cells.candidates), 1)
+    found, shared, chosen = _scoped_pairs(scores, cells, first, second, asked)
+    pairs = _pairs(cells, found, shared, first, second, margin)
+    better = np.zeros((len(each), len(each)), np.bool_)
+    for place, pair in enumerate(pairs):
+        if pair.decision_holm == "better":
+            better[first[place], second[place]] = True
+        elif pair.decision_holm == "worse":
+            better[second[place], first[place]] = True
+    order = sorted(range(len(each)), key=lambda i: (-_or_last(each[i].mean), i))
+    candidates = tuple(_ranked(each, better, i) for i in order)
+    return Ranking(
+        candidates=candidates,
+        pairs=pairs,
+        groups=_groups(cells.candidates, [i for i in order if each[i].mean is not None], better),
+        scope=chosen,
+        warnings=_warnings(cells, each),
+    )
+
+
+def _or_last(mean: float | None) -> float:
+    return -1.0 if mean is None else mean
+
+
+def _scoped_pairs(
+    scores: ScoreTable | Cells,
+    cells: Cells,
+    first: Ints,
+    second: Ints,
+    asked: str | None,
+) -> tuple[list[ScopedDifference], list[int], str]:
+    sketch = Contrasts(scores, first, second, pair_trials=False)
+    few = cells.planned_tasks < 6 if asked is None else asked != TASKS_LIKE_THESE
+    lonely = asked is None and bool((sketch.n_shared == 1).any())
+    # Joint trials matter only to reruns of the same tasks; task means absorb the pairing, and it costs a pass a pair.
+    both = Contrasts(scores, first, second) if few or lonely else sketch
+    like = LikeThese(both)
+    these = TheseTasks(both) if few or lonely else None
+    repeated: Bools = both.repeated if few else np.zeros(len(first), np.bool_)
+    found = []
+    for i in range(len(first)):
+        scope = asked or default_scope(planned_tasks=cells.planned_tasks, repeated=bool(repeated[i]))
+        same = scope != TASKS_LIKE_THESE or (asked is None and both.n_shared[i] == 1)
+        found.append(these.scoped(i) if same and these is not None else like.scoped(i))
+    counted: Bools = np.asarray(cells.counted.any(axis=1))
+    for i, one in enumerate(found):
+        if one.reason == "no_shared_tasks" and not (counted[first[i]] and counted[second[i]]):
+            found[i] = nothing(one.scope, "no_approved_trials")
+    scopes = [one.scope for one, n in zip(found, both.n_shared, strict=True) if n > 0]
+    chosen = (
+        max(scopes, key=scopes.count) if scopes else default_scope(planned_tasks=cells.planned_tasks, repeated=True)
+    )
+    return found, [int(n) for n in both.n_shared], chosen
+
+
+def _pairs(
+    cells: Cells,
+    found: list[ScopedDifference],
+    shared: list[int],
+    first: Ints,
+    second: Ints,
+    margin: float | None,
+) -> tuple[RankedPair, ...]:
+    adjusted = multiplicity([one.p_value for one in found])
+    made = sum(one.p_value is not None for one in found)
+    factor = t_quantile(
+        1 - ALPHA / 2 / max(made, 1), np.array([one.df if one.df is not None else 1.0 for one in found])
+    )
+    names = cells.candidates
+    pairs = []
+    for i, one in enumerate(found):
+        equivalence = None
+        if margin is not None and one.difference is not None and one.std_err and one.df is not None:
+            equivalence = two_one_sided(one.difference, one.std_err, one.df, margin=margin)
+        p_holm = adjusted.holm[i]
+        decision = decided(one, equivalence)
+        sure = p_holm is not None and p_holm <= ALPHA
+        wide = None
+        if one.ci95 is not None and one.difference is not None and one.std_err is not None:
+            half = float(factor[i]) * one.std_err
+            wide = (one.difference - half, one.difference + half)
+        pairs.append(
+            RankedPair(
+                a=names[first[i]],
+                b=names[second[i]],
+                difference=one.difference,
+                ci95=one.ci95,
+                ci_simultaneous=wide,
+                std_err=one.std_err,
+                df=one.df,
+                p_value=one.p_value,
+                p_holm=p_holm,
+                p_bh=adjusted.bh[i],
+                decision=decision,
+                decision_holm=decision if sure or decision == "equivalent" else "not_decided",
+                n_tasks=shared[i],
+                scope=one.scope,
+                method=one.method,
+                reason=one.reason,
+            )
+        )
+    return tuple(pairs)
+
+
+def _ranked(each: tuple[Estimate, ...], better: Bools, i: int) -> Ranked:
+    mean = each[i].mean
+    known = [one.mean for one in each if one.mean is not None]
+    return Ranked(
+        candidate=each[i].candidate,
+        mean=mean,
+        rank=None if mean is None else 1 + sum(other > mean + 1e-12 for other in known),
+        rank_low=None if mean is None else 1 + int(better[:, i].sum()),
+        rank_high=None if mean is None else len(known) - int(better[i].sum()),
+        estimate=each[i],
+    )
+
+
+def _groups(names: tuple[Hashable, ...], order: list[int], better: Bools) -> tuple[tuple[Hashable, ...], ...]:
+    apart = better | better.T
+    groups: list[tuple[Hashable, ...]] = []
+    reached = -1
+    for start in range(len(order)):
+        end = start
+        while end + 1 < len(order) and not apart[order[start : end + 1], order[end + 1]].any():
+            end += 1
+        if end > reached:
+            groups.append(tuple(names[i] for i in order[start : end + 1]))
+            reached = end
+    return tuple(groups)
+
+
+def _warnings(cells: Cells, each: tuple[Estimate, ...]) -> tuple[Caution, ...]:
+    found = []
+    counted = cells.counted
+    mine = counted[[one.n_tasks > 0 for one in each]] if each else counted
+    if mine.size and (mine != mine[0]).any():
+        found.append(caution("unequal_tasks"))
+    if 2 <= cells.planned_tasks <= 5:
+        found.append(caution("few_tasks", n_tasks=cells.planned_tasks))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Friedman:
+    """Omnibus test that all candidates are equal, on ranks within tasks."""
+
+    chi_square: float | None
+    p_value: float | None
+    n_tasks: int
+    reason: str | None
+
+
+def friedman(scores: ScoreTable | Cells) -> Friedman:
+    """Friedman's test on task means over the tasks that every candidate has; ties share the middle rank.
+
+    Source:
+        Friedman (1937); checked against scipy.stats.friedmanchisquare.
+    """
+    cells = scores.cells if isinstance(scores, ScoreTable) else scores
+    complete = cells.counted.all(axis=0)
+    means: Floats = np.round(cells.mean[:, complete], 12)
+    k, g = means.shape
+    if k < 3 or g < 2:
+        return Friedman(chi_square=None, p_value=None, n_tasks=g, reason="need_at_least_3_candidates_and_2_tasks")
+    below = (means[:, None, :] > means[None, :, :]).sum(axis=1)
+    equal = (means[:, None, :] == means[None, :, :]).sum(axis=1)
+    ranks = below + (equal + 1) / 2.0
+    ties = float(((equal**2 - 1).sum(axis=0)).sum())
+    correction = 1 - ties / (g * k * (k * k - 1))
+    if correction < 1e-12:
+        return Friedman(chi_square=None, p_value=None, n_tasks=g, reason="all_ties")
+    spread = float(((ranks.sum(axis=1) - g * (k + 1) / 2) ** 2).sum())
+    chi_square = 12.0 * spread / (g * k * (k + 1)) / correction
+    return Friedman(chi_square=chi_square, p_value=float(chi_square_above(chi_square, k - 1.0)), n_tasks=g, reason=None)

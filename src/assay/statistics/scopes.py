@@ -1,0 +1,37 @@
+"""What an interval is about: new tasks of the kind, exactly these tasks, or one task; and which is shown by default.
+
+The two answers differ by a factor of 2 to 5, so the scope stands beside every number. The default counts the tasks
+*planned*, so that it cannot flip while reviews come in; choosing the scope that happens to be significant is a form of
+peeking.
+"""
+
+TASKS_LIKE_THESE = "tasks_like_these"
+THESE_TASKS = "these_tasks"
+THIS_TASK_ONLY = "this_task_only"
+
+FEWEST_TASKS_TO_GENERALISE = 6
+
+
+def checked_scope(scope: str | None) -> str | None:
+    """The scope as given, None for the default rule.
+
+    Raises:
+        ValueError: any other word.
+    """
+    if scope in (None, "auto"):
+        return None
+    if scope in (TASKS_LIKE_THESE, THESE_TASKS):
+        return scope
+    raise ValueError(f"scope is {scope!r}; it takes None, {TASKS_LIKE_THESE!r} or {THESE_TASKS!r}")
+
+
+def default_scope(*, planned_tasks: int, repeated: bool) -> str:
+    """The scope of the headline.
+
+    Args:
+        planned_tasks: tasks planned in the selected runs.
+        repeated: whether trial noise can be had from the data (some task has two trials).
+    """
+    if planned_tasks >= FEWEST_TASKS_TO_GENERALISE:
+        return TASKS_LIKE_THESE
+    return THESE_TASKS if repeated or planned_tasks <= 1 else TASKS_LIKE_THESE

@@ -1,0 +1,157 @@
+"""The array core: how far a weighted mean over tasks can be off, for new tasks and for the same tasks again.
+
+Theory. Let W_t be the normalised task weights, m_t the task values (means, or differences of means) and θ = Σ W_t m_t.
+
+* *Tasks like these*: the tasks are a sample. The variance of θ is the CR2 estimate with identity working covariance,
+  V = Σ W_t² (m_t - θ)² / (1 - 2 W_t + Σ W²), and its degrees of freedom are Kish's effective number of tasks less one.
+  With equal weights this is the ordinary t-interval on task means.
+* *These tasks*: the tasks are fixed, only the trials within them are a sample. V = Σ W_t² s²_t / n_t with
+  Satterthwaite's degrees of freedom; a task with one trial borrows the variance of the others, in proportion to their
+  degrees of freedom.
+
+House rules. Everything broadcasts over leading axes; the last axis is the task. Weight 0 marks an absent task. No
+division may give NaN: what cannot be had is flagged by a mask, and the arrays hold 0 there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.statistics.arrays import NO_SPREAD, Bools, Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcrossTasks:
+    """Moments of a weighted mean when tasks are a sample; every field has the leading axes of the input.
+
+    `n_tasks` counts tasks of positive weight, `n_eff` is Kish's 1 / Σ W², `df` is max(n_eff - 1, 1), `constant` says
+    that all task values are equal up to rounding. Without any task `estimate` is 0 and `n_tasks` is 0.
+    """
+
+    estimate: Floats
+    variance: Floats
+    df: Floats
+    n_eff: Floats
+    n_tasks: Floats
+    constant: Bools
+
+
+def across_tasks(values: Floats, weights: Floats) -> AcrossTasks:
+    """CR2 variance and Kish degrees of freedom of Σ W_t m_t.
+
+    Args:
+        values: shape (..., tasks); entries of weight 0 are ignored but must be finite.
+        weights: shape (..., tasks), finite and non-negative, 0 for an absent task; need not be normalised.
+
+    Source:
+        Bell & McCaffrey (2002), Survey Methodology 28:169-181 (CR2); Kish (1965). The closed form was checked
+        against the matrix square-root form and, with equal weights, scipy.stats.ttest_1samp.
+    """
+    values, weights = np.broadcast_arrays(values, weights)
+    present = weights > 0
+    n_tasks = present.sum(axis=-1).astype(np.float64)
+    largest = weights.max(axis=-1, keepdims=True, initial=0.0)
+    scaled = weights / np.where(largest > 0, largest, 1.0)
+    total = scaled.sum(axis=-1, keepdims=True)
+    share = scaled / np.where(total > 0, total, 1.0)
+    estimate = (share * values).sum(axis=-1)
+    square = share * share
+    sum_square = square.sum(axis=-1, keepdims=True)
+    # (Σw)²/Σw² rather than 1/ΣW²: exactly the number of tasks where the weights are equal.
+    n_eff = (total * total / np.where(total > 0, (scaled * scaled).sum(axis=-1, keepdims=True), 1.0))[..., 0]
+    off = values - estimate[..., None]
+    rest = 1.0 - 2.0 * share + sum_square
+    # 1 - 2W + ΣW² cancels catastrophically only where one weight is nearly all of it; that task is done apart.
+    crowded = share > 0.5
+    terms = square * off * off / np.where(crowded | ~present, 1.0, rest)
+    if crowded.any():
+        terms = np.where(crowded, _dominant_terms(values, scaled, share, crowded), terms)
+    low = np.where(present, values, np.inf).min(axis=-1, initial=np.inf)
+    high = np.where(present, values, -np.inf).max(axis=-1, initial=-np.inf)
+    return AcrossTasks(
+        estimate=estimate,
+        variance=np.where(present, terms, 0.0).sum(axis=-1),
+        df=np.maximum(n_eff - 1.0, 1.0),
+        n_eff=n_eff,
+        n_tasks=n_tasks,
+        constant=~(high - low >= NO_SPREAD),
+    )
+
+
+def _dominant_terms(values: Floats, scaled: Floats, share: Floats, crowded: Bools) -> Floats:
+    """The CR2 term of a task that holds more than half the weight, written without cancellation.
+
+    With ω the weights of the other tasks normalised among themselves, (m - θ)² / (1 - 2W + ΣW²) equals
+    (m - Σ ω m)² / (1 + Σ ω²).
+    """
+    others = np.where(crowded, 0.0, scaled)
+    largest = others.max(axis=-1, keepdims=True, initial=0.0)
+    others = others / np.where(largest > 0, largest, 1.0)
+    total = others.sum(axis=-1, keepdims=True)
+    others = others / np.where(total > 0, total, 1.0)
+    mean_of_others = (others * values).sum(axis=-1, keepdims=True)
+    off = np.where(total > 0, values - mean_of_others, 0.0)
+    return np.asarray(share * share * off * off / (1.0 + (others * others).sum(axis=-1, keepdims=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithinTasks:
+    """Moments of a weighted mean when only trials are a sample.
+
+    `variance` is Σ c_t s²_t, `df_denominator` is Σ (c_t s²_t)² / (n_t - 1), so that several sources of noise add up:
+    df = (Σ variance)² / Σ df_denominator. `known` is False where weight lies on single-trial tasks and no task has
+    two trials. `single` counts the tasks with one trial, `constant` says that no task shows any spread.
+    """
+
+    variance: Floats
+    df_denominator: Floats
+    known: Bools
+    single: Floats
+    constant: Bools
+
+
+def within_tasks(n: Floats, m2: Floats, shares: Floats) -> WithinTasks:
+    """Variance of Σ W_t m_t over reruns of the same tasks, and the pieces of Satterthwaite's degrees of freedom.
+
+    Args:
+        n: shape (..., tasks), trials per task.
+        m2: shape (..., tasks), sums of squared deviations from the task means.
+        shares: shape (..., tasks), task weights that sum to 1 over the tasks in use (0 for a task not in use).
+
+    Source:
+        Satterthwaite (1946), Biometrics Bulletin 2:110-114; for one task and two candidates it is Welch (1947),
+        checked against scipy.stats.ttest_ind(equal_var=False).
+    """
+    used = shares > 0
+    repeated = used & (n >= 2)
+    nu = np.where(repeated, n - 1.0, 0.0)
+    s2 = np.where(repeated, m2, 0.0) / np.where(repeated, n - 1.0, 1.0)
+    square = shares * shares
+    lent = np.where(used & (n == 1), square, 0.0).sum(axis=-1, keepdims=True)
+    nu_total = nu.sum(axis=-1, keepdims=True)
+    factor = np.where(repeated, square / np.where(repeated, n, 1.0), 0.0)
+    factor = factor + lent * nu / np.where(nu_total > 0, nu_total, 1.0)
+    terms = factor * s2
+    scatter = s2 >= NO_SPREAD * NO_SPREAD
+    return WithinTasks(
+        variance=terms.sum(axis=-1),
+        df_denominator=(terms * terms / np.where(repeated, nu, 1.0)).sum(axis=-1),
+        known=(nu_total[..., 0] > 0) | ~used.any(axis=-1),
+        single=(used & (n == 1)).sum(axis=-1).astype(np.float64),
+        constant=np.logical_not(scatter.any(axis=-1)),
+    )
+
+
+def satterthwaite(variance: Floats, df_denominator: Floats) -> Floats:
+    """Degrees of freedom V² / Σ(terms² / ν), at least 1; 1 where the variance is 0."""
+    positive = df_denominator > 0
+    df = variance * variance / np.where(positive, df_denominator, 1.0)
+    return np.where(positive, np.maximum(df, 1.0), 1.0)
+
+
+def shares_of(weights: Floats) -> Floats:
+    """Weights divided by their sum over the last axis; all 0 where the sum is 0."""
+    largest = weights.max(axis=-1, keepdims=True, initial=0.0)
+    scaled = weights / np.where(largest > 0, largest, 1.0)
+    total = scaled.sum(axis=-1, keepdims=True)
+    return np.asarray(scaled / np.where(total > 0, total, 1.0))

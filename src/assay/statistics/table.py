@@ -1,0 +1,239 @@
+"""The table of scores that every question of this room starts from: one row a trial, checked once, on entry."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.statistics.arrays import Bools, Floats, Ints
+from assay.statistics.cells import Cells, first_outside_unit
+from assay.statistics.coding import Coded, coded
+
+Column: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
+Numbers: TypeAlias = Sequence[float] | NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCalls:
+    """What averaging repeated judge calls left behind, per trial (row of the table).
+
+    `count`: calls averaged; `m2`: sum of squared deviations of the calls from their mean.
+    """
+
+    count: Floats
+    m2: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScoreTable:
+    """Counted scores, one row for each (task, candidate, trial), with their kept cells.
+
+    Make one with `from_columns`. Only trials that count belong in it; what was rejected or waits must be left out by
+    the caller. The order of the rows given is irrelevant.
+
+    Attributes:
+        tasks, candidates: distinct labels, in sorted order.
+        task_codes, candidate_codes, trial_codes: shape (rows,).
+        score: shape (rows,), 0 to 1, repeated judge calls already averaged.
+        joint: shape (rows,), one judge call graded this trial for all candidates; None where no row is joint.
+        cells: moments per task and candidate; carries weights and the number of planned tasks.
+        calls: spread of repeated judge calls, None where every trial has one.
+    """
+
+    tasks: tuple[Hashable, ...]
+    candidates: tuple[Hashable, ...]
+    task_codes: Ints
+    candidate_codes: Ints
+    trial_codes: Ints
+    score: Floats
+    joint: Bools | None
+    cells: Cells
+    calls: JudgeCalls | None
+
+    @classmethod
+    def from_columns(
+        cls,
+        *,
+        task: Column,
+        candidate: Column,
+        trial: Column,
+        score: Numbers,
+        weight: Numbers | float | None = None,
+        joint: bool | Sequence[bool] | NDArray[np.generic] = False,
+        planned_tasks: int | None = None,
+    ) -> "ScoreTable":
+        """The table of these columns, all equally long.
+
+        Args:
+            task, candidate, trial: labels. A trial is known by (task, candidate, trial): rows that agree in all three
+                are repeated judge calls and are averaged. Candidates graded by one joint judge call share the trial.
+            score: 0 to 1.
+            weight: of the task, finite and not negative, the same on all rows of a task; 0 leaves the task out;
+                default 1.
+            joint: whether one judge call graded all candidates of the trial; for all rows, or per row.
+            planned_tasks: how many tasks the selected runs plan, which decides the default scope so that it cannot
+                flip while reviews come in; default: the tasks of the table with positive weight.
+
+        Raises:
+            ValueError: columns of unequal length; a score that is NaN or outside 0 to 1; a weight that is negative,
+                not finite or not the same throughout a task. The first offending row is named, counted from 0.
+        """
+        n_rows = len(score)
+        for name, column in (("task", task), ("candidate", candidate), ("trial", trial)):
+            if len(column) != n_rows:
+                raise ValueError(f"{name} has {len(column)} rows, score has {n_rows}; all columns must be equally long")
+        if planned_tasks is not None and planned_tasks < 0:
+            raise ValueError(f"planned_tasks is {planned_tasks}; it is a number of tasks, at least 0")
+        tasks, candidates, trials = coded(task), coded(candidate), coded(trial)
+        scores = _numbers("score", score, n_rows)
+        where = _Rows(tasks, candidates, trials)
+        bad = first_outside_unit(scores)
+        if bad is not None:
+            raise ValueError(f"{where.name(bad)}: score {scores[bad]} is not a number in 0 to 1")
+        task_weight = _task_weights(weight, tasks, where, n_rows)
+        is_joint = _joint_rows(joint, n_rows)
+        return _assembled(tasks, candidates, trials, scores, task_weight, is_joint, planned_tasks)
+
+    @property
+    def weight(self) -> Floats:
+        """Shape (tasks,): the weight of each task."""
+        return self.cells.weight
+
+    @property
+    def planned_tasks(self) -> int:
+        """Tasks planned, for the scope rule."""
+        return self.cells.planned_tasks
+
+    def rows_of(self, candidate: int, task: int | None = None) -> Ints:
+        """Places of a candidate's rows (code), on one task (code) or on all tasks of positive weight."""
+        mine = self.candidate_codes == candidate
+        mine &= (self.task_codes == task) if task is not None else (self.weight > 0)[self.task_codes]
+        return np.flatnonzero(mine)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Finds the words to name a row in a message."""
+
+    tasks: Coded
+    candidates: Coded
+    trials: Coded
+
+    def name(self, row: int) -> str:
+        parts = [
+            f"{word} {column.labels[int(column.codes[row])]!r}"
+            for word, column in (("task", self.tasks), ("candidate", self.candidates), ("trial", self.trials))
+        ]
+        return f"row {row} (counted from 0; {', '.join(parts)})"
+
+
+def _numbers(name: str, column: Numbers, n_rows: int) -> Floats:
+    try:
+        values = np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        row, value = next((i, v) for i, v in enumerate(column) if not _is_number(v))
+        raise ValueError(f"row {row} (counted from 0): {name} {value!r} is not a number") from None
+    if values.shape != (n_rows,):
+        raise ValueError(f"{name} must be one column of {n_rows} rows; it has shape {values.shape}")
+    return values
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]  # what cannot be a float raises
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _task_weights(weight: Numbers | float | None, tasks: Coded, where: _Rows, n_rows: int) -> Floats:
+    if weight is None:
+        return np.ones(len(tasks.labels))
+    column = (
+        np.full(n_rows, weight, np.float64) if isinstance(weight, (int, float)) else _numbers("weight", weight, n_rows)
+    )
+    wrong = ~(np.isfinite(column) & (column >= 0))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"{where.name(row)}: weight {column[row]} is not a finite number of at least 0")
+    of_task = np.ones(len(tasks.labels))
+    of_task[tasks.codes[::-1]] = column[::-1]
+    differs = of_task[tasks.codes] != column
+    if differs.any():
+        row = int(np.flatnonzero(differs)[0])
+        first = of_task[tasks.codes[row]]
+        raise ValueError(f"{where.name(row)}: weight {column[row]} differs from {first}, given before for its task")
+    return of_task
+
+
+def _joint_rows(joint: bool | Sequence[bool] | NDArray[np.generic], n_rows: int) -> Bools | None:
+    if isinstance(joint, (bool, np.bool_)):
+        return np.ones(n_rows, np.bool_) if joint and n_rows else None
+    column = np.asarray(joint, dtype=np.bool_)
+    if column.shape != (n_rows,):
+        raise ValueError(f"joint has {len(joint)} rows, score has {n_rows}; all columns must be equally long")
+    return column if column.any() else None
+
+
+def _assembled(
+    tasks: Coded,
+    candidates: Coded,
+    trials: Coded,
+    score: Floats,
+    weight: Floats,
+    joint: Bools | None,
+    planned_tasks: int | None,
+) -> ScoreTable:
+    task_codes, candidate_codes, trial_codes = tasks.codes, candidates.codes, trials.codes
+    calls = None
+    key = (candidate_codes * len(tasks.labels) + task_codes) * max(len(trials.labels), 1) + trial_codes
+    size = len(candidates.labels) * len(tasks.labels) * len(trials.labels)
+    if _has_repeats(key, size):
+        _, first, place, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        place = place.reshape(-1)
+        mean = np.bincount(place, weights=score) / count
+        low, high = np.full(len(first), np.inf), np.full(len(first), -np.inf)
+        np.minimum.at(low, place, score)
+        np.maximum.at(high, place, score)
+        mean = np.clip(mean, low, high)
+        off = score - mean[place]
+        calls = JudgeCalls(count=count.astype(np.float64), m2=np.bincount(place, weights=off * off).astype(np.float64))
+        task_codes, candidate_codes, trial_codes = task_codes[first], candidate_codes[first], trial_codes[first]
+        if joint is not None:
+            joint = np.bincount(place, weights=joint) == count
+        score = mean
+    cells = Cells.from_codes(
+        task_codes,
+        candidate_codes,
+        score,
+        n_tasks=len(tasks.labels),
+        n_candidates=len(candidates.labels),
+        weight=weight,
+        planned_tasks=planned_tasks,
+        tasks=tasks.labels,
+        candidates=candidates.labels,
+    )
+    return ScoreTable(
+        tasks=tasks.labels,
+        candidates=candidates.labels,
+        task_codes=task_codes,
+        candidate_codes=candidate_codes,
+        trial_codes=trial_codes,
+        score=score,
+        joint=joint,
+        cells=cells,
+        calls=calls,
+    )
+
+
+def _has_repeats(key: Ints, size: int) -> bool:
+    if key.size < 2:
+        return False
+    if size <= 16 * key.size + 4096:
+        seen = np.zeros(size, np.bool_)
+        seen[key] = True
+        return int(np.count_nonzero(seen)) < key.size
+    ordered = np.sort(key)
+    return bool((ordered[1:] == ordered[:-1]).any())

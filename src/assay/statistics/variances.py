@@ -1,0 +1,184 @@
+"""Where the noise comes from: task, trial and judge call; and how far two candidates differ task by task."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.statistics.arrays import NO_SPREAD, Floats, Interval, finite, finite_interval
+from assay.statistics.cautions import Caution, caution
+from assay.statistics.cells import Cells
+from assay.statistics.distributions import f_quantile
+from assay.statistics.table import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneWay:
+    """Mean squares of tasks and of trials within tasks, with the variances they estimate.
+
+    `balance` is n0, the trials per task that an unbalanced layout is worth. `below_zero` says that the task variance
+    came out negative and was set to 0.
+    """
+
+    ms_task: float
+    ms_trial: float
+    var_task: float
+    var_trial: float
+    balance: float
+    df_task: float
+    df_trial: float
+    below_zero: bool
+
+
+def one_way(n: Floats, mean: Floats, m2: Floats) -> OneWay | None:
+    """Analysis of variance of trials grouped by task; None without two tasks and one repeated trial.
+
+    Args:
+        n, mean, m2: shape (tasks,), trials (at least 1), mean and sum of squared deviations of each task.
+
+    Source:
+        Henderson's method I; checked against statsmodels anova_lm.
+    """
+    n_tasks, total = n.size, float(n.sum())
+    df_task, df_trial = n_tasks - 1.0, total - n_tasks
+    if n_tasks < 2 or df_trial < 1:
+        return None
+    grand = float((n * mean).sum()) / total
+    ms_task = float((n * (mean - grand) ** 2).sum()) / df_task
+    ms_trial = float(m2.sum()) / df_trial
+    balance = (total - float((n * n).sum()) / total) / df_task
+    var_task = (ms_task - ms_trial) / balance
+    return OneWay(
+        ms_task=ms_task,
+        ms_trial=ms_trial,
+        var_task=max(var_task, 0.0),
+        var_trial=ms_trial,
+        balance=balance,
+        df_task=df_task,
+        df_trial=df_trial,
+        below_zero=var_task < 0,
+    )
+
+
+def total_variance(n: Floats, mean: Floats, m2: Floats) -> float | None:
+    """Variance of one trial of one task drawn at random: between tasks plus within them.
+
+    With one trial a task the two cannot be told apart but their sum is the variance of the scores. On one task it is
+    the variance of its trials. None where two observations are lacking.
+    """
+    split = one_way(n, mean, m2)
+    if split is not None:
+        return split.var_task + split.var_trial
+    if n.size == 1:
+        return float(m2[0]) / (float(n[0]) - 1.0) if n[0] >= 2 else None
+    return float(((mean - mean.mean()) ** 2).sum()) / (n.size - 1.0) if n.size >= 2 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceComponents:
+    """One candidate's variance split into tasks, trials and, where a trial had several judge calls, judge calls.
+
+    `icc1`: share of the variance of a single trial that tasks explain, with its F interval. `reliability`: the same
+    for the mean of `n_trials_per_task` trials, None where trials per task differ. With one judge call a trial, trial
+    and judge noise cannot be told apart: `var_trial` then holds both and `var_judge` is None.
+    """
+
+    candidate: Hashable
+    ms_task: float | None
+    ms_trial: float | None
+    var_task: float | None
+    var_trial: float | None
+    var_judge: float | None
+    icc1: float | None
+    icc1_ci95: Interval | None
+    reliability: float | None
+    n_trials_per_task: float | None
+    n_tasks: int
+    n_trials: int
+    reason: str | None
+    warnings: tuple[Caution, ...]
+
+
+def variance_components(scores: ScoreTable | Cells, candidate: Hashable) -> VarianceComponents:
+    """How much of a candidate's variation is the tasks, the trials and the judge.
+
+    Reason `need_repeated_trials` without a task of two trials, `need_at_least_2_tasks` with a single task. A task
+    variance below zero is set to 0 and warned of.
+
+    Source:
+        Henderson's method I; Shrout & Fleiss (1979), Psych. Bulletin 86:420-428 for the interval of the ICC; checked
+        against statsmodels anova_lm and pingouin.
+    """
+    cells = scores.cells if isinstance(scores, ScoreTable) else scores
+    code = cells.candidate_code(candidate)
+    at = np.flatnonzero(cells.counted[code]) if code is not None else np.zeros(0, np.int64)
+    n = cells.n[code, at] if code is not None else np.zeros(0)
+    split = one_way(n, cells.mean[code, at], cells.m2[code, at]) if code is not None and at.size else None
+    if split is None:
+        return _no_split(candidate, n)
+    var_judge, var_trial = (
+        split_judge(scores, code, split.var_trial) if isinstance(scores, ScoreTable) else (None, None)
+    )
+    total = split.var_task + split.var_trial
+    balanced = bool((n == n[0]).all())
+    reliable = (split.ms_task - split.ms_trial) / split.ms_task if split.ms_task > NO_SPREAD**2 else None
+    return VarianceComponents(
+        candidate=candidate,
+        ms_task=split.ms_task,
+        ms_trial=split.ms_trial,
+        var_task=split.var_task,
+        var_trial=split.var_trial if var_trial is None else var_trial,
+        var_judge=var_judge,
+        icc1=split.var_task / total if total > NO_SPREAD**2 else None,
+        icc1_ci95=icc1_interval(split),
+        reliability=max(reliable, 0.0) if reliable is not None and balanced else None,
+        n_trials_per_task=split.balance,
+        n_tasks=int(n.size),
+        n_trials=int(n.sum()),
+        reason=None if total > NO_SPREAD**2 else "zero_variance",
+        warnings=(caution("task_variance_below_zero_clipped"),) if split.below_zero else (),
+    )
+
+
+def icc1_interval(split: OneWay) -> Interval | None:
+    """95% interval of ICC(1) from the F distribution; None where trials do not vary or nothing does."""
+    if split.ms_trial < NO_SPREAD**2:
+        return None
+    ratio = split.ms_task / split.ms_trial
+    low = ratio / float(f_quantile(0.975, split.df_task, split.df_trial))
+    high = ratio * float(f_quantile(0.975, split.df_trial, split.df_task))
+    k = split.balance
+    return finite_interval(max((low - 1) / (low + k - 1), 0.0), max((high - 1) / (high + k - 1), 0.0))
+
+
+def split_judge(table: ScoreTable, code: int | None, ms_trial: float) -> tuple[float | None, float | None]:
+    """Judge-call variance and what is left of the trial variance, or (None, None) without repeated calls."""
+    if table.calls is None or code is None:
+        return None, None
+    rows = table.rows_of(code)
+    count = table.calls.count[rows]
+    extra = float((count - 1).sum())
+    if extra < 1:
+        return None, None
+    var_judge = float(table.calls.m2[rows].sum()) / extra
+    return var_judge, max(ms_trial - var_judge * float((1 / count).mean()), 0.0)
+
+
+def _no_split(candidate: Hashable, n: Floats) -> VarianceComponents:
+    reason = "need_repeated_trials" if n.size >= 2 else "need_at_least_2_tasks"
+    return VarianceComponents(
+        candidate=candidate,
+        ms_task=None,
+        ms_trial=None,
+        var_task=None,
+        var_trial=None,
+        var_judge=None,
+        icc1=None,
+        icc1_ci95=None,
+        reliability=None,
+        n_trials_per_task=finite(float(n.mean())) if n.size else None,
+        n_tasks=int(n.size),
+        n_trials=int(n.sum()),
+        reason=reason if n.size else "no_approved_trials",
+        warnings=(),
+    )
