@@ -10,7 +10,7 @@ from assay.cli.options import common, filters, selection, workspace
 from assay.cli.output import print_json, say, table
 
 if TYPE_CHECKING:
-    from assay.app.findings import Basis, Contrast
+    from assay.app.findings import Basis, Contrast, Ranks, Standing
 
 EXIT_GATE_CLOSED = 3
 
@@ -34,20 +34,13 @@ def _margin(command: Any) -> Any:
 def stats(store: str | None, as_json: bool, **chosen: Any) -> int:
     """Each candidate's mean over tasks, with its range, over approved trials only."""
     from assay.app import findings
-    from assay.app.findings import wording
 
     with workspace(store) as opened:
         found = findings.stats(opened, selection(chosen))
     if as_json:
         print_json(findings.standing_document(found))
         return 0
-    _say_basis(found.basis)
-    for one in found.estimates:
-        say(f"\n{one.candidate}: {wording.estimate_line(one)}")
-        say(f"  {wording.estimate_sentence(one)}")
-        for task in one.by_task:
-            say(f"  {wording.task_line(task)}")
-    _say_warnings(findings.standing_document(found))
+    say_standing(found)
     return 0
 
 
@@ -87,7 +80,6 @@ def compare(a: str, b: str, scope: str, margin: str | None, store: str | None, a
 def rank(scope: str, margin: str | None, store: str | None, as_json: bool, **chosen: Any) -> int:
     """All candidates with the ranks the data allow, and all pairs with Holm's correction."""
     from assay.app import findings
-    from assay.app.findings import wording
 
     with workspace(store) as opened:
         found = findings.rank(
@@ -100,19 +92,7 @@ def rank(scope: str, margin: str | None, store: str | None, as_json: bool, **cho
     if as_json:
         print_json(document)
         return 0
-    _say_basis(found.basis)
-    for one in found.ranking.candidates:
-        say(f"{one.candidate}: {wording.estimate_line(one.estimate)}; {wording.rank_line(one)}")
-    rows = [
-        (f"{p.a} − {p.b}", "" if p.difference is None else wording.signed(p.difference),
-         "" if p.ci95 is None else wording.difference_range(p.ci95), _p(p.p_value), _p(p.p_holm), p.decision_holm)
-        for p in found.ranking.pairs
-    ]  # fmt: skip
-    say()
-    say(table(("pair", "points", "95% range", "p", "p (Holm)", "decision"), rows, numbers=frozenset({1, 3, 4})))
-    if len(rows) > 1:
-        say(f"{len(rows)} comparisons were made; the bar is raised so that even one false 'better' stays below 5%.")
-    _say_warnings(document)
+    say_ranks(found)
     return 0
 
 
@@ -139,7 +119,42 @@ def gate(a: str, b: str, margin: str, store: str | None, as_json: bool, **chosen
     return 0 if found.passed else EXIT_GATE_CLOSED
 
 
+def say_standing(found: Standing) -> None:
+    """The answer of `stats` as text."""
+    from assay.app import findings
+    from assay.app.findings import wording
+
+    _say_basis(found.basis)
+    for one in found.estimates:
+        say(f"\n{one.candidate}: {wording.estimate_line(one)}")
+        say(f"  {wording.estimate_sentence(one)}")
+        for task in one.by_task:
+            say(f"  {wording.task_line(task)}")
+    _say_warnings(findings.standing_document(found))
+
+
+def say_ranks(found: Ranks) -> None:
+    """The answer of `rank` as text."""
+    from assay.app import findings
+    from assay.app.findings import wording
+
+    _say_basis(found.basis)
+    for one in found.ranking.candidates:
+        say(f"{one.candidate}: {wording.estimate_line(one.estimate)}; {wording.rank_line(one)}")
+    rows = [
+        (f"{p.a} − {p.b}", "" if p.difference is None else wording.signed(p.difference),
+         "" if p.ci95 is None else wording.difference_range(p.ci95), _p(p.p_value), _p(p.p_holm), p.decision_holm)
+        for p in found.ranking.pairs
+    ]  # fmt: skip
+    say()
+    say(table(("pair", "points", "95% range", "p", "p (Holm)", "decision"), rows, numbers=frozenset({1, 3, 4})))
+    if len(rows) > 1:
+        say(f"{len(rows)} comparisons were made; the bar is raised so that even one false 'better' stays below 5%.")
+    _say_warnings(findings.ranks_document(found))
+
+
 def _say_contrast(found: Contrast, document: dict[str, Any]) -> None:
+    from assay.app.findings import wording
 
     one = found.comparison
     say(found.verdict)
