@@ -88,7 +88,7 @@ def _measure(folder: Path, url: str) -> int:
     return int(ratio > PROMISE)
 
 
-async def _bare(url: str, tasks: Path, store: Path) -> None:
+async def _bare(url: str, lines: list[str], store: str) -> None:
     """What nobody can do without: ask, score, store."""
     import aiohttp
 
@@ -96,7 +96,7 @@ async def _bare(url: str, tasks: Path, store: Path) -> None:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("CREATE TABLE IF NOT EXISTS result (id TEXT, text TEXT, score REAL, tokens INTEGER)")
-    rows = iter([json.loads(line) for line in tasks.read_text().splitlines()])
+    rows = iter([json.loads(line) for line in lines])
     pending: list[tuple[str, str, float, int]] = []
 
     def store_pending() -> None:
@@ -125,6 +125,6 @@ async def _bare(url: str, tasks: Path, store: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--bare"]:
-        asyncio.run(_bare(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])))
+        asyncio.run(_bare(sys.argv[2], Path(sys.argv[3]).read_text().splitlines(), sys.argv[4]))
     else:
         sys.exit(main())

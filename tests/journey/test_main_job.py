@@ -175,7 +175,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(assay: Command, server: Mode
     process = start("run", write_set(project), "--judge", JUDGE, "--concurrency", "2")
     _wait_until(lambda: server.served >= 3)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert b"assay resume" in err
     assert b"Traceback" not in err
