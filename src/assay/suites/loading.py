@@ -188,6 +188,8 @@ class _Reading:
         tasks = self._tasks(fields)
         fields.finish()
         candidates = self._candidates(declared)
+        if not own and self.given.judge is None and not self.rules.judged:
+            judges = ()  # the settings' judge has nothing to do here, and its key need not be there
         return self._suite(
             name=name, description=description, system_prompt=system_prompt, trials=trials, review=review,
             parameters=asked_with, candidates=candidates, judges=judges, margin=margin, rubric=criteria, tasks=tasks,
@@ -367,13 +369,13 @@ class _Reading:
             here.add(candidate.path, f"names {candidate.name!r}, which has neither a model nor a snippet in any task.",
                      "Add `model: provider/name`, or a snippet under this name.")  # fmt: skip
             return
+        if not self.rules.brought:
+            models.model(candidate.ref, candidate.path, here, self.checks)
+            return
         hint = did_you_mean(candidate.ref, self.rules.brought)
-        remedy = "" if hint else "Write the model as provider/name, for example openai/gpt-4o-mini."
-        here.add(
-            candidate.path,
-            f"is {candidate.ref!r}, which is neither a model (provider/name) nor the name of a snippet.{hint}",
-            remedy,
-        )
+        remedy = "" if hint else "Write a model as provider/name, for example openai/gpt-4o-mini."
+        problem = f"is {candidate.ref!r}, which is neither a model (provider/name) nor the name of a snippet.{hint}"
+        here.add(candidate.path, problem, remedy)
 
     def _suite(
         self,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import did_you_mean
 from assay.domain.suite import Message, Scoring, Snippet, SourceFile, Task
+from assay.suites.checks import JUDGED
 from assay.suites.fields import Fields, free_value, mapping, one_of, shown, text
 from assay.suites.fields import name as read_name
 
@@ -59,6 +60,7 @@ class Rules:
         models: names of candidates that are asked.
         others: whether candidates are still to come, as with a batch input file.
         brought: names of candidates that brought snippets, in order of appearance.
+        judged: whether some task read so far is graded by an LLM.
     """
 
     checks: Checks
@@ -70,6 +72,7 @@ class Rules:
     others: bool = False
     names: Names = field(default_factory=Names)
     brought: dict[str, None] = field(default_factory=dict)
+    judged: bool = False
 
 
 def task(fields: Fields, rules: Rules) -> Task | None:
@@ -123,11 +126,14 @@ def _count(value: Value) -> int:
 def _hold_to_rules(found: Task, fields: Fields, rules: Rules, *, snippets_read: bool) -> None:
     """Complain about what is right by itself but does not fit the suite."""
     method = found.scoring.method
+    rules.judged = rules.judged or method in JUDGED
     if "expected" not in fields or found.expected is not None:
         for problem in rules.checks.reference_problems(method, found.expected):
             fields.complain("expected", problem)
-    if method == "judge" and not rules.has_judge:
-        fields.complain("score", "is judge, but the suite has no judge.", "Add `judge: provider/name` to the suite.")
+    if method in JUDGED and not rules.has_judge:
+        fields.complain(
+            "score", f"is {method}, but the suite has no judge.", "Add `judge: provider/name` to the suite."
+        )
     if found.weight == 0 or not snippets_read:
         return
     with_snippet = {snippet.candidate for snippet in found.snippets}
