@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -276,6 +278,13 @@ class TestFailures:
             silent = ModelServer(port=closed.getsockname()[1])
         failed = failure(protocol, silent)
         assert (failed.kind, failed.transient) == ("connection", True)
+        assert "cannot be reached: connection refused" in failed.detail
+
+    def test_a_server_without_tls_is_not_asked_again_with_it(self, protocol: Protocol, server: ModelServer) -> None:
+        secure = replace(protocol.model, base_url=server.url.replace("http:", "https:"))
+        failed = failure(protocol, server, asking(protocol, model=secure))
+        assert (failed.kind, failed.transient) == ("connection", False)
+        assert "cannot be reached safely" in failed.detail
 
     def test_retry_after_is_handed_on(self, protocol: Protocol, server: ModelServer) -> None:
         server.wait_s = 2.5
@@ -477,9 +486,35 @@ class TestConnections:
 
     def test_a_directory_serves_one_loop_after_another(self, protocol: Protocol, server: ModelServer) -> None:
         known = directory(protocol, server)
+
+        async def go() -> str:
+            text = (await known.provider(protocol.model).complete(asking(protocol))).text
+            await known.close()
+            return text
+
+        assert asyncio.run(go()) == asyncio.run(go())
+
+    @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the loop ended with its connections open
+    def test_a_loop_that_ended_without_closing_leaves_the_next_one_alone(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
+        known = directory(protocol, server)
         for _ in range(2):
             assert asyncio.run(known.provider(protocol.model).complete(asking(protocol))).text
         asyncio.run(known.close())
+        gc.collect()  # so that what is left open is warned about here and not in another test
+
+    def test_a_directory_serves_two_loops_at_once(self, protocol: Protocol, server: ModelServer) -> None:
+        server.delay_s = 0.1
+        known = directory(protocol, server)
+
+        async def go() -> int:
+            texts = [(await known.provider(protocol.model).complete(asking(protocol))).text for _ in range(4)]
+            await known.close()
+            return len(texts)
+
+        with ThreadPoolExecutor(2) as threads:
+            assert [done.result() for done in [threads.submit(asyncio.run, go()) for _ in range(2)]] == [4, 4]
 
     def test_no_connection_outlives_close(
         self, protocol: Protocol, server: ModelServer, recwarn: pytest.WarningsRecorder
@@ -489,28 +524,32 @@ class TestConnections:
 
 
 @pytest.fixture(params=["openai", "anthropic", "echo", "replay"])
-def anyone(request: pytest.FixtureRequest, server: ModelServer, tmp_path: Path) -> tuple[Provider, ModelSpec]:
+def anyone(request: pytest.FixtureRequest, server: ModelServer, tmp_path: Path) -> tuple[Directory, ModelSpec]:
     (tmp_path / "answers.jsonl").write_text('{"reply": {"text": "recorded"}}\n')
     environment = {"OPENAI_BASE_URL": server.url, "ANTHROPIC_BASE_URL": server.url}
     names = {"openai": "gpt-4o-mini", "anthropic": "claude-sonnet-4-5", "echo": "", "replay": "answers.jsonl"}
     model = ModelSpec(provider=request.param, name=names[request.param])
-    return Directory(environment, base_folder=tmp_path).provider(model), model
+    return Directory(environment, base_folder=tmp_path), model
 
 
 class TestEveryProvider:
-    def test_it_answers_with_text_and_a_price(self, anyone: tuple[Provider, ModelSpec]) -> None:
-        provider, model = anyone
-        reply = asyncio.run(provider.complete(asking(replace(OPENAI, model=model))))
+    def test_it_answers_with_text_and_a_price_and_can_be_closed_twice(
+        self, anyone: tuple[Directory, ModelSpec]
+    ) -> None:
+        known, model = anyone
+
+        async def go() -> Reply:
+            provider: Provider = known.provider(model)
+            reply = await provider.complete(asking(replace(OPENAI, model=model)))
+            for _ in range(2):
+                await provider.close()
+                await known.close()
+            return reply
+
+        reply = asyncio.run(go())
         assert reply.text
         assert reply.finish_reason == "stop"
         assert reply.cost_usd is not None
-
-    def test_closing_it_twice_is_fine(self, anyone: tuple[Provider, ModelSpec]) -> None:
-        async def go() -> None:
-            await anyone[0].close()
-            await anyone[0].close()
-
-        asyncio.run(go())
 
 
 class TestTheScriptedServer:
