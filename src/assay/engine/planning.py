@@ -15,7 +15,7 @@ from assay.domain.suite import JudgeMode
 from assay.scoring.rubrics import ARCHITECT, QUALITY
 
 if TYPE_CHECKING:
-    from assay.domain.suite import CandidateSpec, Suite
+    from assay.domain.suite import CandidateSpec, Rubric, Suite
 
 BENCHMARK = Parameters(temperature=0.0, frequency_penalty=0.0, presence_penalty=0.0)
 """What benchmark mode lays over the candidates' own parameters."""
