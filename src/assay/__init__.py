@@ -1,1 +1,37 @@
-"""Assay: a human-in-the-loop benchmarking engine."""
+"""Assay: a human-in-the-loop benchmarking engine.
+
+The verbs of the command line as typed functions::
+
+    import assay
+
+    suite = assay.load_suite("suites/first.yaml")
+    result = assay.run(suite)
+    assay.review.approve(["a1", "a2"])
+    print(assay.compare("alice", "bob").verdict)
+
+They are loaded when first used, so that `import assay` costs next to nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.app import review as review
+    from assay.app.verbs import compare as compare
+    from assay.app.verbs import extend as extend
+    from assay.app.verbs import gate as gate
+    from assay.app.verbs import load_suite as load_suite
+    from assay.app.verbs import rank as rank
+    from assay.app.verbs import resume as resume
+    from assay.app.verbs import run as run
+    from assay.app.verbs import stats as stats
+
+__all__ = ["compare", "extend", "gate", "load_suite", "rank", "resume", "review", "run", "stats"]
+
+
+def __getattr__(name: str) -> Any:
+    """A verb, loaded on first use."""
+    if name not in __all__:
+        raise AttributeError(f"module 'assay' has no attribute {name!r}")
+    from importlib import import_module
+
+    return import_module("assay.app.review") if name == "review" else getattr(import_module("assay.app.verbs"), name)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.calls import Usage
 
 
 class Fault(StrEnum):
@@ -36,6 +40,7 @@ class CallFailed(Exception):
         transient: whether asking again may help.
         retry_after_s: how long the other side asked us to wait, in seconds.
         fault: who it is recorded against; None lets the caller say by role (a judge's empty reply is the judge's fault).
+        usage: the tokens that were counted all the same, and are paid for; `cost_usd` is what they cost, None if unknown.
     """
 
     def __init__(
@@ -46,6 +51,8 @@ class CallFailed(Exception):
         transient: bool,
         retry_after_s: float | None = None,
         fault: Fault | None = None,
+        usage: Usage | None = None,
+        cost_usd: float | None = None,
     ) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
@@ -53,3 +60,5 @@ class CallFailed(Exception):
         self.transient = transient
         self.retry_after_s = retry_after_s
         self.fault = fault
+        self.usage = usage
+        self.cost_usd = cost_usd

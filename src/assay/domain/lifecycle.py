@@ -93,3 +93,21 @@ def trial_state(states: frozenset[AssessmentState]) -> TrialState:
     if AssessmentState.PENDING in states:
         return TrialState.NEEDS_REVIEW
     return TrialState.APPROVED if states & COUNTS else TrialState.REJECTED
+
+
+class Standing(StrEnum):
+    """How a trial enters the count: counted + pending + rejected + failed = total."""
+
+    COUNTED = "counted"
+    PENDING = "pending"
+    REJECTED = "rejected"
+    FAILED = "failed"
+
+
+def standing(state: TrialState, states: frozenset[AssessmentState]) -> Standing:
+    """A trial's standing from its own state and its current assessments' states; anything that counts comes first."""
+    if states & COUNTS:
+        return Standing.COUNTED
+    if AssessmentState.PENDING in states or state in (TrialState.PENDING, TrialState.RUNNING, TrialState.NEEDS_REVIEW):
+        return Standing.PENDING
+    return Standing.FAILED if state is TrialState.FAILED else Standing.REJECTED

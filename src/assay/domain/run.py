@@ -70,6 +70,8 @@ class ClaimedTrial:
         k: 1-based repetition of the task within the run; `of` is N.
         responses: by candidate; snippets are among them.
         done: slots whose current assessment is stored.
+        attempts: the latest attempt of each slot that has one.
+        graded: candidates whom the current assessment of each slot in `done` graded.
         tries: how often this trial was tried before.
     """
 
@@ -81,6 +83,8 @@ class ClaimedTrial:
     of: int
     responses: Mapping[str, Response]
     done: frozenset[tuple[str, str | None]]
+    attempts: Mapping[tuple[str, str | None], int] = field(default_factory=dict)
+    graded: Mapping[tuple[str, str | None], frozenset[str]] = field(default_factory=dict)
     tries: int = 0
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import tenacity
 
-from assay.domain.calls import Role
+from assay.domain.calls import Reply, Role
 from assay.domain.events import CallEnded
 from assay.domain.failure import CallFailed, Failure, Fault
 from assay.domain.run import CallRecord, Entry
@@ -22,7 +22,7 @@ from assay.engine.estimate import worst_case_tokens
 from assay.scoring.evaluator import UnreadableReply
 
 if TYPE_CHECKING:
-    from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.calls import ModelRequest
     from assay.domain.events import Listener
     from assay.domain.identifiers import RunId, TrialKey
     from assay.ports import Clock, Journal, ModelDirectory
@@ -100,6 +100,7 @@ class Asker:
             understood = read(reply)
         except (CallFailed, UnreadableReply) as error:
             failed = error if isinstance(error, CallFailed) else _unreadable(reply, error)
+            reply = reply or _paid_for(failed)
             fault = failed.fault or fault_of(failed.kind, request.purpose.role)
             failure = Failure(kind=failed.kind, fault=fault, detail=failed.detail, tries=number)
             record = CallRecord(request=request, reply=reply, failure=failure, number=number, started=started)
@@ -155,6 +156,15 @@ def fault_of(kind: str, role: Role) -> Fault:
     if kind in UNREADABLE:
         return Fault.JUDGE if role is Role.JUDGE else Fault.CANDIDATE
     return Fault.PROVIDER
+
+
+def _paid_for(failed: CallFailed) -> Reply | None:
+    """An empty answer that was counted and must be paid for all the same."""
+    return (
+        None
+        if failed.usage is None
+        else Reply(text="", finish_reason=failed.kind, usage=failed.usage, cost_usd=failed.cost_usd)
+    )
 
 
 def _unreadable(reply: Reply | None, error: UnreadableReply) -> CallFailed:

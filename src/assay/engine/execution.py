@@ -54,8 +54,8 @@ class Engine:
             self.journal.set_state(plan.id, RunState.INTERRUPTED)
             self.listener(RunEnded(run=plan.id, finished=False))
             raise
-        finished = self.journal.finish(plan.id)
-        self.listener(RunEnded(run=plan.id, finished=finished))
+        self.journal.set_state(plan.id, RunState.FINISHED)
+        self.listener(RunEnded(run=plan.id, finished=self.journal.state_of(plan.id) is RunState.FINISHED))
 
     def bench(self, plan: RunPlan) -> Bench:
         """What the trials of this run share."""

@@ -1,0 +1,77 @@
+"""From columns of what counts to the table that statistics take, with what must be said beside every number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.statistics.cautions import Caution
+from assay.statistics.table import ScoreTable
+
+if TYPE_CHECKING:
+    from assay.analysis.columns import ScoreColumns
+
+
+def score_table(columns: ScoreColumns) -> ScoreTable:
+    """The columns as a table; judge calls of one trial are averaged there, tasks are named as `task_names` says."""
+    names = np.array(task_names(columns), dtype=object)
+    weights = np.array([label.weight for label in columns.tasks], dtype=np.float64)
+    candidates = np.array(columns.candidates, dtype=object)
+    return ScoreTable.from_columns(
+        task=names[columns.task] if len(names) else [],
+        candidate=candidates[columns.candidate] if len(candidates) else [],
+        trial=columns.trial,
+        score=columns.score,
+        weight=weights[columns.task] if len(weights) else None,
+        joint=columns.joint,
+        planned_tasks=planned_tasks(columns),
+    )
+
+
+def planned_tasks(columns: ScoreColumns) -> int:
+    """Tasks with weight that the selected runs plan, whether or not anything of them counts yet."""
+    return sum(label.weight > 0 for label in columns.tasks)
+
+
+def task_names(columns: ScoreColumns) -> list[str]:
+    """A name for each task: its id; with its suite where two suites share the id, with its digest where it changed."""
+    suites: dict[str, set[str]] = {}
+    for label in columns.tasks:
+        suites.setdefault(label.task, set()).add(label.suite)
+    return [
+        (f"{label.suite}/" if len(suites[label.task]) > 1 else "")
+        + label.task
+        + (f"@{label.digest[:6]}" if label.changed else "")
+        for label in columns.tasks
+    ]
+
+
+def cautions(columns: ScoreColumns) -> tuple[Caution, ...]:
+    """What a reader of any number over this selection must know: changed tasks, mixed settings, grades nobody saw."""
+    found = []
+    changed = sorted({label.task for label in columns.tasks if label.changed})
+    if changed:
+        found.append(
+            Caution(
+                code="task_changed",
+                text=f"{', '.join(changed)}: the text of the task changed between runs; the versions are kept apart.",
+            )
+        )
+    if len(columns.settings) > 1:
+        found.append(
+            Caution(
+                code="mixed_settings",
+                text=f"{len(columns.settings)} different judges, rubrics or parameters are pooled: "
+                f"{'; '.join(columns.settings)}. Narrow it with --judge or --run.",
+            )
+        )
+    unseen = int(columns.unseen.sum())
+    if unseen:
+        found.append(
+            Caution(
+                code="unreviewed_grades",
+                text=f"{unseen} of {len(columns.unseen)} counted grades were seen by no person, as the policy allows.",
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,79 @@
+"""The demo: a real set, a recorded judge and a recorded review, so that the main job can be seen without a key."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.app import reviewing, running
+from assay.app.suites import read_suite
+from assay.domain.events import nobody
+from assay.domain.run import RunOptions
+from assay.domain.selection import Selection
+
+if TYPE_CHECKING:
+    from assay.app.running import RunResult
+    from assay.app.wiring import Workspace
+    from assay.domain.events import Listener
+    from assay.domain.identifiers import RunId
+    from assay.domain.selection import AssessmentRow
+
+JUDGE = "replay/@demo"
+REVIEWER = "demo"
+SEED_NOTE = "judge and review are recordings made for this demo; nothing was asked of any model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewed:
+    """How many decisions of each kind the recorded review took."""
+
+    approved: int
+    corrected: int
+    rejected: int
+    rerun: int
+
+
+def run_demo(workspace: Workspace, *, listener: Listener = nobody) -> RunResult:
+    """Run the demo's set: 7 Things, 3 candidates, 5 trials each, graded by recorded judge replies."""
+    suite = read_suite(workspace, content("architects.json"), judge=JUDGE)
+    return running.run(workspace, suite, RunOptions(), listener=listener)
+
+
+def review_demo(workspace: Workspace, run: RunId) -> Reviewed:
+    """Apply the recorded review: approve, correct, reject and rerun as a careful reviewer did."""
+    taken = {"approve": 0, "correct": 0, "reject": 0, "rerun": 0}
+    for decision in json.loads(content("review.json").read_text("utf-8")):
+        current = {
+            (row.task, row.k): row for row in reviewing.assessments(workspace, Selection(runs=(run,))) if row.current
+        }
+        _apply(workspace, current[decision["task"], decision["trial"]], decision)
+        taken[decision["decision"]] += 1
+    return Reviewed(
+        approved=taken["approve"], corrected=taken["correct"], rejected=taken["reject"], rerun=taken["rerun"]
+    )
+
+
+def content(name: str) -> Path:
+    """A file of the demo, inside the installed package."""
+    return Path(str(resources.files("assay") / "demo" / name))
+
+
+def _apply(workspace: Workspace, row: AssessmentRow, decision: dict[str, Any]) -> None:
+    reason = decision.get("reason", "")
+    match decision["decision"]:
+        case "approve":
+            reviewing.approve(workspace, [row.key], reviewer=REVIEWER)
+        case "correct":
+            corrections = dict(
+                reviewing.parsed_correction(f"{name}={value}", row) for name, value in decision["corrections"].items()
+            )
+            reviewing.correct(workspace, row.key, corrections, reason=reason, reviewer=REVIEWER)
+        case "reject":
+            reviewing.reject(workspace, [row.key], reason=reason, reviewer=REVIEWER)
+        case "rerun":
+            reviewing.rerun_now(workspace, row.key, reason=reason, note=decision["note"], reviewer=REVIEWER)
+        case other:
+            raise ValueError(f"the recorded review says {other!r}")

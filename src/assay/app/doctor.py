@@ -1,0 +1,99 @@
+"""What this machine has and lacks for Assay."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from assay.domain.errors import AssayError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assay.app.wiring import Workspace
+
+KEYS = {
+    "OPENAI_API_KEY": "models of openai",
+    "ANTHROPIC_API_KEY": "models of anthropic",
+    "OPENROUTER_API_KEY": "models of openrouter",
+}
+
+EXTRAS = {
+    "math": ("math_verify", "the math scorer"),
+    "charts": ("vl_convert", "charts as SVG and PNG"),
+    "postgres": ("psycopg", "a store on PostgreSQL"),
+    "specialists": ("json5", "specialist templates"),
+    "dask": ("distributed", "runs on several machines"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing looked at. `state` is `good`, `absent` (fine unless wanted) or `broken`."""
+
+    what: str
+    state: str
+    detail: str
+    mend: str = ""
+
+
+def examine(workspace: Workspace) -> tuple[Check, ...]:
+    """Python, store, keys, extras and helpers, in that order; no key is ever shown."""
+    return (_python(), _store(workspace), *_keys(workspace), *_extras(), _chromium())
+
+
+def _python() -> Check:
+    good = sys.version_info >= (3, 11)
+    return Check(
+        what="python",
+        state="good" if good else "broken",
+        detail=platform.python_version(),
+        mend="" if good else "Install Python 3.11 or later.",
+    )
+
+
+def _store(workspace: Workspace) -> Check:
+    try:
+        runs = len(workspace.archive.runs())
+    except AssayError as error:
+        return Check(what="store", state="broken", detail=error.problem, mend=error.remedy)
+    place = workspace.settings.store_url.rpartition("@")[2].removeprefix("sqlite:///")
+    return Check(what="store", state="good", detail=f"{place}, {runs} runs")
+
+
+def _keys(workspace: Workspace) -> Iterator[Check]:
+    for name, use in KEYS.items():
+        there = bool(workspace.settings.environment.get(name))
+        yield Check(
+            what=name,
+            state="good" if there else "absent",
+            detail="set" if there else "not set",
+            mend="" if there else f"Only needed for {use}: set it in the environment or in .env.",
+        )
+
+
+def _extras() -> Iterator[Check]:
+    for extra, (module, use) in EXTRAS.items():
+        there = find_spec(module) is not None
+        yield Check(
+            what=f"extra {extra}",
+            state="good" if there else "absent",
+            detail="installed" if there else "not installed",
+            mend="" if there else f"For {use}: pip install 'assay-bench[{extra}]'.",
+        )
+
+
+def _chromium() -> Check:
+    found = next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
+    return Check(
+        what="chromium",
+        state="good" if found else "absent",
+        detail=found or "not found",
+        mend="" if found else "Only needed to render pages for judges: install your system's chromium package.",
+    )

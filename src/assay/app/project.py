@@ -1,0 +1,33 @@
+"""Starting a project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.domain.errors import Refused
+from assay.suites.starter import starter_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def start_project(folder: Path) -> tuple[Path, ...]:
+    """Write the files of a new project; those made, in order.
+
+    Raises:
+        Refused: a file of that name is there already; nothing is written then.
+    """
+    files = {folder / name: text for name, text in starter_files().items()}
+    present = [path for path in files if path.exists() and path.name != ".gitignore"]
+    if present:
+        raise Refused(str(present[0]), "is there already.", remedy="Name an empty folder, as in `assay init bench`.")
+    made = []
+    try:
+        for path, text in files.items():
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, "utf-8")
+                made.append(path)
+    except OSError as error:
+        raise Refused(str(folder), f"cannot be written: {error.strerror}.") from error
+    return tuple(made)

@@ -1,0 +1,86 @@
+"""Reading suites with everything their checks need from other rooms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from assay.domain.errors import InputError, SettingsError
+from assay.domain.model import ModelSpec, Price
+from assay.domain.suite import CandidateSpec
+from assay.providers.refs import parse_ref
+from assay.scoring.scorers import option_problems, reference_problems
+from assay.suites.checks import Checks
+from assay.suites.loading import load_suite, problems_in
+from assay.suites.notes import notes_on as suite_notes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from assay.app.wiring import Workspace
+    from assay.domain.errors import SuiteError
+    from assay.domain.run import RunOptions
+    from assay.domain.suite import Suite
+
+
+def read_suite(
+    workspace: Workspace, path: Path, *, judge: str | None = None, candidates: tuple[str, ...] = ()
+) -> Suite:
+    """The suite in a file, wholly checked, with the settings' judge where it names none and the settings' prices."""
+    suite = load_suite(
+        path,
+        judge=judge,
+        default_judge=workspace.settings.values["judge"],
+        candidates=candidates,
+        folder=workspace.settings.folder,
+        checks=CHECKS,
+    )
+    return replace(
+        suite,
+        candidates=tuple(
+            c if c.model is None else replace(c, model=_priced(workspace, c.model)) for c in suite.candidates
+        ),
+        judges=tuple(replace(j, model=_priced(workspace, j.model)) for j in suite.judges),
+    )
+
+
+def problems(workspace: Workspace, path: Path) -> tuple[SuiteError, ...]:
+    """Everything that is wrong with a suite or set file."""
+    return problems_in(path, default_judge=workspace.settings.values["judge"], checks=CHECKS)
+
+
+def model_candidate(workspace: Workspace, ref: str) -> CandidateSpec:
+    """A candidate that is the model of this reference, named by it; raises InputError for what is no reference."""
+    return CandidateSpec(name=ref, model=_priced(workspace, _model(ref)))
+
+
+def notes_on(suite: Suite, options: RunOptions) -> tuple[str, ...]:
+    """What is legal and yet should be known before the run."""
+    return suite_notes(suite, trials=options.trials)
+
+
+def _model(ref: str) -> ModelSpec:
+    provider, name = parse_ref(ref)
+    return ModelSpec(provider=provider, name=name)
+
+
+def _priced(workspace: Workspace, model: ModelSpec) -> ModelSpec:
+    if model.price is not None:
+        return model
+    said: Any = workspace.settings.values["prices"].get(model.ref)
+    if said is None:
+        return model
+    try:
+        price = Price(input_usd=float(said["input"]), output_usd=float(said["output"]))
+    except (TypeError, KeyError, ValueError) as error:
+        raise SettingsError(
+            f"prices, {model.ref}",
+            f"is {said!r}.",
+            remedy="Write {input: 0.15, output: 0.6}, in dollars per million tokens.",
+        ) from error
+    if not (price.input_usd >= 0 and price.output_usd >= 0):
+        raise InputError(f"prices, {model.ref}", "must not be negative.")
+    return replace(model, price=price)
+
+
+CHECKS = Checks(parse_ref=_model, option_problems=option_problems, reference_problems=reference_problems)

@@ -1,0 +1,106 @@
+"""The verbs of the command line as plain functions, for programs; each works in the current folder unless told where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.app import findings, running
+from assay.app.wiring import Workspace
+from assay.domain.events import nobody
+from assay.domain.run import RunOptions
+from assay.domain.selection import Selection
+
+if TYPE_CHECKING:
+    from assay.domain.events import Listener
+    from assay.domain.suite import Suite
+
+
+def load_suite(path: str | Path, *, judge: str | None = None, folder: Path | None = None) -> Suite:
+    """The suite or set in a file, wholly checked; raises `InputError` with every complaint."""
+    with Workspace.open(folder) as workspace:
+        return running.load(workspace, Path(path), judge=judge)
+
+
+def run(
+    suite: Suite | str | Path,
+    *,
+    options: RunOptions | None = None,
+    judge: str | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+    listener: Listener = nobody,
+) -> running.RunResult:
+    """Carry out a suite; what failed is in the result, not raised. `judge` applies where `suite` is a path."""
+    with _open(folder, store) as workspace:
+        loaded = running.load(workspace, Path(suite), judge=judge) if isinstance(suite, str | Path) else suite
+        return running.run(workspace, loaded, options or RunOptions(), listener=listener)
+
+
+def resume(
+    run_id: str, *, store: str | None = None, folder: Path | None = None, listener: Listener = nobody
+) -> running.RunResult:
+    """Finish a run; only what is not done is asked."""
+    with _open(folder, store) as workspace:
+        return running.resume(workspace, run_id, listener=listener)
+
+
+def extend(
+    run_id: str,
+    *,
+    trials: int = 0,
+    until_approved: int | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+    listener: Listener = nobody,
+) -> running.RunResult:
+    """More trials of every task of a run."""
+    with _open(folder, store) as workspace:
+        return running.extend(workspace, run_id, more_trials=trials, until_approved=until_approved, listener=listener)
+
+
+def stats(
+    selection: Selection | None = None, *, store: str | None = None, folder: Path | None = None
+) -> findings.Standing:
+    """Each candidate's score over what counts."""
+    with _open(folder, store) as workspace:
+        return findings.stats(workspace, selection or Selection())
+
+
+def compare(
+    a: str,
+    b: str,
+    selection: Selection | None = None,
+    *,
+    scope: str | None = None,
+    margin: float | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> findings.Contrast:
+    """A against B; `.verdict` is the sentence, `.comparison` the numbers."""
+    with _open(folder, store) as workspace:
+        return findings.compare(workspace, selection or Selection(), a, b, scope=scope, margin=margin)
+
+
+def rank(selection: Selection | None = None, *, store: str | None = None, folder: Path | None = None) -> findings.Ranks:
+    """All candidates and all pairs."""
+    with _open(folder, store) as workspace:
+        return findings.rank(workspace, selection or Selection())
+
+
+def gate(
+    a: str,
+    b: str,
+    *,
+    margin: float,
+    selection: Selection | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> findings.Gate:
+    """Whether A is shown not to be worse than B by more than the margin."""
+    with _open(folder, store) as workspace:
+        return findings.gate(workspace, selection or Selection(), a, b, margin=margin)
+
+
+def _open(folder: Path | None, store: str | None) -> Workspace:
+    return Workspace.open(folder, options={"store": store})

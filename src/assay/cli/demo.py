@@ -1,0 +1,82 @@
+"""`assay demo`: the main job end to end, on recordings."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import print_json, say, tell
+from assay.cli.progress import progress_on
+from assay.domain.selection import Selection
+
+if TYPE_CHECKING:
+    from assay.app.wiring import Workspace
+    from assay.domain.identifiers import RunId
+
+STORE = ".assay/demo.db"
+
+
+@click.command()
+@click.option("--no-serve", is_flag=True, help="Decide by the recorded review, print the statistics and end.")
+@click.option("--port", type=int, default=8000, help="Where the review page answers; default 8000.")
+@common
+def demo(no_serve: bool, port: int, store: str | None, as_json: bool) -> int:
+    """Seven Things, three candidates, five trials each: run, review, decide. No key is needed.
+
+    The judge's answers and the review of --no-serve are recordings; the rest is what you would get.
+    """
+    from assay.app import demo as verbs
+
+    with workspace(store or STORE, local_only=True) as opened:
+        tell(f"demo: {verbs.SEED_NOTE}")
+        with progress_on(sys.stderr) as listener:
+            result = verbs.run_demo(opened, listener=listener)
+        run = result.summary.id
+        waiting = result.summary.assessments.get("pending", 0)  # type: ignore[call-overload] # a StrEnum's value
+        tell(f"run {run}: {sum(result.summary.trials.values())} trials judged; {waiting} assessments wait for a person")
+        if no_serve:
+            return _decided(opened, run, store or STORE, port, as_json=as_json)
+        from assay.cli.serve import serve_workspace
+
+        say(f"{waiting} assessments wait. When you have decided some: assay stats --run {run} --store {store or STORE}")
+        return serve_workspace(opened, host="127.0.0.1", port=port, path=f"/review?run={run}")
+
+
+def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: bool) -> int:
+    from assay.app import demo as verbs
+    from assay.app import documents, findings, reviewing
+    from assay.cli.statistics import say_ranks, say_standing
+
+    flagged = [row for row in reviewing.assessments(opened, Selection(runs=(run,))) if row.assessment.flags]
+    reviewed = verbs.review_demo(opened, run)
+    selection = Selection(runs=(run,))
+    standing, ranks = findings.stats(opened, selection), findings.rank(opened, selection)
+    names = [one.candidate for one in ranks.ranking.candidates]
+    verdicts = [
+        findings.compare(opened, selection, str(a), str(b)).verdict for i, a in enumerate(names) for b in names[i + 1 :]
+    ]
+    if as_json:
+        print_json({
+            "run_id": run,
+            "flagged": [documents.assessment_row(row) for row in flagged],
+            "stats": findings.standing_document(standing),
+            "rank": findings.ranks_document(ranks),
+            "verdicts": verdicts,
+        })  # fmt: skip
+        return 0
+    say(f"\nFlagged for the reviewer ({len(flagged)} of 35 reports):")
+    for row in flagged:
+        say(f"  {row.thing} · trial {row.k} of {row.of}: {row.assessment.flags[0].detail}")
+    say(f"\nThe recorded review: {reviewed.approved} approved, {reviewed.corrected} corrected, {reviewed.rejected} rejected, "
+        f"{reviewed.rerun} rerun\n")  # fmt: skip
+    for verdict in verdicts:
+        say(verdict)
+    say()
+    say_standing(standing)
+    say()
+    say_ranks(ranks)
+    say(f"\nreview page: http://127.0.0.1:{port}/review?run={run} after `assay serve --store {store} --port {port}`")
+    return 0

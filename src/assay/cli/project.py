@@ -1,0 +1,108 @@
+"""`assay init`, `validate`, `config`, `doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import print_json, say, table, tell
+from assay.domain.errors import InputError, SettingsError
+
+
+@click.command()
+@click.argument("folder", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
+@common
+def init(folder: Path, store: str | None, as_json: bool) -> int:  # every command takes --store
+    """Make a new project in DIR, with a suite that runs at once and without a key."""
+    from assay.app.project import start_project
+
+    made = start_project(folder)
+    if as_json:
+        print_json({"folder": str(folder), "files": [str(path) for path in made]})
+        return 0
+    for path in made:
+        say(f"made {path}")
+    go = "" if folder == Path() else f"cd {folder} && "
+    say(f"next: {go}assay run suites/first.yaml && assay stats")
+    return 0
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
+@common
+def validate(files: tuple[Path, ...], store: str | None, as_json: bool) -> int:
+    """Check suite and set files without running them; exit 2 if one is wrong."""
+    from assay.app.suites import problems
+
+    with workspace(store) as opened:
+        found = [(path, problems(opened, path)) for path in files]
+    if as_json:
+        print_json({
+            "files": [
+                {"file": str(path), "valid": not errors,
+                 "problems": [{"where": e.where, "problem": e.problem, "remedy": e.remedy} for e in errors]}
+                for path, errors in found
+            ]
+        })  # fmt: skip
+    for path, errors in found:
+        for error in errors:
+            tell(str(error))
+        if not errors and not as_json:
+            say(f"{path}: valid")
+    return 2 if any(errors for _, errors in found) else 0
+
+
+@click.command()
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of assay.yaml instead.")
+@common
+def config(schema: bool, store: str | None, as_json: bool) -> int:
+    """Show which settings hold, and why. Keys are never shown, only whether they are set."""
+    from assay.app.settings import SETTINGS, settings_schema
+
+    if schema:
+        print_json(settings_schema())
+        return 0
+    with workspace(store) as opened:
+        values, origins = opened.settings.values, opened.settings.origins
+        address = opened.settings.store_url
+    if as_json:
+        print_json({
+            "settings": {s.key: {"value": values[s.key], "origin": origins[s.key], "about": s.about} for s in SETTINGS},
+            "store": _without_password(address),
+        })  # fmt: skip
+        return 0
+    rows = [(s.key, "–" if values[s.key] is None else str(values[s.key]), origins[s.key], s.about) for s in SETTINGS]
+    say(table(("setting", "value", "from", "what it is"), rows))
+    say(f"\nstore: {_without_password(address)}")
+    return 0
+
+
+@click.command()
+@common
+def doctor(store: str | None, as_json: bool) -> int:
+    """Say what this machine has and lacks, and how to mend it."""
+    from assay.app.doctor import examine
+
+    try:
+        with workspace(store) as opened:
+            findings = examine(opened)
+    except SettingsError as error:
+        raise InputError("settings", str(error)) from error
+    if as_json:
+        print_json(
+            {"checks": [{"what": f.what, "state": f.state, "detail": f.detail, "mend": f.mend} for f in findings]}
+        )
+    else:
+        say(table(("check", "state", "found", "mend"), [(f.what, f.state, f.detail, f.mend) for f in findings]))
+    return int(any(f.state == "broken" for f in findings))
+
+
+def _without_password(url: str) -> str:
+    """A store's address that may be shown."""
+    scheme, separator, rest = url.partition("://")
+    if "@" not in rest:
+        return url
+    user, _, place = rest.rpartition("@")
+    return f"{scheme}{separator}{user.partition(':')[0]}:***@{place}"

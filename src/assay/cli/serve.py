@@ -1,0 +1,36 @@
+"""`assay serve`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import tell
+
+if TYPE_CHECKING:
+    from assay.app.wiring import Workspace
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", help="Where to listen; anything beyond this machine needs --token.")
+@click.option("--port", type=int, default=8000, help="Default 8000; 0 takes any free one.")
+@click.option(
+    "--token", metavar="TEXT", envvar="ASSAY_TOKEN", help="What a browser must show; needed beyond 127.0.0.1."
+)
+@common
+def serve(host: str, port: int, token: str | None, store: str | None, as_json: bool) -> int:
+    """Start the web app: the queue, review, statistics, and the HTTP API."""
+    with workspace(store) as opened:
+        return serve_workspace(opened, host=host, port=port, token=token, as_json=as_json)
+
+
+def serve_workspace(
+    opened: Workspace, *, host: str, port: int, path: str = "/", token: str | None = None, as_json: bool = False
+) -> int:
+    """Serve until stopped; says where on stderr."""
+    from assay.web.server import serve as serve_app
+
+    serve_app(opened, host=host, port=port, path=path, token=token, announce=tell)
+    return 0

@@ -1,0 +1,160 @@
+"""Which decision is allowed on which assessment, and what a correction makes of the scores; pure rules.
+
+The store asks these inside the transaction that writes, so that two reviewers can never both be first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from assay.domain.assessment import weighted_score
+from assay.domain.errors import InputError, Refused, UnknownName
+from assay.domain.lifecycle import DECIDED, MAX_ATTEMPTS, UNDOABLE, AssessmentState, Verb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Place: TypeAlias = tuple[str, str | None]
+"""(candidate, criterion), or (candidate, None) for the candidate's own score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grading:
+    """The numbers of one assessment: each candidate's score, each (candidate, criterion)'s grade, each criterion's weight.
+
+    Every candidate is in `scores`; None where nothing was graded.
+    """
+
+    scores: Mapping[str, float | None]
+    grades: Mapping[tuple[str, str], float | None]
+    weights: Mapping[str, float]
+
+    @property
+    def unscored(self) -> tuple[str, ...]:
+        """Candidates without a score."""
+        return tuple(name for name, score in self.scores.items() if score is None)
+
+
+def after(verb: Verb, before: AssessmentState, *, where: str) -> AssessmentState:
+    """The state a decision leads to; raises `Refused` where it is not allowed.
+
+    Args:
+        where: how messages name the assessment (`a17`).
+    """
+    if verb is Verb.UNDO:
+        if before in UNDOABLE:
+            return AssessmentState.PENDING
+        raise Refused(where, f"is {_words(before)}, so there is no decision to undo.")
+    target = DECIDED.get(verb)
+    if target is None:
+        raise Refused(where, f"{verb} is not a decision on scores.")
+    if before is AssessmentState.PENDING:
+        return target
+    remedy = f"Undo that first: assay review undo {where}" if before in UNDOABLE else _WHY_CLOSED[before]
+    raise Refused(where, f"is {_words(before)}, not pending.", remedy=remedy)
+
+
+def check_approval(grading: Grading, *, where: str) -> None:
+    """Raise `Refused` when a candidate has no score: such an assessment must be corrected or rejected."""
+    if grading.unscored:
+        problem = f"has no score for {_listed(grading.unscored)}, so it cannot be approved as it is."
+        raise Refused(where, problem, remedy="Correct the missing scores, reject it or rerun it.")
+
+
+def corrected(judged: Grading, corrections: Mapping[Place, float], *, where: str) -> Grading:
+    """The numbers as they count once a person's scores are laid over the judge's.
+
+    Correcting a criterion recomputes that candidate's weighted score; correcting the candidate overrides it and leaves
+    the criteria as they are.
+
+    Raises:
+        InputError: nothing is corrected, a value is outside 0 to 1, or a candidate is corrected both ways.
+        UnknownName: a candidate or criterion that is not part of the assessment.
+        Refused: a candidate would still be without a score.
+    """
+    if not corrections:
+        raise InputError(where, "the correction names no score.", remedy="Give at least one NAME=VALUE.")
+    grades = dict(judged.grades)
+    scores = dict(judged.scores)
+    criteria = tuple(dict.fromkeys((*judged.weights, *(criterion for _, criterion in judged.grades))))
+    for (candidate, criterion), value in corrections.items():
+        if candidate not in scores:
+            raise UnknownName(f"candidate in {where} called", candidate, scores, remedy=_known("Candidates", scores))
+        if criterion is not None and criterion not in criteria:
+            raise UnknownName(f"criterion in {where} called", criterion, criteria, remedy=_known("Criteria", criteria))
+        if not (math.isfinite(value) and 0 <= value <= 1):
+            raise InputError(where, f"{_place(candidate, criterion)} is {value!r}, but scores lie between 0 and 1.")
+        if criterion is not None and (candidate, None) in corrections:
+            problem = f"{candidate} is corrected both as a whole and on {criterion}."
+            raise InputError(where, problem, remedy="Give either the candidate's score or scores of criteria.")
+        if criterion is not None:
+            grades[candidate, criterion] = value
+    for candidate in {name for name, _ in corrections}:
+        own = corrections.get((candidate, None))
+        if own is None:
+            own = weighted_score(_of(candidate, grades), judged.weights or dict.fromkeys(criteria, 1.0))
+        scores[candidate] = own
+    grading = Grading(scores=scores, grades=grades, weights=judged.weights)
+    if grading.unscored:
+        raise Refused(
+            where,
+            f"would still have no score for {_listed(grading.unscored)}{_missing(grading)}.",
+            remedy="Correct these as well.",
+        )
+    return grading
+
+
+def check_rerun(state: AssessmentState, *, attempts: int, force: bool, reason: str, where: str) -> None:
+    """Raise `Refused` unless one more attempt at judging is allowed.
+
+    Args:
+        attempts: attempts stored so far.
+        force: whether the person insists beyond the limit; that takes a reason.
+    """
+    if state is AssessmentState.SUPERSEDED:
+        raise Refused(where, "was replaced by a later attempt.", remedy="Rerun the latest attempt instead.")
+    if attempts >= MAX_ATTEMPTS and not force:
+        problem = f"has been judged {attempts} times; rerunning until a result pleases makes statistics worthless."
+        raise Refused(where, problem, remedy="Say --force with a --reason if it has to be.")
+    if attempts >= MAX_ATTEMPTS and not reason.strip():
+        raise Refused(where, f"has been judged {attempts} times.", remedy="Say why with --reason.")
+
+
+_WHY_CLOSED = {
+    AssessmentState.SUPERSEDED: "A later attempt replaced it; decide on that one.",
+    AssessmentState.NOT_REQUIRED: "A deterministic scorer's results need no decision.",
+    AssessmentState.EXEMPT: "The suite's review policy lets it pass unseen.",
+}
+
+
+def _words(state: AssessmentState) -> str:
+    return state.value.replace("_", " ")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _known(kind: str, names: Iterable[str]) -> str:
+    return f"{kind}: {_listed(names)}."
+
+
+def _place(candidate: str, criterion: str | None) -> str:
+    return candidate if criterion is None else f"{candidate}/{criterion}"
+
+
+def _of(candidate: str, grades: Mapping[tuple[str, str], float | None]) -> dict[str, float | None]:
+    return {criterion: grade for (name, criterion), grade in grades.items() if name == candidate}
+
+
+def _missing(grading: Grading) -> str:
+    places = [
+        _place(candidate, criterion)
+        for candidate in grading.unscored
+        for criterion, weight in grading.weights.items()
+        if weight > 0 and grading.grades.get((candidate, criterion)) is None
+    ]
+    return f" (missing: {_listed(places)})" if places else ""

@@ -1,0 +1,184 @@
+"""Anthropic's messages. Nothing but the wire.
+
+What differs from chat completions: the system prompt stands apart, `max_tokens` has to be sent, the temperature ends at 1,
+there are no seed and no penalties, and a JSON answer is asked for as the input of a tool the model is made to call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.domain.calls import Usage
+from assay.domain.suite import Message
+from assay.providers.payload import UnreadableBody, count, dump, parse, whole
+from assay.providers.wire import USUAL, Completion, Habits, misshapen, no_text, refused, schema_name, with_schema
+
+if TYPE_CHECKING:
+    from assay.domain.calls import ModelRequest
+    from assay.providers.events import Event
+
+VERSION: Final = "2023-06-01"
+DEFAULT_MAX_TOKENS: Final = 4096
+_FINISH: Final = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+
+
+class AnthropicMessages:
+    """The protocol; implements `wire.Wire`."""
+
+    def headers(self, key: str | None, /) -> dict[str, str]:
+        """That it is JSON, the protocol's version and the key."""
+        headers = {"Content-Type": "application/json", "anthropic-version": VERSION}
+        if key is not None:
+            headers["x-api-key"] = key
+        return headers
+
+    def body(self, request: ModelRequest, habits: Habits = USUAL, /, *, streaming: bool = False) -> dict[str, Any]:
+        """The body that asks; also a request's `params` in a batch."""
+        parameters = request.parameters
+        schema = request.answer_schema
+        messages = request.messages
+        if schema is not None and not habits.structured:
+            messages = with_schema(messages, schema)
+        system = [message.content for message in messages if message.role == "system"]
+        spoken = [message for message in messages if message.role != "system"]
+        if not spoken:  # a prompt that is all instructions is asked by the user
+            system, spoken = [], [Message(role="user", content="\n\n".join(system))]
+        body: dict[str, Any] = {
+            "model": request.model.name,
+            "max_tokens": parameters.max_tokens if parameters.max_tokens is not None else DEFAULT_MAX_TOKENS,
+            "messages": spoken,
+        }
+        if system:
+            body["system"] = "\n\n".join(system)
+        if parameters.temperature is not None and "temperature" not in habits.unsent:
+            body["temperature"] = min(parameters.temperature, 1.0)
+        # 1 is what holds anyway, and newer models refuse to be told both.
+        if parameters.top_p not in (None, 1) and "top_p" not in habits.unsent:
+            body["top_p"] = parameters.top_p
+        if parameters.stop and "stop" not in habits.unsent:
+            body["stop_sequences"] = parameters.stop
+        if schema is not None and habits.structured:
+            name = schema_name(schema)
+            body["tools"] = [{"name": name, "description": "Hands in the answer.", "input_schema": schema.schema}]
+            body["tool_choice"] = {"type": "tool", "name": name, "disable_parallel_tool_use": True}
+        if streaming:
+            body["stream"] = True
+        return body
+
+    def read(self, payload: Any, /, *, asked: str, key: str | None = None) -> Completion:
+        """The answer in a message: the input of the tool that was called, as JSON, else its text."""
+        blocks = payload.get("content") if type(payload) is dict else None
+        if type(blocks) is not list:
+            raise misshapen(asked, "content")
+        usage, cached_tokens = _counted(payload.get("usage"))
+        texts: list[str] = []
+        handed_in = ""
+        for block in blocks:
+            match block:
+                case {"type": "text", "text": str(text)}:
+                    texts.append(text)
+                case {"type": "tool_use", "input": str(written)}:  # a stream that ended within it
+                    handed_in = handed_in or written
+                case {"type": "tool_use", "input": dict(document)} if document:
+                    handed_in = handed_in or dump(document).decode()
+                case _:
+                    pass
+        said_reason = payload.get("stop_reason")
+        finish = _FINISH.get(said_reason, said_reason) if type(said_reason) is str and said_reason else "stop"
+        if finish == "tool_use":
+            finish = "stop" if handed_in else "tool"
+        text = handed_in or "".join(texts)
+        if finish == "refusal":
+            raise refused(asked, text, usage, key=key)
+        if not text or text.isspace():
+            raise no_text(asked, finish, usage)
+        version = payload.get("model")
+        return Completion(
+            text=whole(text),
+            finish_reason=finish,
+            usage=usage,
+            cached_tokens=cached_tokens,
+            model_version=version if type(version) is str and version else None,
+        )
+
+    def gathering(self) -> Blocks:
+        """An empty one for a new stream."""
+        return Blocks()
+
+
+class Blocks:
+    """A streamed message while it comes in; implements `wire.Gathering`."""
+
+    def __init__(self) -> None:
+        self._message: dict[str, Any] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._pieces: dict[int, list[str]] = {}
+        self._usage: dict[str, Any] = {}
+        self._reason: object = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether a reason for the end has come."""
+        return self._reason is not None
+
+    def take(self, event: Event, chunk: dict[str, Any], /) -> str:
+        """Take one event in; the text that it adds, a tool's input included."""
+        index = chunk.get("index")
+        match chunk.get("type"):
+            case "message_start" if type(message := chunk.get("message")) is dict:
+                self._message = message
+                self._count(message.get("usage"))
+            case "content_block_start" if type(block := chunk.get("content_block")) is dict and type(index) is int:
+                self._blocks[index] = block
+                self._pieces[index] = [block["text"]] if type(block.get("text")) is str else []
+            case "content_block_delta" if type(delta := chunk.get("delta")) is dict and index in self._blocks:
+                piece = delta.get("text", delta.get("partial_json"))
+                if type(piece) is str:
+                    self._pieces[index].append(piece)
+                    return piece
+            case "message_delta":
+                if type(delta := chunk.get("delta")) is dict:
+                    self._reason = delta.get("stop_reason") or self._reason
+                self._count(chunk.get("usage"))
+            case _:
+                pass
+        return ""
+
+    def payload(self) -> dict[str, Any]:
+        """The message that the events make up."""
+        content: list[dict[str, Any]] = []
+        for index in sorted(self._blocks):
+            block, written = self._blocks[index], "".join(self._pieces[index])
+            if block.get("type") == "tool_use":
+                content.append({**block, "input": _document(written)})
+            else:
+                content.append({**block, "text": written})
+        return {**self._message, "content": content, "stop_reason": self._reason, "usage": self._usage}
+
+    def _count(self, usage: object) -> None:
+        if type(usage) is dict:
+            self._usage.update({name: value for name, value in usage.items() if value is not None})
+
+
+def _document(written: str) -> object:
+    try:
+        return parse(written.encode()) if written else {}
+    except UnreadableBody:
+        return written
+
+
+def _counted(usage: object) -> tuple[Usage, int]:
+    """Tokens, and those of the input that came out of the cache; what is cached is counted apart on this wire."""
+    if type(usage) is not dict:
+        return Usage(), 0
+    fresh = count(usage.get("input_tokens"))
+    read = count(usage.get("cache_read_input_tokens")) or 0
+    written = count(usage.get("cache_creation_input_tokens")) or 0
+    into = None if fresh is None else fresh + read + written
+    return Usage(input_tokens=into, output_tokens=count(usage.get("output_tokens"))), read

@@ -1,0 +1,238 @@
+"""From an answer that is no answer to a `CallFailed`: what the server said, whether asking again helps, whose fault it is.
+
+Pure: status, headers and body go in, a `CallFailed` comes out. Nothing a server says reaches a message before keys and
+control characters are out of it: servers quote the key they refuse.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from math import isfinite
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from assay.domain.failure import CallFailed, Fault
+from assay.providers.payload import UnreadableBody, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.providers.endpoint import Endpoint
+
+LONGEST_SAYING: Final = 300
+_READ: Final = 20_000
+
+_KEYS: Final = re.compile(
+    r"""
+    \b bearer \s+ [^\s"',;]+                                                      # a header quoted back
+    | \b (?: sk | pk | rk | gsk | xai | hf | nvapi | pplx | csk | key ) [-_] [\w*.\-]{8,}
+    | \b AIza [\w\-]{10,}
+    | [\w\-]+ \*{3,} [\w\-]*                                                      # a key the server half masked
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_TAG: Final = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_TOO_LONG: Final = re.compile(
+    r"context[ _]length|context[ _]window|context size|prompt is too long|input is too long|"
+    r"exceeds? the (?:model'?s )?(?:maximum|available) context|maximum (?:input|prompt) length",
+    re.IGNORECASE,
+)
+_FILTERED: Final = re.compile(
+    r"content[ _](?:filter|policy|management)|responsible_ai_policy|safety system", re.IGNORECASE
+)
+_NO_MONEY: Final = re.compile(
+    r"insufficient_quota|billing_hard_limit|exceeded your current quota|credit balance", re.IGNORECASE
+)
+_STATUS_BY_NAME: Final = {
+    "overloaded": 529,
+    "rate_limit": 429,
+    "insufficient_quota": 429,
+    "authentication": 401,
+    "permission": 403,
+    "not_found": 404,
+    "billing": 402,
+    "request_too_large": 413,
+    "invalid_request": 400,
+    "context_length": 400,
+    "content_filter": 400,
+    "timeout": 504,
+}
+_PASSING: Final = frozenset({408, 409, 425, 429})
+_LASTING: Final = frozenset({501, 505})
+
+
+class Saying(NamedTuple):
+    """What a server said about a failure; empty where it said nothing."""
+
+    message: str = ""
+    code: str = ""
+    kind: str = ""
+    param: str = ""
+
+    def mentions(self, *words: str) -> bool:
+        """Whether one of the words stands in what was said, in whatever case."""
+        said = f"{self.message}\n{self.param}\n{self.code}".lower()
+        return any(word in said for word in words)
+
+
+def saying(body: bytes) -> Saying:
+    """The server's own words, out of any of the shapes in use: OpenAI, Anthropic, FastAPI, plain text, HTML."""
+    try:
+        payload = parse(body)
+    except UnreadableBody:
+        return Saying(message=_plain(body))
+    return _said(payload)
+
+
+def said_in(error: object) -> Saying:
+    """The server's own words out of an `error` value that has been parsed already."""
+    return _said({"error": error})
+
+
+def complaint(
+    status: int, headers: Mapping[str, str], said: Saying, *, endpoint: Endpoint, model: str, now_s: float
+) -> CallFailed:
+    """What an answer with an error status means for the call; `now_s` is the time in seconds since 1970.
+
+    429, 529 and 5xx pass (`transient`), unless the quota is used up; everything else in 4xx stays wrong however often it
+    is asked. A full context is `context_length`, a content filter `refused`.
+    """
+    words = clean(said.message, key=endpoint.key)
+    tail = f": {words}" if words else ""
+    asked = f"{model} at {endpoint.place}"
+    everything = f"{said.message} {said.code} {said.kind}"
+    if status in (400, 413, 422) and (said.code == "context_length_exceeded" or _TOO_LONG.search(everything)):
+        return CallFailed(
+            "context_length",
+            _sentence(f"the prompt and its answer do not fit the context of {asked}{tail}"),
+            transient=False,
+        )
+    if status in (400, 403, 422) and _FILTERED.search(everything):
+        return CallFailed(
+            "refused", _sentence(f"{asked} refused the prompt{tail}"), transient=False, fault=Fault.REFUSAL
+        )
+    kind = f"http_{status}"
+    if status in (402, 429) and (status == 402 or _NO_MONEY.search(everything)):
+        detail = f"the account of {asked} has no quota or credit left ({_title(status)}){tail}"
+        return CallFailed(kind, _sentence(detail), transient=False, fault=Fault.HARNESS)
+    if status >= 500 or status in _PASSING:
+        transient = status not in _LASTING
+        detail = f"{asked} answered {_title(status)}{tail}"
+        wait_s = retry_after_s(headers, now_s=now_s) if transient else None
+        return CallFailed(kind, _sentence(detail), transient=transient, retry_after_s=wait_s, fault=Fault.PROVIDER)
+    if status in (401, 403):
+        detail = f"{asked} {_key_trouble(endpoint, status)} ({_title(status)}){tail}"
+    elif status == 404:
+        detail = f"{asked} was not found ({_title(status)}); check the model's name and {endpoint.vendor.address_variable}{tail}"
+    elif 300 <= status < 400:
+        place = clean(headers.get("Location", ""), key=endpoint.key)
+        detail = f"{asked} redirects to {place or 'another place'} ({_title(status)}), which is not followed; set base_url to it"
+    else:
+        detail = f"{asked} refused the request ({_title(status)}){tail}"
+    return CallFailed(kind, _sentence(detail), transient=False, fault=Fault.HARNESS)
+
+
+def status_of(said: Saying) -> int:
+    """The status an error has that came inside an answer with status 200 or a stream: by its code, else by its name."""
+    if said.code.isdigit() and 400 <= int(said.code) < 600:
+        return int(said.code)
+    name = f"{said.code} {said.kind}"
+    return next((status for word, status in _STATUS_BY_NAME.items() if word in name), 502)
+
+
+def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
+    """How long the server asks us to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date; None if it does not.
+
+    A date is read against the server's own `Date` where it sends one, so that clocks that differ do not matter.
+    """
+    if (wait_ms := _number(headers.get("retry-after-ms"))) is not None:
+        return wait_ms / 1000
+    written = headers.get("Retry-After")
+    if (wait_s := _number(written)) is not None:
+        return wait_s
+    then, now = _date(written), _date(headers.get("Date"))
+    return None if then is None else max(0.0, then - (now_s if now is None else now))
+
+
+def clean(text: str, *, key: str | None) -> str:
+    """A server's words for a person: no keys, nothing unprintable, one line, at most `LONGEST_SAYING` characters."""
+    text = text[:_READ]
+    if key:
+        text = text.replace(key, "***")
+    text = _KEYS.sub("***", "".join(letter if letter.isprintable() else " " for letter in text))
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_SAYING else f"{text[: LONGEST_SAYING - 1]}…"
+
+
+def _said(payload: object) -> Saying:
+    match payload:
+        case {"error": {"message": message, **rest}}:
+            return Saying(_text(message), _text(rest.get("code")), _text(rest.get("type")), _text(rest.get("param")))
+        case {"error": str(message)}:
+            return Saying(message=message)
+        case {"message": message, **rest}:
+            return Saying(_text(message), _text(rest.get("code")), _text(rest.get("type")), _text(rest.get("param")))
+        case {"detail": [{"msg": message, **rest}, *_]}:
+            return Saying(message=f"{_text(message)} ({_text(rest.get('loc'))})" if "loc" in rest else _text(message))
+        case {"detail": detail}:
+            return Saying(message=_text(detail))
+        case [first, *_]:
+            return _said(first)
+        case str():
+            return Saying(message=payload)
+        case None | {}:
+            return Saying()
+        case _:
+            return Saying(message=_text(payload))
+
+
+def _text(value: object) -> str:
+    return "" if value is None else value if isinstance(value, str) else str(value)
+
+
+def _plain(body: bytes) -> str:
+    """The title of an HTML page, or what its text begins with; other text as it stands."""
+    text = body[:_READ].decode("utf-8", "replace")
+    if title := _TITLE.search(text):
+        return html.unescape(title[1])
+    return html.unescape(_TAG.sub(" ", text)) if "<" in text else text
+
+
+def _key_trouble(endpoint: Endpoint, status: int) -> str:
+    variable = endpoint.key_variable
+    if endpoint.key is None:
+        return f"asks for a key, and {variable} is not set"
+    return (
+        f"does not accept the key in {variable}" if status == 401 else f"does not allow this with the key in {variable}"
+    )
+
+
+def _title(status: int) -> str:
+    if status == 529:
+        return "529 Overloaded"
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return max(0.0, number) if isfinite(number) else None
+
+
+def _date(text: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(text or "").timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,52 @@
+"""`echo`: a model without a network that answers with what it was asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from assay.domain.calls import Reply, Usage
+from assay.domain.failure import CallFailed, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assay.domain.calls import ModelRequest
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+class Echo:
+    """Answers with the last message of the user; free, instant, the same every time.
+
+    It cannot judge: nothing it could answer is a grade.
+    """
+
+    can_judge: ClassVar[bool] = False
+
+    async def complete(self, request: ModelRequest, /, on_text: Callable[[str], None] | None = None) -> Reply:
+        """The last user message; tokens are counted as a quarter of the characters."""
+        if request.answer_schema is not None:
+            raise CallFailed("bad_request", "echo cannot judge.", transient=False, fault=Fault.HARNESS)
+        text, asked = "", 0
+        for message in request.messages:
+            asked += len(message.content)
+            if message.role == "user":
+                text = message.content
+        if not text.strip():
+            raise CallFailed("empty", "echo was asked nothing, so its answer is empty.", transient=False)
+        if on_text is not None:
+            on_text(text)
+        return Reply(
+            text=text,
+            usage=Usage(input_tokens=_tokens(asked), output_tokens=_tokens(len(text))),
+            model_version="echo",
+            first_token_s=0.0 if on_text is not None else None,
+            cost_usd=0.0,
+        )
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters // _CHARACTERS_PER_TOKEN)

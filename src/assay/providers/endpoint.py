@@ -1,0 +1,232 @@
+"""Where a model answers: address, key and proxy out of settings, and whether that is on this machine or network."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from urllib.parse import SplitResult, urlsplit
+
+from assay.domain.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.domain.model import ModelSpec
+
+_OLLAMA_PORT: Final = 11434
+_NOT_IN_A_HEADER: Final = re.compile(r"[^\x21-\x7e]")
+_LOCAL_SUFFIXES: Final = (".local", ".localhost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vendor:
+    """What is usual for one provider: protocol, address, and the variables that hold another address and the key."""
+
+    name: str
+    protocol: str
+    address: str
+    address_variable: str
+    key_variable: str
+    key_required: bool = False
+
+
+VENDORS: Final[Mapping[str, Vendor]] = {
+    vendor.name: vendor
+    for vendor in (
+        Vendor(
+            name="openai",
+            protocol="openai",
+            address="https://api.openai.com/v1",
+            address_variable="OPENAI_BASE_URL",
+            key_variable="OPENAI_API_KEY",
+            key_required=True,
+        ),
+        Vendor(
+            name="anthropic",
+            protocol="anthropic",
+            address="https://api.anthropic.com/v1",
+            address_variable="ANTHROPIC_BASE_URL",
+            key_variable="ANTHROPIC_API_KEY",
+            key_required=True,
+        ),
+        Vendor(
+            name="openrouter",
+            protocol="openai",
+            address="https://openrouter.ai/api/v1",
+            address_variable="OPENROUTER_BASE_URL",
+            key_variable="OPENROUTER_API_KEY",
+            key_required=True,
+        ),
+        Vendor(
+            name="vllm",
+            protocol="openai",
+            address="http://127.0.0.1:8000/v1",
+            address_variable="VLLM_BASE_URL",
+            key_variable="VLLM_API_KEY",
+        ),
+        Vendor(
+            name="ollama",
+            protocol="openai",
+            address=f"http://127.0.0.1:{_OLLAMA_PORT}/v1",
+            address_variable="OLLAMA_HOST",
+            key_variable="OLLAMA_API_KEY",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One address that is asked, and with what. The key and the proxy never show in a `repr`.
+
+    `key_variable` is the variable that holds the key, or would.
+    """
+
+    vendor: Vendor
+    url: str
+    key_variable: str
+    key: str | None = field(default=None, repr=False)
+    proxy: str | None = field(default=None, repr=False)
+
+    @property
+    def place(self) -> str:
+        """Host and port, for messages."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def host(self) -> str:
+        """The host alone."""
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def local(self) -> bool:
+        """Whether it is on this machine or network."""
+        return is_local(self.host)
+
+
+def endpoint_of(model: ModelSpec, environment: Mapping[str, str]) -> Endpoint:
+    """The endpoint of a model: its own `base_url`, else the provider's variable, else the provider's usual address.
+
+    A key goes where the environment says it belongs: to the provider's own host, to the host named by the provider's
+    address variable, and to local hosts. A host that only a suite names gets no key but its own
+    (`ASSAY_KEY_` and the host in capitals, `ASSAY_KEY_API_EXAMPLE_COM`): a suite from elsewhere cannot collect keys.
+
+    Raises:
+        SettingsError: an address or a key that cannot be used.
+    """
+    vendor = VENDORS[model.provider]
+    set_address = environment.get(vendor.address_variable, "").strip()
+    if model.base_url:
+        address = _parsed(model.base_url, where=f"base_url of {model.ref}", vendor=vendor)
+    elif set_address:
+        address = _parsed(set_address, where=vendor.address_variable, vendor=vendor)
+    else:
+        address = urlsplit(vendor.address)
+    host = address.hostname or ""
+    trusted = {urlsplit(vendor.address).hostname}
+    if set_address:
+        trusted.add(_parsed(set_address, where=vendor.address_variable, vendor=vendor).hostname)
+    own_variable = f"ASSAY_KEY_{re.sub(r'[^A-Z0-9]', '_', host.upper())}"
+    own_key = environment.get(own_variable, "").strip()
+    variable = vendor.key_variable if not own_key and (host in trusted or is_local(host)) else own_variable
+    key = environment.get(variable, "").strip() or None
+    if key is not None and _NOT_IN_A_HEADER.search(key):
+        raise SettingsError(
+            variable,
+            "holds characters that no key contains (a space, a line end or a letter outside ASCII).",
+            remedy="Set it again without them.",
+        )
+    path = "/messages" if vendor.protocol == "anthropic" else "/chat/completions"
+    url = address._replace(path=address.path.removesuffix(path) + path)
+    proxy = None if is_local(host) else _proxy_for(url, environment)
+    return Endpoint(vendor=vendor, url=url.geturl(), key_variable=variable, key=key, proxy=proxy)
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is on this machine or network, told from its name alone; names are never looked up.
+
+    Loopback, private and link-local addresses in any spelling, `localhost`, names ending in `.local` or `.localhost`,
+    and names without a dot.
+    """
+    name = host.strip("[]").rstrip(".").lower().partition("%")[0]
+    if not name:
+        return False
+    address = _literal_address(name)
+    if address is None:
+        return "." not in name or name.endswith(_LOCAL_SUFFIXES)
+    mapped = getattr(address, "ipv4_mapped", None)
+    known = mapped if mapped is not None else address
+    return known.is_loopback or known.is_private or known.is_link_local or known.is_unspecified
+
+
+def _literal_address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address a name spells out, also in the old forms (`127.1`, `2130706433`, `0x7f000001`)."""
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(name))
+    except OSError:
+        return None
+
+
+def _parsed(text: str, *, where: str, vendor: Vendor) -> SplitResult:
+    """An address as people write it, with scheme, host and version path in their places."""
+    written = text.strip()
+    ollama = vendor.name == "ollama"
+    if ollama and "://" not in written:
+        written = f"http://{written}"
+        default_port = _OLLAMA_PORT
+    else:
+        default_port = None
+    try:
+        parts = urlsplit(written)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise SettingsError(where, f"is no address: {error}.", remedy=f"Write for example {vendor.address}.") from error
+    if parts.username or parts.password:
+        raise SettingsError(
+            where,
+            "holds a user name or a password, which would be stored with the run.",
+            remedy=f"Leave them out and put the key into {vendor.key_variable}.",
+        )
+    if ollama and host in ("", "0.0.0.0", "::"):  # what its server listens on; a client asks the machine itself
+        host = "127.0.0.1"
+    if parts.scheme not in ("http", "https") or not host or re.search(r"[\s\\]", written):
+        raise SettingsError(
+            where,
+            f"{text!r} is no address that starts with http:// or https://.",
+            remedy=f"Write for example {vendor.address}.",
+        )
+    place = f"[{host}]" if ":" in host else host
+    port = port if port is not None else default_port
+    path = parts.path.rstrip("/")
+    for last in ("/chat/completions", "/messages"):
+        path = path.removesuffix(last)
+    if not path or path == "/api" or (vendor.protocol == "anthropic" and not path.endswith("/v1")):
+        path += "/v1"
+    return SplitResult(
+        scheme=parts.scheme,
+        netloc=place if port is None else f"{place}:{port}",
+        path=path,
+        query=parts.query,
+        fragment="",
+    )
+
+
+def _proxy_for(url: SplitResult, environment: Mapping[str, str]) -> str | None:
+    """The proxy the environment names for this host, after NO_PROXY."""
+
+    def setting(name: str) -> str:
+        return (environment.get(name.lower()) or environment.get(name) or "").strip()
+
+    host = url.hostname or ""
+    for exempt in setting("NO_PROXY").lower().split(","):
+        name = exempt.strip().lstrip(".")
+        if name and (name in ("*", host) or host.endswith(f".{name}")):
+            return None
+    return setting(f"{url.scheme.upper()}_PROXY") or setting("ALL_PROXY") or None

@@ -1,0 +1,177 @@
+"""Asks models at one endpoint over HTTP, in whichever protocol it speaks.
+
+What the endpoint has refused for a model is not sent to it again; the refused call is made again at once without it.
+"""
+
+from __future__ import annotations
+
+import logging
+from time import perf_counter, time
+from typing import TYPE_CHECKING, Any, Final
+
+from yarl import URL
+
+from assay.domain.calls import Reply
+from assay.domain.failure import CallFailed, Fault
+from assay.providers.complaints import complaint, said_in, saying, status_of
+from assay.providers.events import events_in
+from assay.providers.payload import UnreadableBody, dump, parse
+from assay.providers.session import Address, Answer
+from assay.providers.wire import USUAL, Habits, learned, unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from assay.domain.calls import ModelRequest
+    from assay.providers.complaints import Saying
+    from assay.providers.endpoint import Endpoint
+    from assay.providers.prices import CostOf
+    from assay.providers.session import HttpSession
+    from assay.providers.wire import Wire
+
+_log = logging.getLogger(__name__)
+
+MOST_FALLBACKS: Final = 4
+_REFUSING: Final = frozenset({400, 404, 405, 415, 422, 501})
+
+
+class HttpModel:
+    """A `ports.Provider` for every model at one endpoint."""
+
+    def __init__(self, endpoint: Endpoint, wire: Wire, *, session: HttpSession, cost_of: CostOf) -> None:
+        self._endpoint = endpoint
+        self._wire = wire
+        self._session = session
+        self._cost_of = cost_of
+        self._habits: dict[str, Habits] = {}
+        self._address = Address(URL(endpoint.url), wire.headers(endpoint.key), endpoint.proxy, endpoint.place)
+
+    async def complete(self, request: ModelRequest, /, on_text: Callable[[str], None] | None = None) -> Reply:
+        """The model's answer; with `on_text` it is streamed, and each piece is handed over as it comes.
+
+        An endpoint that does not stream answers at once, and its whole text is handed over as one piece.
+        """
+        name = request.model.name
+        for fallbacks in range(MOST_FALLBACKS + 1):
+            habits = self._habits.get(name, USUAL)
+            streaming = on_text is not None and habits.streaming
+            body = dump(self._wire.body(request, habits, streaming=streaming))
+            if streaming and on_text is not None:
+                answer = await self._streamed(request, body, on_text)
+                if isinstance(answer, Reply):
+                    return answer
+            else:
+                answer = await self._session.post(self._address, body)
+            if answer.status == 200:
+                reply = self._reply(request, answer)
+                if on_text is not None:
+                    on_text(reply.text)
+                return reply
+            said = saying(answer.body)
+            # Another call may have learned the same while this one was under way: then it is asked again as well.
+            if (
+                answer.status in _REFUSING
+                and fallbacks < MOST_FALLBACKS
+                and self._learn(request, said, streaming=streaming) != habits
+            ):
+                continue
+            raise self._complaint(request, answer.status, answer.headers, said)
+        raise AssertionError("the last round returns or raises")
+
+    async def close(self) -> None:
+        """Nothing: the session is shared and closed by whoever opened it."""
+
+    def _learn(self, request: ModelRequest, said: Saying, *, streaming: bool) -> Habits:
+        name = request.model.name
+        before = self._habits.get(name, USUAL)
+        after = self._habits[name] = learned(before, said, request, streaming=streaming)
+        for parameter in sorted(after.unsent - before.unsent):
+            _log.warning("%s does not take %s; it is asked without", self._asked(request), parameter)
+        return after
+
+    def _reply(self, request: ModelRequest, answer: Answer) -> Reply:
+        try:
+            payload = parse(answer.body)
+        except UnreadableBody as error:
+            raise unreadable(self._asked(request), answer.headers, answer.body, key=self._endpoint.key) from error
+        return self._read(request, payload, answer.headers, latency_s=answer.elapsed_s)
+
+    def _read(
+        self,
+        request: ModelRequest,
+        payload: Any,
+        headers: Mapping[str, str],
+        *,
+        latency_s: float,
+        first_token_s: float | None = None,
+    ) -> Reply:
+        if (error := _error_in(payload)) is not None:
+            said = said_in(error)
+            raise self._complaint(request, status_of(said), headers, said)
+        try:
+            completion = self._wire.read(payload, asked=self._asked(request), key=self._endpoint.key)
+        except CallFailed as failure:
+            if failure.usage is not None:
+                failure.cost_usd = self._cost_of(request.model, failure.usage, 0, None)
+            raise
+        return Reply(
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            usage=completion.usage,
+            model_version=completion.model_version,
+            latency_s=latency_s,
+            first_token_s=first_token_s,
+            cost_usd=self._cost_of(request.model, completion.usage, completion.cached_tokens, completion.cost_usd),
+        )
+
+    async def _streamed(self, request: ModelRequest, body: bytes, on_text: Callable[[str], None]) -> Reply | Answer:
+        """The whole reply; or the plain answer of an endpoint that did not stream, with whatever status."""
+        began = perf_counter()
+        first_token_s: float | None = None
+        gathering = self._wire.gathering()
+        done = False
+        async with self._session.stream(self._address, body) as arriving:
+            headers = arriving.headers
+            if arriving.status != 200 or "event-stream" not in headers.get("Content-Type", ""):
+                rest = await arriving.rest()
+                return Answer(arriving.status, headers, rest, perf_counter() - began)
+            async for event in events_in(arriving.piece):
+                if event.data == "[DONE]":
+                    done = True
+                    break
+                chunk = self._chunk(request, event.data, headers)
+                if (error := _error_in(chunk)) is not None:
+                    said = said_in(error)
+                    raise self._complaint(request, status_of(said), headers, said)
+                if text := gathering.take(event, chunk):
+                    if first_token_s is None:
+                        first_token_s = perf_counter() - began
+                    on_text(text)
+        if not done and not gathering.ended:
+            detail = f"{self._asked(request)} broke off in the middle of its streamed answer."
+            raise CallFailed("bad_response", detail, transient=True, fault=Fault.PROVIDER)
+        elapsed_s = perf_counter() - began
+        return self._read(request, gathering.payload(), headers, latency_s=elapsed_s, first_token_s=first_token_s)
+
+    def _chunk(self, request: ModelRequest, data: str, headers: Mapping[str, str]) -> dict[str, Any]:
+        try:
+            chunk = parse(data.encode())
+        except UnreadableBody as error:
+            raise unreadable(self._asked(request), headers, data.encode(), key=self._endpoint.key) from error
+        return chunk if type(chunk) is dict else {}
+
+    def _complaint(self, request: ModelRequest, status: int, headers: Mapping[str, str], said: Saying) -> CallFailed:
+        return complaint(status, headers, said, endpoint=self._endpoint, model=request.model.ref, now_s=time())
+
+    def _asked(self, request: ModelRequest) -> str:
+        return f"{request.model.ref} at {self._endpoint.place}"
+
+
+def _error_in(payload: Any) -> object:
+    """The error that an answer with status 200 or an event carries, or None."""
+    if type(payload) is not dict:
+        return None
+    error: object = payload.get("error")
+    if not error and type(choices := payload.get("choices")) is list and choices and type(choices[0]) is dict:
+        error = choices[0].get("error")  # OpenRouter puts there what happened upstream
+    return error or None

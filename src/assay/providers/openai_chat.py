@@ -1,0 +1,184 @@
+"""OpenAI's chat completions, as OpenAI, OpenRouter, vLLM, Ollama and many others speak them. Nothing but the wire.
+
+Pure, so that batch files and recordings are written and read by the same code as calls.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.domain.calls import Usage
+from assay.providers.payload import count, whole
+from assay.providers.wire import (
+    NOTHING_COUNTED,
+    SAMPLING,
+    USUAL,
+    Completion,
+    Habits,
+    misshapen,
+    no_text,
+    refused,
+    schema_name,
+    with_schema,
+)
+
+if TYPE_CHECKING:
+    from assay.domain.calls import ModelRequest
+    from assay.providers.events import Event
+
+_FINISH: Final = {
+    "stop": "stop",
+    "length": "length",
+    "content_filter": "refusal",
+    "tool_calls": "tool",
+    "function_call": "tool",
+}
+
+
+class OpenAIChat:
+    """The protocol; implements `wire.Wire`."""
+
+    def headers(self, key: str | None, /) -> dict[str, str]:
+        """That it is JSON, and the key as a bearer token."""
+        headers = {"Content-Type": "application/json"}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        return headers
+
+    def body(self, request: ModelRequest, habits: Habits = USUAL, /, *, streaming: bool = False) -> dict[str, Any]:
+        """The body that asks; also a line's body in a batch file."""
+        parameters = request.parameters
+        schema = request.answer_schema
+        body: dict[str, Any] = {"model": request.model.name, "messages": request.messages}
+        if schema is not None:
+            if habits.structured:
+                wanted = {"name": schema_name(schema), "strict": True, "schema": schema.schema}
+                body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+            else:
+                body["messages"] = with_schema(request.messages, schema)
+        if parameters.max_tokens is not None:
+            body[habits.token_limit] = parameters.max_tokens
+        unsent = habits.unsent
+        for name in SAMPLING:
+            value = getattr(parameters, name)
+            if value is not None and name not in unsent:
+                body[name] = value
+        if streaming:
+            body["stream"] = True
+            body["stream_options"] = {"include_usage": True}
+        return body
+
+    def read(self, payload: Any, /, *, asked: str, key: str | None = None) -> Completion:
+        """The answer in a chat completion.
+
+        Content may be text or a list of parts; a tool's arguments serve where there is no content. A refusal, and an
+        answer that a content filter broke off, raise `refused`: half an answer is not the candidate's answer.
+        """
+        choice = _first(payload)
+        message = choice.get("message")
+        if type(message) is not dict:
+            raise misshapen(asked, "a message in choices")
+        usage, cached_tokens, cost_usd = _counted(payload)
+        said_finish = choice.get("finish_reason")
+        finish = _FINISH.get(said_finish, said_finish) if type(said_finish) is str and said_finish else "stop"
+        refusal = message.get("refusal")
+        if finish == "refusal" or (type(refusal) is str and refusal.strip()):
+            raise refused(asked, refusal if type(refusal) is str else "", usage, key=key)
+        text = _content(message.get("content"))
+        if not text or text.isspace():
+            text = _arguments(message.get("tool_calls"))
+            if not text:
+                raise no_text(asked, finish, usage)
+        version = payload.get("model")
+        return Completion(
+            text=whole(text),
+            finish_reason=finish,
+            usage=usage,
+            cached_tokens=cached_tokens,
+            model_version=version if type(version) is str and version else None,
+            cost_usd=cost_usd,
+        )
+
+    def gathering(self) -> Chunks:
+        """An empty one for a new stream."""
+        return Chunks()
+
+
+class Chunks:
+    """A streamed chat completion while it comes in; implements `wire.Gathering`."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._refusals: list[str] = []
+        self._arguments: list[str] = []
+        self._around: dict[str, Any] = {}
+        self._finish: object = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether a reason for the end has come."""
+        return self._finish is not None
+
+    def take(self, event: Event, chunk: dict[str, Any], /) -> str:
+        """Take one chunk in; the text that it adds."""
+        for name in ("model", "usage", "x_groq"):
+            if chunk.get(name):
+                self._around[name] = chunk[name]
+        choice = _first(chunk)
+        self._finish = choice.get("finish_reason") or self._finish
+        delta = choice.get("delta")
+        if type(delta) is not dict:
+            return ""
+        text = _content(delta.get("content"))
+        self._texts.append(text)
+        if type(delta.get("refusal")) is str:
+            self._refusals.append(delta["refusal"])
+        self._arguments.append(_arguments(delta.get("tool_calls")))
+        return text
+
+    def payload(self) -> dict[str, Any]:
+        """The completion that the chunks make up."""
+        message: dict[str, Any] = {"content": "".join(self._texts), "refusal": "".join(self._refusals) or None}
+        if arguments := "".join(self._arguments):
+            message["tool_calls"] = [{"function": {"arguments": arguments}}]
+        return {"choices": [{"message": message, "finish_reason": self._finish}], **self._around}
+
+
+def _counted(payload: dict[str, Any]) -> tuple[Usage, int, float | None]:
+    """Tokens, those of them that were cached, and the cost where the server names it (OpenRouter does)."""
+    usage = payload.get("usage")
+    if type(usage) is not dict:
+        extra = payload.get("x_groq")
+        usage = extra.get("usage") if type(extra) is dict else None
+        if type(usage) is not dict:
+            return NOTHING_COUNTED, 0, None
+    tokens = Usage(input_tokens=count(usage.get("prompt_tokens")), output_tokens=count(usage.get("completion_tokens")))
+    details = usage.get("prompt_tokens_details")
+    cached = (count(details.get("cached_tokens")) or 0) if type(details) is dict else 0
+    cost = usage.get("cost")
+    return tokens, cached, float(cost) if isinstance(cost, int | float) and cost >= 0 else None
+
+
+def _first(payload: Any) -> dict[str, Any]:
+    choices = payload.get("choices") if type(payload) is dict else None
+    if type(choices) is list and choices and type(choices[0]) is dict:
+        return choices[0]
+    return {}
+
+
+def _content(content: object) -> str:
+    if type(content) is str:
+        return content
+    if type(content) is list:
+        parts = (part.get("text") if type(part) is dict else part for part in content)
+        return "".join(part for part in parts if type(part) is str)
+    return ""
+
+
+def _arguments(calls: object) -> str:
+    """The first tool call's arguments, or what has come of them."""
+    match calls:
+        case [{"function": {"arguments": str(arguments)}}, *_]:
+            return arguments
+        case _:
+            return ""

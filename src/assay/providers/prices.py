@@ -1,0 +1,139 @@
+"""What calls cost and how much fits into a context: a suite's own price first, then the maintained `genai-prices` data.
+
+The data comes with the library and is not fetched. Importing it takes a tenth of a second, so it is imported when the first
+price is asked for that a suite does not name, and each model is looked up once. An unknown price is None, never 0.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice
+
+    from assay.domain.calls import Usage
+    from assay.domain.model import ModelSpec
+
+_FREE: Final = frozenset({"echo", "replay"})
+_LISTED: Final = frozenset({"openai", "anthropic", "openrouter"})
+_MILLION: Final = 1_000_000
+
+Steps: TypeAlias = "tuple[tuple[int, float], ...]"
+"""US dollars per million tokens by the number of input tokens that must be exceeded, highest first."""
+
+
+class CostOf(Protocol):
+    """Tells a protocol module what a call cost; `stated_usd` is what the server itself says."""
+
+    def __call__(
+        self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /
+    ) -> float | None: ...
+
+
+class Rates(NamedTuple):
+    """One model's prices; a call over a step's threshold pays that step for all its tokens."""
+
+    input_steps: Steps
+    cached_steps: Steps
+    output_steps: Steps
+    request_usd: float
+
+    def cost_usd(self, input_tokens: int, output_tokens: int, cached_tokens: int) -> float:
+        """US dollars for one call; `cached_tokens` are among the input tokens."""
+        fresh = input_tokens - cached_tokens
+        return (
+            fresh * _rate(self.input_steps, input_tokens)
+            + cached_tokens * _rate(self.cached_steps, input_tokens)
+            + output_tokens * _rate(self.output_steps, input_tokens)
+        ) / _MILLION + self.request_usd
+
+
+class PriceList:
+    """Prices and context windows, each looked up once a model."""
+
+    def __init__(self) -> None:
+        self._models: dict[tuple[str, str], ModelInfo | None] = {}
+        self._rates: dict[int, Rates | None] = {}
+
+    def cost_usd(
+        self, model: ModelSpec, *, input_tokens: int, output_tokens: int, cached_tokens: int = 0
+    ) -> float | None:
+        """What a call costs, or None where its price is unknown."""
+        if model.price is not None:
+            return (input_tokens * model.price.input_usd + output_tokens * model.price.output_usd) / _MILLION
+        if model.provider in _FREE:
+            return 0.0
+        rates = self._rates_of(model)
+        return None if rates is None else rates.cost_usd(input_tokens, output_tokens, min(cached_tokens, input_tokens))
+
+    def cost_of(self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /) -> float | None:
+        """What a call cost, from what the server counted; None where it did not count or the price is unknown."""
+        if stated_usd is not None and model.price is None and model.provider == "openrouter":
+            return stated_usd
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return 0.0 if model.price is None and model.provider in _FREE else None
+        return self.cost_usd(
+            model, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cached_tokens=cached_tokens
+        )
+
+    def context_tokens(self, model: ModelSpec) -> int | None:
+        """How many tokens fit: as the suite says, else as the data knows."""
+        if model.context_tokens is not None:
+            return model.context_tokens
+        known = self._known(model)
+        return None if known is None else known.context_window
+
+    def _rates_of(self, model: ModelSpec) -> Rates | None:
+        known = self._known(model)
+        if known is None or not known.prices:
+            return None
+        price = known.get_prices(datetime.now(UTC)) if isinstance(known.prices, list) else known.prices
+        if id(price) not in self._rates:  # the library keeps its prices, so their ids stay theirs
+            self._rates[id(price)] = _rates(price)
+        return self._rates[id(price)]
+
+    def _known(self, model: ModelSpec) -> ModelInfo | None:
+        key = (model.provider, model.name)
+        if key not in self._models:
+            self._models[key] = _look_up(*key)
+        return self._models[key]
+
+
+def _look_up(provider: str, name: str) -> ModelInfo | None:
+    if provider not in _LISTED:
+        return None
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return get_snapshot().find_provider_model(name, None, provider, None)[1]
+    except LookupError:
+        return None
+
+
+def _rates(price: ModelPrice) -> Rates | None:
+    if price.input_mtok is None or price.output_mtok is None:
+        return None
+    cached = price.cache_read_mtok
+    requests = price.requests_kcount
+    return Rates(
+        _steps(price.input_mtok),
+        _steps(price.input_mtok if cached is None else cached),
+        _steps(price.output_mtok),
+        _steps(requests)[-1][1] / 1000 if requests is not None else 0.0,
+    )
+
+
+def _steps(price: object) -> Steps:
+    from genai_prices.types import TieredPrices
+
+    if isinstance(price, TieredPrices):
+        return (*((tier.start, float(tier.price)) for tier in reversed(price.tiers)), (-1, float(price.base)))
+    return ((-1, float(str(price))),)
+
+
+def _rate(steps: Steps, input_tokens: int) -> float:
+    for threshold, usd in steps:
+        if input_tokens > threshold:
+            return usd
+    return 0.0

@@ -1,0 +1,217 @@
+"""One HTTP session for all model calls: sends a body, gives back status, headers and bytes, names what went wrong.
+
+House rules. Connections belong to the loop they were opened in, so each loop that asks has a client of its own, opened when it
+first does. Concurrency is the engine's: the connector has no limit of its own. No redirect leaves the host that was asked, so
+that neither a key nor a document does. Bodies are bytes; what they mean is the protocol modules' business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import asynccontextmanager
+from io import BytesIO
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+
+import aiohttp
+from yarl import URL
+
+from assay.domain.failure import CallFailed, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+TIMEOUT_S: Final = 120.0
+CONNECT_TIMEOUT_S: Final = 20.0
+LARGEST_ANSWER: Final = 20 * 1024 * 1024
+_LARGE_BODY: Final = 1024 * 1024
+_TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
+_MOVED: Final = frozenset({307, 308})
+
+
+class Address(NamedTuple):
+    """Where to send and with what, built once and used for every call. `place` is host and port, for messages."""
+
+    url: URL
+    headers: Mapping[str, str]
+    proxy: str | None
+    place: str
+
+
+class Answer(NamedTuple):
+    """What came back, whatever the status; `elapsed_s` from sending to the last byte."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    elapsed_s: float
+
+
+class HttpSession:
+    """Connections to every endpoint of a process; safe to share between tasks and between loops."""
+
+    def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+        self._clients: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
+
+    async def post(self, address: Address, body: bytes) -> Answer:
+        """Send a body and read the whole answer; raises `CallFailed` when there is none."""
+        began = perf_counter()
+        url = address.url
+        for last_try in (False, True):
+            try:
+                async with self._opened().post(
+                    url,
+                    data=body if len(body) < _LARGE_BODY else BytesIO(body),
+                    headers=address.headers,
+                    proxy=address.proxy,
+                    allow_redirects=False,
+                ) as response:
+                    status, headers = response.status, response.headers
+                    content = await _read(response.content, address.place)
+            except _TRANSPORT_ERRORS as error:
+                _translate(error, address.place, self._timeout_s)
+            if status in _MOVED and not last_try and (moved := _same_host(url, headers.get("Location"))):
+                url = moved
+                continue
+            break
+        return Answer(status, headers, content, perf_counter() - began)
+
+    @asynccontextmanager
+    async def stream(self, address: Address, body: bytes) -> AsyncIterator[OpenAnswer]:
+        """The answer while it arrives; the time-out covers all of it. Raises `CallFailed` when none begins."""
+        try:
+            response = await self._opened().post(
+                address.url,
+                data=body if len(body) < _LARGE_BODY else BytesIO(body),
+                headers=address.headers,
+                proxy=address.proxy,
+                allow_redirects=False,
+            )
+        except _TRANSPORT_ERRORS as error:
+            _translate(error, address.place, self._timeout_s)
+        async with response:
+            yield OpenAnswer(response, address.place, self._timeout_s)
+
+    async def close(self) -> None:
+        """Close this loop's connections and drop those of loops that have ended; safe to call twice."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+        self._drop_ended()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            self._drop_ended()
+            client = self._clients[loop] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                timeout=aiohttp.ClientTimeout(
+                    total=self._timeout_s, sock_connect=min(CONNECT_TIMEOUT_S, self._timeout_s)
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "assay-bench"},
+                trust_env=False,
+            )
+        return client
+
+    def _drop_ended(self) -> None:
+        """Let go of clients whose loop has ended without closing them: there is no loop left to close them in."""
+        for loop in [loop for loop in self._clients if loop.is_closed()]:
+            self._clients.pop(loop).detach()
+
+
+class OpenAnswer:
+    """An answer whose body is still arriving."""
+
+    def __init__(self, response: aiohttp.ClientResponse, place: str, timeout_s: float) -> None:
+        self._response = response
+        self._place = place
+        self._timeout_s = timeout_s
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+
+    async def piece(self) -> bytes:
+        """The bytes that have come since, waiting for some; empty at the end."""
+        try:
+            return await self._response.content.readany()
+        except _TRANSPORT_ERRORS as error:
+            _translate(error, self._place, self._timeout_s)
+
+    async def rest(self) -> bytes:
+        """Everything that is still to come."""
+        try:
+            return await _read(self._response.content, self._place)
+        except _TRANSPORT_ERRORS as error:
+            _translate(error, self._place, self._timeout_s)
+
+
+def _translate(error: Exception, place: str, timeout_s: float) -> NoReturn:
+    """Say in one sentence what the transport did; the request itself was fine."""
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            kind, detail, transient = "timeout", f"{place} did not accept a connection in time.", True
+        case TimeoutError():
+            kind, detail, transient = "timeout", f"{place} did not answer within {timeout_s:g} s.", True
+        case aiohttp.ClientSSLError():
+            kind, transient = "connection", False
+            detail = f"{place} cannot be reached safely: {_reason(error)}."
+        case aiohttp.ClientConnectorError():
+            kind, detail, transient = "connection", f"{place} cannot be reached: {_reason(error)}.", True
+        case aiohttp.ServerDisconnectedError() | ConnectionResetError():
+            kind, detail, transient = "connection", f"{place} closed the connection without an answer.", True
+        case aiohttp.ClientPayloadError():
+            kind, detail, transient = "connection", f"{place} broke off in the middle of its answer.", True
+        case aiohttp.ClientResponseError():
+            kind, detail, transient = "bad_response", f"{place} answered with something that is not HTTP.", True
+        case ValueError() if not isinstance(error, aiohttp.ClientError):
+            kind, detail, transient = (
+                "connection",
+                f"{place} cannot be asked: the address or the key is malformed.",
+                False,
+            )
+        case _:
+            kind, detail, transient = "connection", f"the connection to {place} failed: {type(error).__name__}.", True
+    raise CallFailed(kind, detail, transient=transient, fault=Fault.PROVIDER) from error
+
+
+async def _read(content: aiohttp.StreamReader, place: str) -> bytes:
+    first = await content.readany()
+    if content.at_eof():
+        return first
+    blocks, size = [first], len(first)
+    while block := await content.readany():
+        blocks.append(block)
+        size += len(block)
+        if size > LARGEST_ANSWER:
+            raise CallFailed(
+                "bad_response",
+                f"{place} sent more than {LARGEST_ANSWER // 1024**2} MB as an answer.",
+                transient=True,
+                fault=Fault.PROVIDER,
+            )
+    return b"".join(blocks)
+
+
+def _same_host(url: URL, location: str | None) -> URL | None:
+    """Where a redirect leads, if that is the host that was asked (or the same over TLS)."""
+    if not location:
+        return None
+    try:
+        moved = url.join(URL(location))
+    except ValueError:
+        return None
+    safer = moved.scheme == "https" and moved.host == url.host
+    return moved if moved.user is None and (moved.origin() == url.origin() or safer) else None
+
+
+def _reason(error: aiohttp.ClientConnectorError | aiohttp.ClientSSLError) -> str:
+    """What the system said, in its own words for its error number."""
+    cause = getattr(error, "os_error", None)
+    if said := getattr(cause, "verify_message", None) or getattr(cause, "reason", None):  # what TLS found
+        return str(said).replace("_", " ").lower()
+    number = getattr(cause, "errno", None)
+    text = os.strerror(number) if number is not None and number > 0 else getattr(cause, "strerror", None)
+    return str(text or cause or error).rstrip(".").lower()

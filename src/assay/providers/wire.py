@@ -1,0 +1,187 @@
+"""What a wire protocol has to tell the one that speaks it over HTTP, and what all protocols share.
+
+A protocol module is pure: it turns a request into a body and a payload into a `Completion`, and gathers streamed events into
+such a payload. Sending, time, fallbacks and prices are `http_model`'s.
+
+Endpoints differ in what they take. What one has refused for a model (the name of the token limit, structured output,
+streaming, a sampling parameter) is kept as that model's `Habits`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from assay.domain.calls import Usage
+from assay.domain.failure import CallFailed, Fault
+from assay.domain.suite import Message
+from assay.providers.complaints import clean, saying
+from assay.providers.payload import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.domain.calls import AnswerSchema, ModelRequest
+    from assay.providers.complaints import Saying
+    from assay.providers.events import Event
+
+SAMPLING: Final = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "stop")
+_UNSUPPORTED: Final = re.compile(
+    r"unsupported|not support|n't support|unrecogni[sz]ed|unknown|not permitted|not allowed|unexpected|"
+    r"only the default|deprecated|cannot both be specified",
+    re.IGNORECASE,
+)
+_STRUCTURED: Final = (
+    "response_format",
+    "response format",
+    "json_schema",
+    "json schema",
+    "structured output",
+    "guided",
+    "grammar",
+    "tool_choice",
+    "input_schema",
+    "tools",
+    "no endpoints found",  # OpenRouter, when no host of the model takes all that was sent
+)
+_NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habits:
+    """What an endpoint takes for one model, as far as it has shown."""
+
+    token_limit: str = "max_tokens"
+    structured: bool = True
+    streaming: bool = True
+    unsent: frozenset[str] = frozenset()
+
+
+USUAL: Final = Habits()
+NOTHING_COUNTED: Final = Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What a payload says. `cached_tokens` are among the input tokens; `cost_usd` only where the server names it."""
+
+    text: str
+    finish_reason: str
+    usage: Usage
+    cached_tokens: int = 0
+    model_version: str | None = None
+    cost_usd: float | None = None
+
+
+class Gathering(Protocol):
+    """A streamed answer while it comes in."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server said that the answer is complete."""
+        ...
+
+    def take(self, event: Event, chunk: dict[str, Any], /) -> str:
+        """Take one event in; the text that it adds to the answer."""
+        ...
+
+    def payload(self) -> dict[str, Any]:
+        """What the server would have sent at once."""
+        ...
+
+
+class Wire(Protocol):
+    """One protocol."""
+
+    def headers(self, key: str | None, /) -> dict[str, str]:
+        """What goes with every request."""
+        ...
+
+    def body(self, request: ModelRequest, habits: Habits, /, *, streaming: bool) -> dict[str, Any]:
+        """The body that asks."""
+        ...
+
+    def read(self, payload: Any, /, *, asked: str, key: str | None) -> Completion:
+        """The answer in a payload; raises `CallFailed` where there is none. `asked` names who answered, for messages."""
+        ...
+
+    def gathering(self) -> Gathering:
+        """An empty one for a new stream."""
+        ...
+
+
+def learned(habits: Habits, said: Saying, request: ModelRequest, *, streaming: bool) -> Habits:
+    """The habits after a refusal; the same when it was about something else."""
+    if streaming and said.mentions("stream"):
+        return replace(habits, streaming=False)
+    unsupported = _UNSUPPORTED.search(f"{said.message} {said.code}") is not None
+    renamed = said.mentions("max_completion_tokens") or (said.param == "max_tokens" and unsupported)
+    if renamed and habits.token_limit == "max_tokens" and request.parameters.max_tokens is not None:
+        return replace(habits, token_limit="max_completion_tokens")
+    if request.answer_schema is not None and said.mentions(*_STRUCTURED):
+        return replace(habits, structured=False)
+    if unsupported:
+        named = [name for name in SAMPLING if getattr(request.parameters, name) is not None and _names(said, name)]
+        if "temperature" in named and "top_p" in named:  # "cannot both be specified": the temperature says more
+            named.remove("temperature")
+        return replace(habits, unsent=habits.unsent | set(named))
+    return habits
+
+
+def no_text(asked: str, finish: str, usage: Usage) -> CallFailed:
+    """The failure of an answer without text, by the reason it ended for."""
+    if finish == "refusal":
+        return refused(asked, "", usage, key=None)
+    if finish == "length":
+        detail = f"{asked} reached the token limit before it wrote any text; raise max_tokens."
+        return CallFailed("empty", detail, transient=False, usage=usage)
+    return CallFailed("empty", f"{asked} gave an empty answer.", transient=True, usage=usage)
+
+
+def refused(asked: str, words: str, usage: Usage, *, key: str | None) -> CallFailed:
+    """The failure of an answer that the model or its provider withheld or broke off."""
+    said = clean(words, key=key)
+    detail = f"{asked} refused to answer: {said}" if said else f"{asked} refused to answer."
+    return CallFailed("refused", detail, transient=False, fault=Fault.REFUSAL, usage=usage)
+
+
+def misshapen(asked: str, lacks: str) -> CallFailed:
+    """The failure of a JSON document that is no answer."""
+    return CallFailed("bad_response", f"{asked} answered without {lacks}.", transient=True, fault=Fault.PROVIDER)
+
+
+def unreadable(asked: str, headers: Mapping[str, str], body: bytes, *, key: str | None) -> CallFailed:
+    """The failure of a body that is no JSON document, by what it is instead."""
+    if not body.strip():
+        return CallFailed("empty", f"{asked} sent an empty body.", transient=True, fault=Fault.PROVIDER)
+    if "html" in headers.get("Content-Type", "") or body.lstrip()[:1] == b"<":
+        what = f"a web page instead of JSON ({clean(saying(body).message, key=key) or 'without a title'})"
+    else:
+        what = "something that is not a whole JSON document"
+    return CallFailed("bad_response", f"{asked} sent {what}.", transient=True, fault=Fault.PROVIDER)
+
+
+def with_schema(messages: tuple[Message, ...], schema: AnswerSchema) -> tuple[Message, ...]:
+    """The messages with the wanted JSON described at the end of the last one from the user."""
+    wish = (
+        "\n\nAnswer with exactly one JSON document and nothing else: no prose, no code fence. "
+        f"It follows this JSON Schema:\n{dump(schema.schema).decode()}"
+    )
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place].role == "user":
+            asked = replace(messages[place], content=messages[place].content + wish)
+            return (*messages[:place], asked, *messages[place + 1 :])
+    return (*messages, Message(role="user", content=wish.lstrip()))
+
+
+def schema_name(schema: AnswerSchema) -> str:
+    """The schema's name in the letters the wire allows."""
+    return _NOT_A_NAME.sub("_", schema.name)[:64] or "answer"
+
+
+def _names(said: Saying, parameter: str) -> bool:
+    if said.param:
+        return said.param == parameter
+    quote = "['\"`]" if parameter == "stop" else ""  # "stop" is a common word as well
+    return re.search(rf"(?<!\w){quote}{parameter}{quote}(?!\w)", said.message) is not None

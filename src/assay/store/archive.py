@@ -1,0 +1,194 @@
+"""The Archive: lists, single items and columns. Every read is one snapshot; long lists are read portion by portion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import exists, select, true
+
+from assay.domain.errors import UnknownName
+from assay.domain.failure import Failure, Fault
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment
+from assay.domain.lifecycle import AssessmentState, RunState, TrialState
+from assay.domain.selection import AssessmentDetail, RunSummary, Selection, TrialRow
+from assay.store import columns, schema
+from assay.store.codec import bytes_json
+from assay.store.projection import ASSESSMENT, TRIAL
+from assay.store.reading import AssessmentReader
+from assay.store.selecting import Scope, find_run, scope_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import ColumnElement, Connection
+
+    from assay.analysis.columns import ScoreColumns
+    from assay.domain.selection import AssessmentRow, Excluded
+    from assay.store.database import Database
+
+_PORTION: Final = 200
+
+
+class StoreArchive:
+    """`ports.Archive` over a database; may be used from any thread."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find_run(self, text: str, /) -> RunId:
+        """The run whose id this is or uniquely begins with; raises `UnknownName`, or `InputError` when several do."""
+        with self._database.reading() as connection:
+            return find_run(connection, text)
+
+    def runs(self, selection: Selection | None = None, /) -> tuple[RunSummary, ...]:
+        """Runs that match, newest first; with a task filter, runs that have such a task."""
+        table, suite = schema.run, schema.suite
+        with self._database.reading() as connection:
+            scope = scope_of(connection, selection or Selection())
+            where: list[ColumnElement[bool]] = [] if scope.every_run else [table.c.key.in_(scope.runs)]
+            if scope.narrows_tasks:
+                planned = schema.run_task
+                where.append(exists().where(planned.c.run_key == table.c.key, *scope.where(planned)))
+            rows = connection.execute(
+                select(table, suite.c.name.label("suite"))
+                .join(suite, suite.c.key == table.c.suite_key)
+                .where(true(), *where)
+                .order_by(table.c.started.desc(), table.c.key.desc())
+            ).all()
+            tallies = _tallies(connection, scope)
+            names = _candidates(connection, scope)
+        return tuple(
+            RunSummary(
+                id=RunId(row.id),
+                suite=row.suite,
+                state=RunState(row.state),
+                started=row.started,
+                finished=row.finished,
+                batch_id=row.batch_id,
+                candidates=tuple(names.get(row.key, ())),
+                judges=tuple(bytes_json(row.judges)),
+                trials={TrialState(state): n for state, n in tallies.get((row.key, TRIAL), {}).items()},
+                assessments={AssessmentState(state): n for state, n in tallies.get((row.key, ASSESSMENT), {}).items()},
+                input_tokens=row.input_tokens,
+                output_tokens=row.output_tokens,
+                cost_usd=None if row.calls and row.unpriced_calls == row.calls else row.cost_usd,
+                unpriced_calls=row.unpriced_calls,
+            )
+            for row in rows
+        )
+
+    def assessments(
+        self,
+        selection: Selection,
+        /,
+        *,
+        states: frozenset[AssessmentState] | None = None,
+        after: AssessmentKey | None = None,
+        limit: int | None = None,
+    ) -> Iterator[AssessmentRow]:
+        """Assessments in the order of their keys; each portion is a read of its own, so decisions are not held up."""
+        with self._database.reading() as connection:
+            scope = scope_of(connection, selection)
+        if states is not None and not states:
+            return
+        last, left = -1 if after is None else int(after), limit
+        reader = AssessmentReader()
+        while left is None or left > 0:
+            size = _PORTION if left is None else min(_PORTION, left)
+            with self._database.reading() as connection:
+                rows = reader.rows(connection, scope, states=states, after=last, limit=size)
+            yield from rows
+            if len(rows) < size:
+                return
+            last = rows[-1].key
+            left = None if left is None else left - len(rows)
+
+    def assessment(self, key: AssessmentKey, /) -> AssessmentDetail:
+        """One assessment with everything a reviewer looks at; raises `UnknownName`."""
+        with self._database.reading() as connection:
+            detail = AssessmentReader().detail(connection, key)
+        if detail is None:
+            raise UnknownName("assessment", shown_assessment(key))
+        return detail
+
+    def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
+        """Trials, oldest run first, in plan order within each."""
+        table, planned, suite, run = schema.trial, schema.run_task, schema.suite, schema.run
+        with self._database.reading() as connection:
+            scope = scope_of(connection, selection)
+        for run_key in scope.runs:
+            position, k = -1, 0
+            while True:
+                where = [
+                    *scope.where(table),
+                    table.c.run_key == run_key,
+                    (table.c.position > position) | ((table.c.position == position) & (table.c.k > k)),
+                ]
+                if failed_only:
+                    where.append(table.c.state == TrialState.FAILED.value)
+                with self._database.reading() as connection:
+                    rows = connection.execute(
+                        select(table, planned.c.task_id, planned.c.thing, planned.c.trials, suite.c.name, run.c.id)
+                        .join(
+                            planned, (planned.c.run_key == table.c.run_key) & (planned.c.position == table.c.position)
+                        )
+                        .join(run, run.c.key == table.c.run_key)
+                        .join(suite, suite.c.key == run.c.suite_key)
+                        .where(*where)
+                        .order_by(table.c.position, table.c.k)
+                        .limit(_PORTION)
+                    ).all()
+                for row in rows:
+                    failure = None
+                    if row.state == TrialState.FAILED:
+                        failure = Failure(
+                            kind=row.fail_kind,
+                            fault=Fault(row.fail_fault),
+                            detail=row.fail_detail,
+                            tries=row.fail_tries,
+                        )
+                    yield TrialRow(
+                        key=TrialKey(row.key),
+                        run_id=RunId(row.id),
+                        suite=row.name,
+                        task=row.task_id,
+                        thing=row.thing,
+                        k=row.k,
+                        of=row.trials,
+                        state=TrialState(row.state),
+                        failure=failure,
+                    )
+                if len(rows) < _PORTION:
+                    break
+                position, k = rows[-1].position, rows[-1].k
+
+    def score_columns(self, selection: Selection, /) -> ScoreColumns:
+        """Every score that counts, as columns; with `criteria`, scores of those criteria weighted within them."""
+        with self._database.reading() as connection:
+            return columns.score_columns(connection, scope_of(connection, selection))
+
+    def excluded(self, selection: Selection, /) -> Excluded:
+        """What does not count; with `judges`, as if only those had graded."""
+        with self._database.reading() as connection:
+            return columns.excluded(connection, scope_of(connection, selection))
+
+
+def _tallies(connection: Connection, scope: Scope) -> dict[tuple[int, str], dict[str, int]]:
+    table = schema.run_tally
+    found: dict[tuple[int, str], dict[str, int]] = {}
+    for run_key, subject, state, n in connection.execute(
+        select(table.c.run_key, table.c.subject, table.c.state, table.c.n).where(*scope.where_run(table))
+    ):
+        if n:
+            found.setdefault((run_key, subject), {})[state] = n
+    return found
+
+
+def _candidates(connection: Connection, scope: Scope) -> dict[int, list[str]]:
+    table = schema.run_candidate
+    found: dict[int, list[str]] = {}
+    for run_key, name in connection.execute(
+        select(table.c.run_key, table.c.name).where(*scope.where_run(table)).order_by(table.c.run_key, table.c.position)
+    ):
+        found.setdefault(run_key, []).append(name)
+    return found

@@ -1,0 +1,204 @@
+"""Records to the bytes kept in `body`, and back; nothing here knows a table.
+
+Models write lone surrogates and NUL characters, which no database takes as text. Bodies are therefore bytes: a text is
+UTF-8 with surrogates passed through, a record is JSON. Short texts in columns go through `plain` instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade
+from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import Policy
+from assay.domain.model import ModelSpec, Parameters, Price
+from assay.domain.run import RunPlan
+from assay.domain.suite import (
+    CandidateSpec,
+    Criterion,
+    JudgeMode,
+    JudgeSpec,
+    Message,
+    Rubric,
+    Scoring,
+    Snippet,
+    SourceFile,
+    SuiteCopy,
+    Task,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from assay.domain.calls import ModelRequest
+
+R = TypeVar("R", bound="DataclassInstance")
+
+
+def text_bytes(text: str) -> bytes:
+    """A text as it is kept; every str survives the round trip."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def bytes_text(content: bytes) -> str:
+    """The text `text_bytes` was given."""
+    return content.decode("utf-8", "surrogatepass")
+
+
+def plain(text: str) -> str:
+    """A short text fit for a column: lone surrogates and NUL become U+FFFD."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+
+
+def json_bytes(value: object) -> bytes:
+    """JSON of plain values and of our records, whose fields become keys."""
+    try:
+        return orjson.dumps(value, default=_as_plain)
+    except TypeError:  # a lone surrogate somewhere: the standard library escapes it
+        return json.dumps(value, separators=(",", ":"), default=_as_plain).encode()
+
+
+def bytes_json(content: bytes) -> Any:
+    """What `json_bytes` was given, as plain values."""
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return json.loads(content)
+
+
+def json_text(value: object) -> str:
+    """`json_bytes` for a text column."""
+    return json_bytes(value).decode()
+
+
+def _as_plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    raise TypeError(f"a {type(value).__name__} cannot be stored")
+
+
+def task_bytes(task: Task) -> bytes:
+    return json_bytes(task)
+
+
+def task_record(content: bytes) -> Task:
+    data = bytes_json(content)
+    return _record(
+        Task,
+        data,
+        prompt=tuple(Message(**message) for message in data["prompt"]),
+        scoring=Scoring(**data["scoring"]),
+        tags=tuple(data["tags"]),
+        snippets=tuple(
+            Snippet(candidate=snippet["candidate"], files=tuple(SourceFile(**file) for file in snippet["files"]))
+            for snippet in data["snippets"]
+        ),
+    )
+
+
+def plan_bytes(plan: RunPlan) -> bytes:
+    """The plan without the suite's text, which is kept once for all runs of it."""
+    data = {field.name: getattr(plan, field.name) for field in fields(plan)}
+    data["copy"] = {"path": plan.copy.path, "digest": plan.copy.digest}
+    return json_bytes(data)
+
+
+def plan_record(content: bytes, *, suite_text: str) -> RunPlan:
+    data = bytes_json(content)
+    return _record(
+        RunPlan,
+        data,
+        id=RunId(data["id"]),
+        copy=SuiteCopy(path=data["copy"]["path"], text=suite_text, digest=data["copy"]["digest"]),
+        candidates=tuple(_candidate(candidate) for candidate in data["candidates"]),
+        judges=tuple(_judge(judge) for judge in data["judges"]),
+        rubric=_rubric(data["rubric"]),
+        policy=Policy(data["policy"]),
+        parameters=_parameters(data["parameters"]),
+    )
+
+
+def assessment_bytes(assessment: Assessment) -> bytes:
+    return json_bytes(assessment)
+
+
+def assessment_record(content: bytes) -> Assessment:
+    data = bytes_json(content)
+    return _record(
+        Assessment,
+        data,
+        grades=tuple(_record(Grade, grade, evidence=tuple(grade["evidence"])) for grade in data["grades"]),
+        ranking=tuple(data["ranking"]),
+        flags=tuple(_record(Flag, flag, kind=FlagKind(flag["kind"])) for flag in data["flags"]),
+    )
+
+
+def request_bytes(request: ModelRequest) -> bytes:
+    """What was asked, for a digest: model, messages, parameters and wished schema; not what it was for."""
+    schema = request.answer_schema
+    said = [
+        request.model.ref,
+        request.messages,
+        request.parameters,
+        None if schema is None else [schema.name, schema.schema],
+    ]
+    return json_bytes(said)
+
+
+def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
+    """A record from its JSON: the fields given are taken as they are, the others as JSON has them.
+
+    Fields that JSON lacks keep their default (an older writer did not know them); keys that are no field are left out.
+    """
+    known = {field.name for field in fields(kind)}
+    values: dict[str, Any] = {name: value for name, value in data.items() if name in known}
+    values.update(decoded)
+    return kind(**values)
+
+
+def _parameters(data: Mapping[str, Any]) -> Parameters:
+    stop = data.get("stop")
+    return _record(Parameters, data, stop=None if stop is None else tuple(stop))
+
+
+def _model(data: Mapping[str, Any]) -> ModelSpec:
+    price = data.get("price")
+    return _record(
+        ModelSpec,
+        data,
+        parameters=_parameters(data["parameters"]),
+        price=None if price is None else Price(**price),
+    )
+
+
+def _candidate(data: Mapping[str, Any]) -> CandidateSpec:
+    model = data.get("model")
+    return _record(CandidateSpec, data, model=None if model is None else _model(model))
+
+
+def _judge(data: Mapping[str, Any]) -> JudgeSpec:
+    return _record(
+        JudgeSpec,
+        data,
+        model=_model(data["model"]),
+        mode=JudgeMode(data["mode"]),
+        parameters=_parameters(data["parameters"]),
+    )
+
+
+def _rubric(data: Mapping[str, Any]) -> Rubric:
+    return Rubric(
+        criteria=tuple(
+            _record(Criterion, row, labels=tuple((label, value) for label, value in row["labels"]))
+            for row in data["criteria"]
+        )
+    )

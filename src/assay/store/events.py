@@ -1,0 +1,105 @@
+"""Review events: appended, never edited, each hashed over itself and the one before, so that a silent edit shows."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert, select
+
+from assay.domain.identifiers import AssessmentKey
+from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.review import Decision, ReviewEvent, Via
+from assay.store import schema
+from assay.store.codec import bytes_json, json_bytes, json_text, plain
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row
+
+
+def append_event(
+    connection: Connection,
+    decision: Decision,
+    *,
+    run_key: int,
+    before: AssessmentState,
+    after: AssessmentState,
+    at: str,
+) -> ReviewEvent:
+    """Store a decision and return it as stored."""
+    table = schema.review_event
+    last = connection.execute(select(table.c.hash).order_by(table.c.id.desc()).limit(1)).scalar_one_or_none()
+    corrections = sorted(
+        ([candidate, criterion, value] for (candidate, criterion), value in decision.corrections.items()),
+        key=lambda row: (row[0], row[1] is not None, row[1] or ""),
+    )
+    values: dict[str, Any] = {
+        "idempotency_key": None if decision.key is None else plain(decision.key),
+        "assessment_key": int(decision.assessment),
+        "run_key": run_key,
+        "verb": decision.verb.value,
+        "before": before.value,
+        "after": after.value,
+        "reviewer": plain(decision.reviewer),
+        "via": decision.via.value,
+        "displayed": decision.displayed,
+        "reason": plain(decision.reason),
+        "note": plain(decision.note),
+        "corrections": json_text(corrections),
+        "at": at,
+        "previous_hash": last or "",
+    }
+    values["hash"] = _hash(values)
+    row = connection.execute(insert(table).values(**values).returning(*table.c)).one()
+    return _event(row)
+
+
+def event_of_key(connection: Connection, key: str) -> ReviewEvent | None:
+    """The event stored under an idempotency key."""
+    table = schema.review_event
+    row = connection.execute(select(table).where(table.c.idempotency_key == plain(key))).first()
+    return None if row is None else _event(row)
+
+
+def events_of(connection: Connection, assessment: AssessmentKey) -> tuple[ReviewEvent, ...]:
+    """Events of one assessment, oldest first."""
+    table = schema.review_event
+    rows = connection.execute(select(table).where(table.c.assessment_key == assessment).order_by(table.c.id))
+    return tuple(_event(row) for row in rows)
+
+
+def first_broken(connection: Connection) -> int | None:
+    """The id of the first event that does not follow from the one before it as hashed; None when the chain holds."""
+    table = schema.review_event
+    previous = ""
+    for row in connection.execute(select(table).order_by(table.c.id)):
+        values = dict(row._mapping)
+        if values["previous_hash"] != previous or values["hash"] != _hash(values):
+            return int(row.id)
+        previous = row.hash
+    return None
+
+
+def _hash(values: dict[str, Any]) -> str:
+    hashed = [values[column.name] for column in schema.review_event.c if column.name not in ("id", "hash")]
+    return hashlib.sha256(json_bytes(hashed)).hexdigest()
+
+
+def _event(row: Row[Any]) -> ReviewEvent:
+    return ReviewEvent(
+        id=row.id,
+        decision=Decision(
+            assessment=AssessmentKey(row.assessment_key),
+            verb=Verb(row.verb),
+            reviewer=row.reviewer,
+            via=Via(row.via),
+            displayed=row.displayed,
+            reason=row.reason,
+            note=row.note,
+            corrections={(candidate, criterion): value for candidate, criterion, value in bytes_json(row.corrections)},
+            key=row.idempotency_key,
+        ),
+        before=AssessmentState(row.before),
+        after=AssessmentState(row.after),
+        at=row.at,
+    )

@@ -1,0 +1,14 @@
+"""What Alembic runs; it works on the connection and in the transaction it is handed."""
+
+from alembic import context
+
+from assay.store import schema
+
+connection = context.config.attributes["connection"]
+context.configure(
+    connection=connection,
+    target_metadata=schema.metadata,
+    version_table=schema.VERSION_TABLE,
+    transaction_per_migration=False,
+)
+context.run_migrations()

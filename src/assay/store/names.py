@@ -1,0 +1,65 @@
+"""Names and their keys: suites, candidates, graders and criteria are written once and then known by number.
+
+House rule: what was learned in a transaction that is rolled back must be forgotten; `Writer` calls `forget` for that.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from sqlalchemy import insert, select
+
+from assay.store import schema
+from assay.store.codec import plain
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Table
+
+
+def folded(name: str) -> str:
+    """A name as it is compared where upper and lower case are the same."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+class Names:
+    """Keys by name, made on first sight; used by the writing thread only."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], int] = {}
+
+    def forget(self) -> None:
+        self._known.clear()
+
+    def suite(self, connection: Connection, name: str) -> int:
+        return self._key(connection, schema.suite, name)
+
+    def grader(self, connection: Connection, name: str) -> int:
+        return self._key(connection, schema.grader, name)
+
+    def criterion(self, connection: Connection, name: str) -> int:
+        return self._key(connection, schema.criterion, name)
+
+    def candidate(self, connection: Connection, name: str) -> int:
+        """A candidate's key; `Alice` and `alice` are the same candidate."""
+        known = self._known.get(("candidate", name))
+        if known is not None:
+            return known
+        table = schema.candidate
+        same = folded(plain(name))
+        key = connection.execute(select(table.c.key).where(table.c.folded == same)).scalar_one_or_none()
+        if key is None:
+            row = insert(table).values(name=plain(name), folded=same).returning(table.c.key)
+            key = connection.execute(row).scalar_one()
+        self._known["candidate", name] = key
+        return int(key)
+
+    def _key(self, connection: Connection, table: Table, name: str) -> int:
+        known = self._known.get((table.name, name))
+        if known is not None:
+            return known
+        key = connection.execute(select(table.c.key).where(table.c.name == plain(name))).scalar_one_or_none()
+        if key is None:
+            key = connection.execute(insert(table).values(name=plain(name)).returning(table.c.key)).scalar_one()
+        self._known[table.name, name] = key
+        return int(key)

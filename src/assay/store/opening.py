@@ -1,0 +1,171 @@
+"""`open_store`: an address becomes a store with today's tables, or one sentence says why not."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import insert, inspect, select
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from assay.domain.errors import SettingsError, StoreError
+from assay.store import schema
+from assay.store.archive import StoreArchive
+from assay.store.claims import Claims
+from assay.store.database import Database
+from assay.store.desk import StoreDesk
+from assay.store.journal import StoreJournal
+from assay.store.liveness import AdvisoryLocks, FileLocks
+from assay.store.names import Names
+from assay.store.recording import Recorder
+from assay.store.writer import Writer
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Connection
+
+    from assay.ports import Clock
+    from assay.store.liveness import OwnerLocks
+
+KEYED: Final = ("task", "trial", "call", "response", "assessment", "body")
+"""Tables whose keys come from `key_source`."""
+
+_OLDEST_SQLITE: Final = (3, 35, 0)  # the first with RETURNING
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An open store: what runs write, where decisions are applied, and what is read."""
+
+    journal: StoreJournal
+    desk: StoreDesk
+    archive: StoreArchive
+
+    def close(self) -> None:
+        """Give up claims, finish writing and let go of the database; safe to call twice."""
+        self.journal.close()
+
+
+def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
+    """The store at an address, created or brought up to date where needed.
+
+    Args:
+        url: `sqlite:///path` (relative to the working folder, `sqlite:////path` from the root) or `postgresql://…`.
+        clock: where the times in events and runs come from.
+        create: whether a store that is not there yet is made; else that is a `StoreError`.
+
+    Raises:
+        SettingsError: the address is not one of these.
+        StoreError: the store cannot be opened, is damaged, is not ours or was written by a newer Assay.
+    """
+    address = _address(url)
+    where = address.database if address.get_backend_name() == "sqlite" else address.render_as_string()
+    where = f"store {where}"
+    if address.get_backend_name() == "sqlite":
+        _prepare_file(Path(address.database or ""), where=where, create=create)
+    database = _connected(address, where)
+    try:
+        _bring_up_to_date(database, create=create)
+    except BaseException:
+        database.close()
+        raise
+    owner = secrets.token_hex(8)
+    names = Names()
+    locks: OwnerLocks
+    if database.is_sqlite:
+        locks = FileLocks(Path(address.database or "").absolute().parent / "workers", owner)
+    else:
+        locks = AdvisoryLocks(database, owner)
+    claims = Claims(database, locks)
+    writer = Writer(database, Recorder(database, names, claims, clock))
+    writer.after_rollback(names.forget)
+    return Store(
+        journal=StoreJournal(database, writer, names, claims, clock),
+        desk=StoreDesk(writer, clock),
+        archive=StoreArchive(database),
+    )
+
+
+def _address(url: str) -> URL:
+    remedy = "Use sqlite:///path/to/assay.db or postgresql://user@host/database."
+    try:
+        address = make_url(url)
+        backend = address.get_backend_name()
+    except ArgumentError:
+        raise SettingsError("store", f"{url!r} is not an address of a store.", remedy=remedy) from None
+    if backend == "sqlite" and address.database and address.database != ":memory:":
+        return address.set(drivername="sqlite+pysqlite")
+    if backend in ("postgresql", "postgres"):
+        return address.set(drivername="postgresql+psycopg")
+    found = address.render_as_string()  # without a password
+    raise SettingsError("store", f"{found!r} is not an address of a store.", remedy=remedy)
+
+
+def _prepare_file(path: Path, *, where: str, create: bool) -> None:
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        raise StoreError(where, f"SQLite {sqlite3.sqlite_version} is too old.", remedy="Use 3.35 or later.")
+    if path.exists():
+        if path.is_dir():
+            raise StoreError(where, "is a folder, not a file.", remedy="Name a file in it, for example assay.db.")
+        return
+    if not create:
+        raise StoreError(where, "there is no store yet.", remedy="`assay run` makes one, or name another with --store.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"its folder cannot be made: {error.strerror}."
+        raise StoreError(where, problem, remedy="Name another file with --store.") from error
+
+
+def _connected(address: URL, where: str) -> Database:
+    try:
+        return Database(address, where=where)
+    except ModuleNotFoundError as error:
+        problem = "needs the PostgreSQL driver, which is not installed."
+        raise StoreError(where, problem, remedy='Install it with: pip install "assay-bench[postgres]"') from error
+
+
+def _bring_up_to_date(database: Database, *, create: bool) -> None:
+    with database.reading() as connection:
+        found = _version(connection)
+    if found == schema.VERSION:
+        return
+    with database.writing() as connection:  # another process may have been faster
+        found = _version(connection)
+        if found is None:
+            _refuse_foreign(connection, database, create=create)
+            _create(connection)
+        elif found > schema.VERSION:
+            problem = f"was written by a newer Assay (tables {found}, this one knows {schema.VERSION})."
+            raise StoreError(database.where, problem, remedy="Update Assay, or name another store with --store.")
+        elif found < schema.VERSION:
+            from assay.store import migrating
+
+            migrating.upgrade(connection)
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(schema.VERSION_TABLE):
+        return None
+    return connection.execute(select(schema.version.c.version_num)).scalar_one_or_none()
+
+
+def _refuse_foreign(connection: Connection, database: Database, *, create: bool) -> None:
+    present = set(inspect(connection).get_table_names())
+    foreign = present if database.is_sqlite else present & set(schema.metadata.tables)
+    if foreign:
+        problem = f"holds tables that are not Assay's ({', '.join(sorted(foreign)[:3])})."
+        raise StoreError(database.where, problem, remedy="Name an empty database, or a file that does not exist yet.")
+    if not create:
+        raise StoreError(database.where, "there is no store yet.", remedy="`assay run` makes one.")
+
+
+def _create(connection: Connection) -> None:
+    """Today's tables at once: a new store need not walk through every migration, nor import Alembic."""
+    schema.metadata.create_all(connection)
+    schema.version_metadata.create_all(connection)
+    connection.execute(insert(schema.key_source), [{"name": name, "next": 1} for name in KEYED])
+    connection.execute(insert(schema.version), [{"version_num": schema.VERSION}])

@@ -1,0 +1,370 @@
+"""Every table of the store. Column names stand here and nowhere else, except in the migrations that made them.
+
+Theory. Lists and statistics read narrow rows of numbers; whatever a person or a model wrote lies in `body`, as bytes,
+and is fetched one item at a time. `score` and `grade` are clustered by run, so that a run's scores are read as one range
+without an index beside them. What can be derived but is asked for often (a trial's state and standing, a run's tallies
+and sums) is written in the transaction that changes it, never later.
+
+House rules. Keys of `task`, `trial`, `call`, `response`, `assessment` and `body` come in blocks from `key_source` inside
+the write transaction, so a whole batch is inserted without asking for each. An assessment is current exactly as long as
+its state is not `superseded`. `value` is a score as it counts, `judged_value` as the grader gave it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+VERSION: Final = "0001"
+"""The migration these tables correspond to."""
+
+VERSION_TABLE: Final = "assay_version"
+
+Key: Final = BigInteger().with_variant(Integer, "sqlite")
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+version_metadata = MetaData()
+
+version = Table(
+    VERSION_TABLE,
+    version_metadata,
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
+)
+"""The one row Alembic keeps; in a metadata of its own because Alembic makes it itself."""
+
+key_source = Table(
+    "key_source",
+    metadata,
+    Column("name", String(20), primary_key=True),
+    Column("next", Key, nullable=False),
+)
+
+body = Table(
+    "body",
+    metadata,
+    Column("key", Key, primary_key=True, autoincrement=False),
+    Column("content", LargeBinary, nullable=False),
+)
+
+suite = Table(
+    "suite",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
+
+candidate = Table(
+    "candidate",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("folded", Text, nullable=False, unique=True),
+)
+"""`folded` is the name as it is compared; `name` as it was first written."""
+
+grader = Table(
+    "grader",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
+
+criterion = Table(
+    "criterion",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
+
+suite_copy = Table(
+    "suite_copy",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("body_key", Key, ForeignKey("body.key"), nullable=False),
+)
+
+run = Table(
+    "run",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("id", String(200), nullable=False, unique=True),
+    Column("suite_key", Key, ForeignKey("suite.key"), nullable=False),
+    Column("suite_digest", String(64), ForeignKey("suite_copy.digest"), nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("started", String(30), nullable=False),
+    Column("finished", String(30)),
+    Column("batch_id", Text),
+    Column("budget_usd", Double),
+    Column("spent_usd", Double, nullable=False),
+    Column("calls", Key, nullable=False),
+    Column("unpriced_calls", Key, nullable=False),
+    Column("input_tokens", Key, nullable=False),
+    Column("output_tokens", Key, nullable=False),
+    Column("cost_usd", Double, nullable=False),
+    Column("judges", Text, nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("plan_key", Key, ForeignKey("body.key"), nullable=False),
+    Column("regrade_of", Key),
+)
+"""`judges`: JSON list of names. `settings`: JSON list of [judge, digest]. `regrade_of`: the run whose responses it grades."""
+
+run_tally = Table(
+    "run_tally",
+    metadata,
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("subject", String(12), nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("n", Key, nullable=False),
+    PrimaryKeyConstraint("run_key", "subject", "state"),
+)
+"""How many: `trial` by state, `standing` of trials, `assessment` by state."""
+
+reservation = Table(
+    "reservation",
+    metadata,
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("owner", String(40), nullable=False),
+    Column("usd", Double, nullable=False),
+    PrimaryKeyConstraint("run_key", "owner"),
+)
+"""Budget set aside by each process for its calls in flight; void with its owner's claims."""
+
+run_candidate = Table(
+    "run_candidate",
+    metadata,
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("candidate_key", Key, ForeignKey("candidate.key"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    PrimaryKeyConstraint("run_key", "candidate_key"),
+)
+
+run_grader = Table(
+    "run_grader",
+    metadata,
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("grader_key", Key, ForeignKey("grader.key"), nullable=False),
+    PrimaryKeyConstraint("run_key", "grader_key"),
+)
+
+run_criterion = Table(
+    "run_criterion",
+    metadata,
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("criterion_key", Key, ForeignKey("criterion.key"), nullable=False),
+    PrimaryKeyConstraint("run_key", "criterion_key"),
+)
+
+task = Table(
+    "task",
+    metadata,
+    Column("key", Key, primary_key=True, autoincrement=False),
+    Column("suite_key", Key, ForeignKey("suite.key"), nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("language", Text, nullable=False),
+    Column("body_key", Key, ForeignKey("body.key"), nullable=False),
+    Column("body_digest", String(64), nullable=False),
+    UniqueConstraint("suite_key", "task_id", "digest"),
+)
+"""A task's identity. `body_key` is its newest full text, shared by the runs in which not even a tag differs."""
+
+run_task = Table(
+    "run_task",
+    metadata,
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("task_key", Key, ForeignKey("task.key"), nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("thing", Text, nullable=False),
+    Column("weight", Double, nullable=False),
+    Column("trials", Integer, nullable=False),
+    Column("body_key", Key, ForeignKey("body.key"), nullable=False),
+    PrimaryKeyConstraint("run_key", "position"),
+    UniqueConstraint("run_key", "task_key"),
+    UniqueConstraint("run_key", "task_id"),
+    sqlite_with_rowid=False,
+)
+
+run_tag = Table(
+    "run_tag",
+    metadata,
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("task_key", Key, ForeignKey("task.key"), nullable=False),
+    Column("tag", Text, nullable=False),
+    PrimaryKeyConstraint("run_key", "task_key", "tag"),
+    sqlite_with_rowid=False,
+)
+
+trial = Table(
+    "trial",
+    metadata,
+    Column("key", Key, primary_key=True, autoincrement=False),
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("task_key", Key, ForeignKey("task.key"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("k", Integer, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("standing", String(12), nullable=False),
+    Column("rest", String(12)),
+    Column("owner", String(40)),
+    Column("tries", Integer, nullable=False),
+    Column("fail_kind", Text),
+    Column("fail_fault", String(12)),
+    Column("fail_detail", Text),
+    Column("fail_tries", Integer),
+    UniqueConstraint("run_key", "position", "k"),
+    Index("ix_trial_claim", "run_key", "state", "position", "k"),
+)
+"""`owner` holds the trial while `state` is `running`; `rest` is the state it falls back to when it is let go."""
+
+call = Table(
+    "call",
+    metadata,
+    Column("key", Key, primary_key=True, autoincrement=False),
+    Column("run_key", Key, nullable=False),
+    Column("trial_key", Key, ForeignKey("trial.key"), nullable=False),
+    Column("role", String(12), nullable=False),
+    Column("candidate_key", Key),
+    Column("grader_key", Key),
+    Column("attempt", Integer, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("model_version", Text),
+    Column("finish_reason", Text),
+    Column("input_tokens", Key),
+    Column("output_tokens", Key),
+    Column("latency_s", Double),
+    Column("first_token_s", Double),
+    Column("cost_usd", Double),
+    Column("started", String(30), nullable=False),
+    Column("fail_kind", Text),
+    Column("fail_fault", String(12)),
+    Column("fail_detail", Text),
+    Column("request_digest", String(32), nullable=False),
+    Column("body_key", Key),
+    Index("ix_call_trial_key", "trial_key"),
+)
+"""`body_key` holds a reply that could not be used; a usable one is the response or the assessment it led to."""
+
+response = Table(
+    "response",
+    metadata,
+    Column("key", Key, primary_key=True, autoincrement=False),
+    Column("trial_key", Key, ForeignKey("trial.key"), nullable=False),
+    Column("candidate_key", Key, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("truncated", Boolean, nullable=False),
+    Column("call_key", Key),
+    Column("body_key", Key, ForeignKey("body.key"), nullable=False),
+    UniqueConstraint("trial_key", "candidate_key", "round"),
+)
+"""Asked responses only: a snippet stands in its task. `round` above 1: asked anew after a harness fault; the last counts."""
+
+assessment = Table(
+    "assessment",
+    metadata,
+    Column("key", Key, primary_key=True, autoincrement=False),
+    Column("run_key", Key, nullable=False),
+    Column("task_key", Key, nullable=False),
+    Column("trial_key", Key, ForeignKey("trial.key"), nullable=False),
+    Column("grader_key", Key, nullable=False),
+    Column("candidate_key", Key),
+    Column("by_model", Boolean, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("state_before", String(12)),
+    Column("flag_count", Integer, nullable=False),
+    Column("response_limit", Key, nullable=False),
+    Column("call_key", Key),
+    Column("body_key", Key, ForeignKey("body.key"), nullable=False),
+    Column("created", String(30), nullable=False),
+    Index("ix_assessment_trial_key", "trial_key"),
+    Index("ix_assessment_run_state", "run_key", "state", "key"),
+    Index("ix_assessment_state", "state", "key"),
+)
+"""`candidate_key` is null for joint ones. `state_before` is what it was when superseded. Graded responses have keys below
+`response_limit`."""
+
+score = Table(
+    "score",
+    metadata,
+    Column("run_key", Key, nullable=False),
+    Column("assessment_key", Key, ForeignKey("assessment.key"), nullable=False),
+    Column("candidate_key", Key, nullable=False),
+    Column("task_key", Key, nullable=False),
+    Column("trial_key", Key, nullable=False),
+    Column("grader_key", Key, nullable=False),
+    Column("value", Double),
+    Column("judged_value", Double),
+    Column("joint", Boolean, nullable=False),
+    Column("state", String(12), nullable=False),
+    PrimaryKeyConstraint("run_key", "assessment_key", "candidate_key"),
+    sqlite_with_rowid=False,
+)
+
+grade = Table(
+    "grade",
+    metadata,
+    Column("run_key", Key, nullable=False),
+    Column("assessment_key", Key, ForeignKey("assessment.key"), nullable=False),
+    Column("candidate_key", Key, nullable=False),
+    Column("criterion_key", Key, nullable=False),
+    Column("weight", Double, nullable=False),
+    Column("value", Double),
+    Column("judged_value", Double),
+    Column("raw", Double),
+    Column("low", Double),
+    Column("high", Double),
+    Column("confidence", Double),
+    PrimaryKeyConstraint("run_key", "assessment_key", "candidate_key", "criterion_key"),
+    sqlite_with_rowid=False,
+)
+
+review_event = Table(
+    "review_event",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("idempotency_key", Text, unique=True),
+    Column("assessment_key", Key, ForeignKey("assessment.key"), nullable=False),
+    Column("run_key", Key, nullable=False),
+    Column("verb", String(12), nullable=False),
+    Column("before", String(12), nullable=False),
+    Column("after", String(12), nullable=False),
+    Column("reviewer", Text, nullable=False),
+    Column("via", String(12), nullable=False),
+    Column("displayed", Boolean, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("corrections", Text, nullable=False),
+    Column("at", String(30), nullable=False),
+    Column("previous_hash", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+    Index("ix_review_event_assessment_key", "assessment_key"),
+)
+"""Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash` covers the row and `previous_hash`."""

@@ -1,0 +1,181 @@
+"""Filters to SQL: names are looked up once, and what is unknown is an error with the nearest known name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy import exists, select, true
+
+from assay.domain.errors import InputError, UnknownName
+from assay.domain.identifiers import RunId
+from assay.domain.selection import Selection
+from assay.store import schema
+from assay.store.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Table
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A selection in the store's own numbers; None where a filter leaves everything in.
+
+    Attributes:
+        runs: keys of the selected runs, oldest first; `ids` and `suites` go with them.
+        every_run: whether no filter leaves a run out.
+        graders: keys of the judges meant.
+        criteria: keys of the criteria meant.
+    """
+
+    runs: tuple[int, ...]
+    ids: tuple[RunId, ...]
+    every_run: bool
+    tasks: tuple[int, ...] | None
+    tags: tuple[str, ...] | None
+    languages: tuple[str, ...] | None
+    graders: tuple[int, ...] | None
+    criteria: tuple[int, ...] | None
+
+    @property
+    def narrows_tasks(self) -> bool:
+        """Whether some tasks of the selected runs are left out."""
+        return self.tasks is not None or self.tags is not None or self.languages is not None
+
+    def where(self, table: Table) -> list[ColumnElement[bool]]:
+        """Conditions on a table with `run_key` and `task_key`, so that only rows of selected runs and tasks are left."""
+        return [*self.where_run(table), *self._where_task(table)]
+
+    def where_run(self, table: Table) -> list[ColumnElement[bool]]:
+        return [] if self.every_run else [table.c.run_key.in_(self.runs)]
+
+    def where_grader(self, table: Table) -> list[ColumnElement[bool]]:
+        return [] if self.graders is None else [table.c.grader_key.in_(self.graders)]
+
+    def _where_task(self, table: Table) -> list[ColumnElement[bool]]:
+        conditions: list[ColumnElement[bool]] = []
+        if self.tasks is not None:
+            conditions.append(table.c.task_key.in_(self.tasks))
+        if self.languages is not None:
+            task = schema.task
+            conditions.append(table.c.task_key.in_(select(task.c.key).where(task.c.language.in_(self.languages))))
+        if self.tags is not None:
+            tag = schema.run_tag
+            same = (tag.c.run_key == table.c.run_key, tag.c.task_key == table.c.task_key)
+            conditions.append(exists().where(*same, tag.c.tag.in_(self.tags)))
+        return conditions
+
+
+def scope_of(connection: Connection, selection: Selection) -> Scope:
+    """Look up everything a selection names.
+
+    Raises:
+        UnknownName: a run, suite, batch, task, tag, language, judge or criterion that is not there.
+        InputError: the beginning of a run id that several runs share.
+    """
+    run, suite = schema.run, schema.suite
+    conditions: list[ColumnElement[bool]] = []
+    if selection.runs:
+        conditions.append(run.c.key.in_([_run_key(connection, text) for text in selection.runs]))
+    if selection.suites:
+        known = _pairs(connection, suite.c.name, suite.c.key)
+        conditions.append(run.c.suite_key.in_(_matching("suite", selection.suites, known)))
+    if selection.batch_ids:
+        rows = connection.execute(select(run.c.batch_id).where(run.c.batch_id.is_not(None)).distinct()).scalars()
+        names = [(name, name) for name in rows]
+        conditions.append(run.c.batch_id.in_(_matching("batch", selection.batch_ids, names)))
+    graders = criteria = None
+    if selection.judges:
+        graders = tuple(_matching("judge", selection.judges, _pairs(connection, *_named(schema.grader))))
+        its = schema.run_grader
+        conditions.append(run.c.key.in_(select(its.c.run_key).where(its.c.grader_key.in_(graders))))
+    if selection.criteria:
+        criteria = tuple(_matching("criterion", selection.criteria, _pairs(connection, *_named(schema.criterion))))
+        its = schema.run_criterion
+        conditions.append(run.c.key.in_(select(its.c.run_key).where(its.c.criterion_key.in_(criteria))))
+    rows_of_runs = connection.execute(
+        select(run.c.key, run.c.id).where(true(), *conditions).order_by(run.c.started, run.c.key)
+    ).all()
+    keys = tuple(key for key, _ in rows_of_runs)
+    of_runs: list[ColumnElement[bool]] = [schema.run_task.c.run_key.in_(keys)] if conditions else []
+    return Scope(
+        runs=keys,
+        ids=tuple(RunId(identifier) for _, identifier in rows_of_runs),
+        every_run=not conditions,
+        tasks=_tasks(connection, selection.tasks, of_runs),
+        tags=_tags(connection, selection.tags),
+        languages=_languages(connection, selection.languages),
+        graders=graders,
+        criteria=criteria,
+    )
+
+
+def find_run(connection: Connection, text: str) -> RunId:
+    """The run whose id this is, or begins with; raises `UnknownName`, or `InputError` when several do."""
+    table = schema.run
+    exact = connection.execute(select(table.c.id).where(table.c.id == text)).scalar_one_or_none()
+    if exact is not None:
+        return RunId(exact)
+    beginning = table.c.id.startswith(text, autoescape=True)
+    found = connection.execute(select(table.c.id).where(beginning).order_by(table.c.id).limit(4)).scalars().all()
+    if not found or not text:
+        known = connection.execute(select(table.c.id).order_by(table.c.started.desc()).limit(1000)).scalars()
+        raise UnknownName("run", text, known, remedy="`assay runs` lists them.")
+    if len(found) > 1:
+        listed = ", ".join(found[:3])
+        raise InputError("", f"several runs begin with {text!r}: {listed}{', …' if len(found) > 3 else ''}.")
+    return RunId(found[0])
+
+
+def _run_key(connection: Connection, text: str) -> int:
+    found = find_run(connection, text)
+    return int(connection.execute(select(schema.run.c.key).where(schema.run.c.id == found)).scalar_one())
+
+
+def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnElement[bool]]) -> tuple[int, ...] | None:
+    """Task keys by id or by Thing, among the selected runs."""
+    if not wanted:
+        return None
+    table = schema.run_task
+    rows = connection.execute(select(table.c.task_key, table.c.task_id, table.c.thing).where(*of_runs).distinct()).all()
+    known = [(name, key) for key, task_id, thing in rows for name in (task_id, thing)]
+    return tuple(dict.fromkeys(_matching("task", wanted, known)))
+
+
+def _tags(connection: Connection, wanted: Sequence[str]) -> tuple[str, ...] | None:
+    if not wanted:
+        return None
+    names = connection.execute(select(schema.run_tag.c.tag).distinct()).scalars()
+    return tuple(_matching("tag", wanted, [(name, name) for name in names]))
+
+
+def _languages(connection: Connection, wanted: Sequence[str]) -> tuple[str, ...] | None:
+    if not wanted:
+        return None
+    names = connection.execute(select(schema.task.c.language).distinct()).scalars()
+    return tuple(_matching("language", wanted, [(name, name) for name in names if name]))
+
+
+def _named(table: Table) -> tuple[ColumnElement[str], ColumnElement[int]]:
+    return table.c.name, table.c.key
+
+
+def _pairs(connection: Connection, name: ColumnElement[str], key: ColumnElement[int]) -> list[tuple[str, int]]:
+    return [(found, number) for found, number in connection.execute(select(name, key))]
+
+
+def _matching(kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]]) -> list[V]:
+    """Every value whose name is wanted, whatever its case."""
+    by_name: dict[str, list[V]] = {}
+    for name, value in known:
+        by_name.setdefault(folded(name), []).append(value)
+    found: list[V] = []
+    for name in wanted:
+        if folded(name) not in by_name:
+            raise UnknownName(kind, name, (given for given, _ in known))
+        found.extend(by_name[folded(name)])
+    return found

@@ -1,0 +1,158 @@
+"""Files that a suite names: read as text, refused when they are not, and remembered by digest."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from difflib import get_close_matches
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.digest import digest, text_digest
+from assay.suites.located import Unreadable
+
+if TYPE_CHECKING:
+    from assay.suites.complaints import Complaints, Path
+
+LARGEST_FILE: Final = 256 * 2**20
+"""Bytes of a file that is read whole."""
+
+LARGEST_FOLDER: Final = 64 * 2**20
+MOST_FILES: Final = 1000
+"""Bytes and files of one folder given as a snippet; more is a mistaken path far more often than a snippet."""
+
+_LFS = b"version https://git-lfs.github.com/spec/"
+_BINARY = (b"%PDF", b"\x89PNG", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"\xff\xd8\xff", b"GIF8", b"PAR1")
+
+
+def whole_text(path: FilePath) -> str:
+    """The text of a file, its byte-order mark removed; UTF-16 is read when a byte-order mark says so.
+
+    Raises:
+        Unreadable: there is no such file, or it is a folder, too large, binary, or not UTF-8.
+    """
+    try:
+        if path.is_dir():
+            raise Unreadable(None, "is a folder, expected a file.")
+        if not path.exists():
+            raise Unreadable(None, "does not exist.", _neighbour(path))
+        if not path.is_file():
+            raise Unreadable(None, "is not a regular file.")
+        size = path.stat().st_size
+        if size > LARGEST_FILE:
+            raise Unreadable(
+                None,
+                f"has {size / 2**20:,.0f} MB, more than the {LARGEST_FILE / 2**20:,.0f} MB that are read at once.",
+                "Keep many tasks in a JSONL file and name it with `tasks: {file: ...}`, which is read line by line.",
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(None, f"cannot be read: {(error.strerror or str(error)).lower()}.") from error
+    except ValueError as error:  # a path with a NUL character
+        raise Unreadable(None, "is not a path: it holds a NUL character.") from error
+    return decoded(data)
+
+
+def decoded(data: bytes) -> str:
+    """Bytes as text: UTF-8 with or without byte-order mark, or UTF-16 with one; raises Unreadable for anything else."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            return data.decode("utf-16")
+        except UnicodeDecodeError as error:
+            raise Unreadable(None, "starts like UTF-16 text but is none.", "Save it as UTF-8.") from error
+    if data.startswith(_LFS):
+        raise Unreadable(None, "is a Git LFS pointer, not the file itself.", "Fetch it with `git lfs pull`.")
+    if data.startswith(_BINARY) or b"\0" in data:
+        raise Unreadable(None, "is a binary file, expected text.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = data[error.start]
+        raise Unreadable(
+            line, f"is not UTF-8 text: byte 0x{byte:02x} at offset {error.start}.", "Save it as UTF-8."
+        ) from error
+
+
+def _neighbour(path: FilePath) -> str:
+    """A file of nearly that name in the same folder, as a hint; names that share only their ending are not near."""
+    try:
+        names = {entry.name for entry in os.scandir(path.parent)}
+    except OSError:
+        return ""
+    near = {FilePath(name).stem: name for name in sorted(names)}
+    stems = get_close_matches(path.stem, list(near), n=1, cutoff=0.7)
+    return f"Did you mean {near[stems[0]]!r}?" if stems else ""
+
+
+class Files:
+    """Reads what a suite names, relative to the suite's folder, and keeps the digest of every file read."""
+
+    def __init__(self, folder: FilePath) -> None:
+        self.folder = folder
+        self._digests: dict[str, str] = {}
+
+    def text(self, named: str, path: Path, complaints: Complaints) -> str | None:
+        """The text of a file, or None after a complaint that stands at `path`."""
+        try:
+            content = whole_text(self.folder / named)
+        except Unreadable as error:
+            line = f" (line {error.line})" if error.line else ""
+            complaints.add(
+                path, f"names {named!r}, which {error.problem.rstrip('.')}{line}.", error.remedy or self._hint()
+            )
+            return None
+        self.record(named, text_digest(content))
+        return content
+
+    def record(self, named: str, content_digest: str) -> None:
+        """Remember the digest of a file that was read elsewhere."""
+        self._digests[named] = content_digest
+
+    def folder_texts(self, named: str, path: Path, complaints: Complaints) -> list[tuple[str, str]] | None:
+        """The text files below a folder as (path within it, content), sorted; hidden ones and caches are left out."""
+        root = self.folder / named
+        if "\0" in named or not root.is_dir():
+            complaints.add(path, f"names {named!r}, which is no folder.", self._hint())
+            return None
+        inner = _below(root)
+        if not inner:
+            complaints.add(path, f"names {named!r}, which holds no files.")
+            return None
+        if len(inner) > MOST_FILES:
+            complaints.add(
+                path, f"names {named!r}, which holds more than {MOST_FILES:,} files.", "Name the files themselves."
+            )
+            return None
+        texts = []
+        size = 0
+        for name in inner:
+            content = self.text(f"{named.rstrip('/')}/{name}", path, complaints)
+            if content is None:
+                return None
+            size += len(content)
+            if size > LARGEST_FOLDER:
+                limit = f"{LARGEST_FOLDER / 2**20:,.0f} MB"
+                complaints.add(path, f"names {named!r}, which holds more than {limit}.", "Name the files themselves.")
+                return None
+            texts.append((name, content))
+        return texts
+
+    def digest(self, text: str) -> str:
+        """Over a suite's text and every file read for it."""
+        return digest([text_digest(text), [[name, self._digests[name]] for name in sorted(self._digests)]])
+
+    def _hint(self) -> str:
+        return f"Paths are relative to the suite's folder ({self.folder})." if str(self.folder) != "." else ""
+
+
+def _below(root: FilePath) -> list[str]:
+    """Paths of the files below a folder, in order; one more than MOST_FILES at most."""
+    found: list[str] = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+        inner = FilePath(folder).relative_to(root)
+        found.extend((inner / name).as_posix() for name in names if not name.startswith("."))
+        if len(found) > MOST_FILES:
+            break
+    return sorted(found)

@@ -1,0 +1,88 @@
+"""What is allowed in a suite but worth a word before it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from assay.suites.checks import JUDGED
+
+if TYPE_CHECKING:
+    from assay.domain.suite import Suite
+
+FEWEST_JUDGED: Final = 3
+"""Trials below which an LLM's grades say little: its wavering between trials cannot be seen."""
+
+NAMED: Final = 3
+"""Tasks that a note names before it only counts."""
+
+
+def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
+    """Sentences for the author: gaps in coverage, tasks left out, too few trials under a judge, nobody to ask.
+
+    Args:
+        suite: its tasks are read once.
+        trials: from the command line; takes precedence over the suite's and the tasks' own.
+    """
+    brought = [candidate.name for candidate in suite.candidates if candidate.model is None]
+    asked = {candidate.name for candidate in suite.candidates if candidate.model is not None}
+    lacking = {name: _Named() for name in brought}
+    answered: dict[str, _Named] = {}
+    left_out = _Named()
+    short = _Named()
+    unused: dict[str, None] = {}
+    count = 0
+    for task in suite.tasks:
+        count += 1
+        if task.weight == 0:
+            left_out.add(task.id)
+            continue
+        names = {snippet.candidate for snippet in task.snippets}
+        for name in brought:
+            if name not in names:
+                lacking[name].add(task.id)
+        for name in sorted(names & asked):
+            answered.setdefault(name, _Named()).add(task.id)
+        if task.scoring.method in JUDGED and (trials or task.trials or suite.trials or 1) < FEWEST_JUDGED:
+            short.add(task.id)
+        body = task.extra.get("body")
+        if isinstance(body, dict):
+            unused.update(dict.fromkeys(body))
+    notes = [f"{name} has no snippet for {tasks.among(count)}." for name, tasks in lacking.items() if tasks]
+    notes += [
+        f"{name} is a model, but its snippet is taken for {tasks.among(count)}." for name, tasks in answered.items()
+    ]
+    if left_out:
+        notes.append(f"Weight 0 leaves out {left_out.among(count)}.")
+    if short:
+        notes.append(f"Judged by an LLM with fewer than {FEWEST_JUDGED} trials: {short.among(count)}.")
+    if unused:
+        notes.append(
+            f"The batch's own settings are not used: {', '.join(sorted(unused))}. Give candidates and parameters."
+        )
+    if not suite.candidates:
+        notes.append("The suite names no candidates; say who is asked with `--candidate provider/name`.")
+    return tuple(notes)
+
+
+class _Named:
+    """How many tasks something is said of, and the first few by name."""
+
+    def __init__(self) -> None:
+        self._first: list[str] = []
+        self._count = 0
+
+    def add(self, task: str) -> None:
+        """Count a task."""
+        self._count += 1
+        if self._count <= NAMED:
+            self._first.append(task)
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def among(self, total: int) -> str:
+        """The tasks in words, few by name and many by number."""
+        if self._count == total and total > 1:
+            return f"all {total} tasks"
+        first = ", ".join(self._first)
+        return first if self._count <= NAMED else f"{self._count} of {total} tasks ({first}, ...)"

@@ -1,0 +1,398 @@
+"""Tasks from a file of many: JSONL, JSON, CSV, TSV or Parquet, read anew each time and never held in memory.
+
+A row becomes the keys of a task, by a mapping from task keys to dotted paths in the row, or as it stands. Complaints
+name the file, the line, and the field as the row calls it. JSON arrays are the exception to "never held": they are
+read whole, as JSON has no lines.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import hashlib
+import importlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import orjson
+
+from assay.domain.errors import did_you_mean
+from assay.suites.complaints import Complaints, Path, Place, Spot, SuiteErrors, dotted
+from assay.suites.fields import Fields, shown
+from assay.suites.files import decoded, whole_text
+from assay.suites.located import Unreadable, Value, deeper_than, read_json, resolved
+from assay.suites.tasks import Rules, task
+
+if TYPE_CHECKING:
+    from pathlib import Path as FilePath
+
+    from assay.domain.suite import Task
+
+Row: TypeAlias = "tuple[int, dict[str, Value] | Unreadable]"
+"""1-based line (for JSON and Parquet: number of the row), and what stands there."""
+
+LOOKED_AT: Final = 100
+"""Rows that are looked at to tell a misspelt path of a mapping from a field that few rows have."""
+
+_SEPARATED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How rows become tasks: dotted paths by task key, those of snippets by candidate. Both empty: rows are tasks.
+
+    Without a path for `id`, a task is called after the line it stands on: `row-17`.
+
+    `batch`: rows are lines of an OpenAI batch input file; what their bodies say beside the messages is kept.
+    """
+
+    keys: Mapping[str, str]
+    snippets: Mapping[str, str]
+    batch: bool = False
+
+
+BATCH: Final = Shape({"id": "custom_id", "prompt": "body.messages", "expected": "expected"}, {}, batch=True)
+
+
+class TaskFile:
+    """The tasks of one file, read from it at every iteration.
+
+    Iterating raises `SuiteErrors` when the file is no longer what it was when the suite was loaded.
+    """
+
+    def __init__(self, file: FilePath, named: str, shape: Shape, rules: Rules) -> None:
+        self.file = file
+        self.named = named
+        self._shape = shape
+        self._rules = rules
+        self._rows = _reader(file)
+        self._separated = file.suffix.lower() in _SEPARATED
+        self._numbered = file.suffix.lower() in (".json", ".parquet")
+        self._state: tuple[int, int] | None = None
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Task]:
+        if self._state != self._now():
+            found = Complaints(self.place(0))
+            found.add((), "was changed while it was in use.", "Load the suite again.")
+            raise SuiteErrors(found.errors())
+        for number, row in self._rows(self.file):
+            complaints = Complaints(self.place(number))
+            read = self._task(number, row, complaints)
+            if complaints or read is None:
+                raise SuiteErrors(complaints.errors())
+            yield read
+
+    def check(self, complaints: Complaints) -> bool:
+        """Read the file once, complain about what is wrong with it; True when some task has a weight above 0.
+
+        Keeps eight bytes a task, to find ids that stand twice.
+        """
+        self._state = self._now()
+        seen: set[int] = set()
+        weighs = False
+        for number, row in self._rows(self.file):
+            here = complaints.at(self.place(number))
+            read = self._task(number, row, here)
+            self._count += 1
+            if read is None:
+                continue
+            key = int.from_bytes(hashlib.blake2b(read.id.encode(), digest_size=8).digest(), "big")
+            if key in seen and (first := self._first_with(read.id, number)):
+                here.add(("id",), f"is {shown(read.id)}, as on line {first}.", "Give every task an id of its own.")
+            seen.add(key)
+            weighs = weighs or read.weight > 0
+        if not self._count:
+            complaints.at(self.place(0)).add((), "holds no tasks.")
+        return weighs
+
+    def is_batch(self, complaints: Complaints) -> bool:
+        """Whether the first line is one of a batch input file; a complaint if not."""
+        number, row = next(self._rows(self.file), (0, Unreadable(None, "holds no tasks.")))
+        if isinstance(row, dict) and not ("custom_id" in row and "body" in row):
+            row = Unreadable(
+                None,
+                "is no line of an OpenAI batch input file: it has no `custom_id` or no `body`.",
+                "Name other JSONL files in a suite: `tasks: {file: ..., map: {id: ..., prompt: ..., expected: ...}}`.",
+            )
+        if isinstance(row, dict):
+            return True
+        complaints.at(self.place(number)).add((), row.problem, row.remedy)
+        return False
+
+    def misspelt(self, complaints: Complaints, path: Path) -> bool:
+        """Complain at the mapping (at `path`) about paths that no row begins to have; True when there are some."""
+        rows = [row for _, row in islice(self._rows(self.file), LOOKED_AT) if isinstance(row, dict)]
+        before = len(complaints)
+        for key, named in [*self._shape.keys.items(), *self._shape.snippets.items()]:
+            if not rows or self._shape.batch or any(_picked(row, named) is not None for row in rows):
+                continue
+            known = list(dict.fromkeys(name for row in rows for name in _paths(row)))
+            hint = did_you_mean(named, known)
+            if hint or key in ("id", "prompt", "expected", "snippets"):
+                inner = (*path, key) if key in self._shape.keys else (*path, "snippets", key)
+                remedy = "" if hint else f"They have: {', '.join(known[:12])}."
+                problem = f"is {named!r}, which none of the first {len(rows)} rows of {self.named} has.{hint}"
+                complaints.add(inner, problem, remedy)
+        return len(complaints) > before
+
+    def digest(self) -> str:
+        """The first 32 hexadecimal digits of SHA-256 over the file's bytes."""
+        with self.file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
+
+    def place(self, number: int) -> Place:
+        """Where the fields of one row stand, under the names the row gives them."""
+
+        def spot(path: Path, _at_key: bool) -> Spot:
+            key, rest = (path[0], path[1:]) if path else ("", ())
+            name = self._shape.keys.get(str(key), str(key))
+            if key == "snippets" and rest and rest[0] in self._shape.snippets:
+                name, rest = self._shape.snippets[str(rest[0])], rest[1:]
+            if self._numbered and number:
+                return Spot(self.named, 0, dotted((number - 1, *((name,) if name else ()), *rest)))
+            return Spot(self.named, number, dotted((name, *rest)) if name else "")
+
+        return spot
+
+    def _now(self) -> tuple[int, int]:
+        try:
+            state = self.file.stat()
+        except OSError:
+            return (-1, -1)
+        return state.st_size, state.st_mtime_ns
+
+    def _task(self, number: int, row: dict[str, Value] | Unreadable, complaints: Complaints) -> Task | None:
+        if isinstance(row, Unreadable):
+            line = row.line
+            here = complaints if line is None else complaints.at(lambda _path, _at_key: Spot(self.named, line, ""))
+            here.add((), row.problem, row.remedy)
+            return None
+        shape = self._shape
+        if shape.batch:
+            _check_batch_row(row, complaints)
+        if not shape.keys and not shape.snippets:
+            values = {key: _typed(key, cell) for key, cell in row.items()} if self._separated else row
+            return task(Fields(values, (), complaints), self._rules)
+        values = {key: found for key, named in shape.keys.items() if (found := _picked(row, named)) is not None}
+        if shape.snippets:
+            values["snippets"] = {
+                name: found for name, named in shape.snippets.items() if (found := _picked(row, named)) is not None
+            }
+        if self._separated:
+            values = {key: _typed(key, cell) for key, cell in values.items()}
+        if "id" not in shape.keys:
+            values["id"] = f"row-{number}"
+        elif "id" not in values:
+            complaints.add((), f"has no `{shape.keys['id']}`, from which the task's id is taken.")
+            return None
+        read = task(Fields(values, (), complaints), self._rules)
+        if read is not None and shape.batch:
+            body = row.get("body")
+            rest = {key: value for key, value in body.items() if key != "messages"} if isinstance(body, dict) else {}
+            return replace(read, extra={**read.extra, "body": rest})
+        return read
+
+    def _first_with(self, task_id: str, before: int) -> int | None:
+        """The line on which an id stands first; None when it was only the hash that two ids have in common."""
+        for number, row in self._rows(self.file):
+            if number >= before:
+                return None
+            read = self._task(number, row, Complaints(self.place(number))) if isinstance(row, dict) else None
+            if read is not None and read.id == task_id:
+                return number
+        return None
+
+
+def _check_batch_row(row: dict[str, Value], complaints: Complaints) -> None:
+    url = row.get("url")
+    if isinstance(url, str) and not url.endswith("/chat/completions"):
+        complaints.add(("url",), f"is {shown(url)}, expected a chat completion: /v1/chat/completions.")
+
+
+def _picked(row: Mapping[str, Value], named: str) -> Value:
+    """The value at a dotted path, or None; a key that holds the dots itself comes first, empty text counts as absent."""
+    if named in row:
+        found = row[named]
+    else:
+        found = dict(row)
+        for step in named.split("."):
+            if isinstance(found, dict):
+                found = found.get(step)
+            elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
+                found = found[int(step)]
+            else:
+                return None
+    return None if found == "" else found
+
+
+def _paths(row: Mapping[str, Value]) -> Iterator[str]:
+    """Dotted paths of a row, two levels deep."""
+    for key, value in row.items():
+        yield key
+        if isinstance(value, dict):
+            yield from (f"{key}.{inner}" for inner in value)
+
+
+# --- rows of each format ------------------------------------------------------------------------------------------
+
+
+def _reader(file: FilePath) -> Callable[[FilePath], Iterator[Row]]:
+    match file.suffix.lower():
+        case ".csv" | ".tsv" | ".tab":
+            return _separated_rows
+        case ".parquet":
+            return _parquet_rows
+        case ".json":
+            return _json_rows
+        case _:
+            return _jsonl_rows
+
+
+def _as_row(value: Value) -> dict[str, Value] | Unreadable:
+    return value if isinstance(value, dict) else Unreadable(None, f"is {shown(value)}, expected an object.")
+
+
+def _jsonl_rows(file: FilePath) -> Iterator[Row]:
+    with file.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if number == 1:
+                problem = _foreign(line)
+                if problem is not None:
+                    yield 0, problem
+                    return
+                line = line.removeprefix(codecs.BOM_UTF8)
+            if line.isspace() or not line:
+                continue
+            yield number, _json_line(line)
+
+
+def _foreign(line: bytes) -> Unreadable | None:
+    """What shows on the first line that a file is no JSONL at all."""
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return Unreadable(None, "is UTF-16 text, expected UTF-8.", "Save it as UTF-8.")
+    try:
+        decoded(line)
+    except Unreadable as error:
+        return None if error.line else error
+    return None
+
+
+def _json_line(line: bytes) -> dict[str, Value] | Unreadable:
+    try:
+        value: Value = orjson.loads(line)
+    except orjson.JSONDecodeError:  # Python's own reader says better what is wrong, and takes a lone surrogate
+        try:
+            value = json.loads(line)
+        except UnicodeDecodeError as error:
+            return Unreadable(None, f"is not UTF-8 text: byte 0x{line[error.start]:02x}.", "Save the file as UTF-8.")
+        except json.JSONDecodeError as error:
+            return Unreadable(None, f"is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]} (column {error.colno}).",
+                              "A JSONL file holds one JSON object a line.")  # fmt: skip
+        except (RecursionError, ValueError):
+            return Unreadable(None, "is nested too deeply, or holds a number that is too long, to be read.")
+    if deeper_than(value, levels=50):
+        return Unreadable(None, "is nested deeper than 50 levels.")
+    return _as_row(value)
+
+
+def _json_rows(file: FilePath) -> Iterator[Row]:
+    try:
+        document = read_json(whole_text(file))
+    except Unreadable as error:
+        yield error.line or 0, error
+        return
+    if not isinstance(document.value, list):
+        yield 0, Unreadable(None, f"is {shown(document.value)}, expected a list of objects.")
+        return
+    for position, value in enumerate(document.value):
+        row = _as_row(value)
+        yield position + 1, row
+
+
+def _separated_rows(file: FilePath) -> Iterator[Row]:
+    csv.field_size_limit(2**31 - 1)  # the module's own limit of 128 kB is less than one file of code
+    with file.open("r", encoding="utf-8-sig", newline="", errors="strict") as stream:
+        lines = csv.reader(stream, delimiter=_SEPARATED[file.suffix.lower()], strict=True)
+        header: list[str] = []
+        start = 1
+        while True:
+            try:
+                cells = next(lines, None)
+            except csv.Error as error:
+                yield start, Unreadable(None, f"is not valid CSV: {error}.")
+                return
+            except UnicodeDecodeError:
+                yield start, Unreadable(None, "or a line below is not UTF-8 text.", "Save the file as UTF-8.")
+                return
+            if cells is None:
+                return
+            if not header:
+                header = [cell.strip() for cell in cells]
+                problem = _header_problem(header)
+                if problem is not None:
+                    yield start, Unreadable(None, problem)
+                    return
+            elif cells:
+                yield start, _cells(header, cells)
+            start = lines.line_num + 1
+
+
+def _header_problem(header: list[str]) -> str | None:
+    twice = sorted({name for name in header if header.count(name) > 1 and name})
+    if twice:
+        return f"has two columns named {twice[0]!r}."
+    return None
+
+
+def _cells(header: list[str], cells: list[str]) -> dict[str, Value] | Unreadable:
+    if len(cells) > len(header):
+        return Unreadable(None, f"has {len(cells)} cells, but the header has {len(header)}.",
+                          "Put text that holds the delimiter in double quotes.")  # fmt: skip
+    row: dict[str, Value] = {}
+    for name, cell in zip(header, cells, strict=False):
+        if cell == "":
+            continue
+        row[name] = cell
+    return row
+
+
+def _typed(key: str, cell: Value) -> Value:
+    """A cell as its task key wants it: numbers, and tags set apart by `;` or `,`."""
+    if not isinstance(cell, str):
+        return cell
+    if key in ("weight", "trials"):
+        return resolved(cell.strip())
+    return list(cell.replace(",", ";").split(";")) if key == "tags" else cell
+
+
+def _parquet_rows(file: FilePath) -> Iterator[Row]:
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        yield 0, Unreadable(None, "is a Parquet file, and pyarrow is not installed.",
+                            "Install it (`pip install pyarrow`), or save the tasks as JSONL.")  # fmt: skip
+        return
+    number = 0
+    try:
+        for batch in parquet.ParquetFile(file).iter_batches():
+            for row in batch.to_pylist():
+                number += 1
+                yield number, _as_row(_json_like(row))
+    except importlib.import_module("pyarrow").ArrowException as error:
+        yield number + 1, Unreadable(None, f"is not valid Parquet: {error}.")
+
+
+def _json_like(value: object) -> Value:
+    """A Parquet value in JSON's types; dates, decimals and the like as text."""
+    if isinstance(value, dict):
+        return {str(key): _json_like(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [_json_like(below) for below in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
