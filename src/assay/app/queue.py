@@ -93,8 +93,8 @@ class ReviewQueue:
         """
         with self._lock:
             now = self._clock.monotonic()
-            mine = self._desks.setdefault(desk, _Desk())
             self._drop_stale(now)
+            mine = self._desks.setdefault(desk, _Desk())
             for key in holding:
                 mine.leases[key] = now + LEASE_S
             given: list[int] = []
