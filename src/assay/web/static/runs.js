@@ -60,9 +60,7 @@ function take(rows) {
     if (root) fill(root, row);
     else if (boot.page === "queue") return location.reload(); // a run this page has never seen
     const cells = root?.querySelector("[data-cells]");
-    if (cells && cells.dataset.cells !== JSON.stringify(row.trials)) {
-      if (cells.dataset.cells && !document.hidden) return location.reload();
-    }
+    if (cells && cells.dataset.cells !== Object.values(row.trials).join(" ")) return location.reload();
   }
   known = new Map([...known, ...rows.map((row) => [row.id, row.waiting])]);
   for (const n of known.values()) waiting += n;
