@@ -18,6 +18,8 @@ from assay.engine.asking import Asker
 from assay.engine.trial import Bench, carry_out
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assay.domain.events import Listener
     from assay.domain.run import ClaimedTrial, RunPlan
     from assay.ports import Clock, Journal, ModelDirectory
@@ -71,11 +73,15 @@ class Engine:
 
     async def _feed(self, plan: RunPlan, queue: asyncio.Queue[ClaimedTrial | None], held: set[int]) -> None:
         while True:
-            state = self.journal.state_of(plan.id)
-            if state is RunState.PAUSED:
+            claiming = asyncio.create_task(asyncio.to_thread(self._claim, plan))
+            try:
+                claimed = await asyncio.shield(claiming)
+            except asyncio.CancelledError:
+                held.update(trial.key for trial in await claiming or ())
+                raise
+            if claimed is None:
                 await self.clock.sleep(PAUSE_LOOK_S)
                 continue
-            claimed = () if state is RunState.CANCELLED else self.journal.claim(plan.id, limit=plan.concurrency)
             held.update(trial.key for trial in claimed)
             for trial in claimed:
                 await queue.put(trial)
@@ -83,6 +89,13 @@ class Engine:
                 break
         for _ in range(plan.concurrency):
             await queue.put(None)
+
+    def _claim(self, plan: RunPlan) -> Sequence[ClaimedTrial] | None:
+        """The next handful; none when nothing is left or the run was cancelled, None while it is paused."""
+        state = self.journal.state_of(plan.id)
+        if state is RunState.PAUSED:
+            return None
+        return () if state is RunState.CANCELLED else self.journal.claim(plan.id, limit=plan.concurrency)
 
     async def _work(self, bench: Bench, queue: asyncio.Queue[ClaimedTrial | None], held: set[int]) -> None:
         while (claimed := await queue.get()) is not None:

@@ -302,6 +302,7 @@ class _Reading:
     def _task_file(self, fields: Fields) -> TaskFile | None:
         file = fields.name("file")
         shape = self._shape(fields)
+        scoring = fields.read("score", lambda value, at, found: score(value, at, found, checks=self.checks))
         fields.finish()
         if "file" not in fields:
             fields.missing("file", "Name the file of tasks, or write the tasks as a list.")
@@ -312,7 +313,9 @@ class _Reading:
             what = "is a folder" if path.is_dir() else "does not exist"
             fields.complain("file", f"names {file!r}, which {what}.", f"Looked for {path}.")
             return None
-        if self.rules.default is None and "expected" in shape.keys and "score" not in shape.keys:
+        if scoring is not None:
+            self.rules.default = scoring
+        elif self.rules.default is None and "expected" in shape.keys and "score" not in shape.keys:
             self.rules.default = Scoring(method="exact")
         tasks = TaskFile(path, str(path), shape, self.rules)
         before = len(self.complaints)
