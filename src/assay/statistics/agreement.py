@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from assay.statistics.arrays import Floats, Interval, Ints
-from assay.statistics.coding import coded
+from assay.statistics.arrays import Bools, Floats, Interval, Ints
+from assay.statistics.cells import ROWS_AT_A_TIME
+from assay.statistics.coding import places
 from assay.statistics.table import Column, Numbers
 
 FEWEST_UNITS_FOR_INTERVAL = 20
@@ -47,7 +48,7 @@ class Alpha:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pairable:
-    """Ratings of units that have two or more: unit codes and scores of shape (ratings,), count of shape (units,)."""
+    """Ratings as given: unit codes and scores of shape (ratings,), ratings per unit of shape (units,)."""
 
     unit: Ints
     score: Floats
@@ -81,17 +82,17 @@ def krippendorff_alpha(
         Krippendorff (2011), Computing Krippendorff's alpha-reliability; checked against his printed example (.743,
         .815, .849, .797) and the krippendorff package.
     """
-    units = coded(unit)
+    codes, n_units = places(unit)
     values = np.asarray(score, np.float64)
-    if values.shape != (units.codes.size,):
-        raise ValueError(f"unit has {units.codes.size} rows, score has {values.size}; both must be equally long")
+    if values.shape != codes.shape:
+        raise ValueError(f"unit has {codes.size} rows, score has {values.size}; both must be equally long")
     if values.size and not np.isfinite(values.sum()) and not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"row {row} (counted from 0): score {values[row]} is not a finite number")
     return alpha_from_codes(
-        units.codes,
+        codes,
         values,
-        n_units=len(units.labels),
+        n_units=n_units,
         metric=metric,
         tolerance=tolerance,
         rng=rng,
@@ -112,14 +113,10 @@ def alpha_from_codes(
     """`krippendorff_alpha` of whole-number unit codes below `n_units`, for millions of ratings."""
     if metric not in ("interval", "ordinal", "nominal", "ratio"):
         raise ValueError(f"metric is {metric!r}; it takes interval, ordinal, nominal or ratio")
-    count = np.bincount(unit, minlength=n_units)
-    if count.size and count.min() < 2:
-        keep = (count >= 2)[unit]
-        unit, score = unit[keep], score[keep]
-        count = np.where(count >= 2, count, 0)
     if metric == "ratio" and (score < 0).any():
         raise ValueError("ratio alpha takes amounts of at least 0")
-    found = _Disagreement(unit, score, count.astype(np.float64), metric)
+    count = np.bincount(unit, minlength=n_units)
+    found = _Disagreement(unit, score, count, metric)
     alpha = found.alpha(None)
     ci95 = found.interval(rng, resamples) if alpha is not None and rng is not None else None
     reason = None
@@ -135,8 +132,8 @@ def alpha_from_codes(
         tolerance=tolerance,
         metric=metric,
         reading=None if judged is None else next((word for bar, word in READING if judged < bar), "reliable"),
-        n_units=int((count > 0).sum()),
-        n_ratings=int(score.size),
+        n_units=int(np.count_nonzero(found.count)),
+        n_ratings=int(found.count.sum()),
         reason=reason,
         ratings=Pairable(unit=unit, score=score, count=count),
     )
@@ -145,26 +142,39 @@ def alpha_from_codes(
 class _Disagreement:
     """Per-unit pieces from which alpha of all units, or of any resample of them, is a few sums."""
 
-    def __init__(self, unit: Ints, score: Floats, count: Floats, metric: str) -> None:
-        self.count = count
+    def __init__(self, unit: Ints, score: Floats, count: Ints, metric: str) -> None:
+        paired = count >= 2
+        self.count: Floats = np.where(paired, count, 0).astype(np.float64)
         self.metric = metric
-        self.unit = unit
         self.too_many_values = False
-        size = count.size
         if metric in ("interval", "ordinal"):
-            value = _midranks(score) if metric == "ordinal" else score
-            value = value - value.mean() if value.size else value
-            self.total = np.bincount(unit, weights=value, minlength=size)
-            mean = self.total / np.maximum(count, 1)
-            off = value - mean.take(unit)
-            scatter = np.bincount(unit, weights=off * off, minlength=size)
-            self.observed = 2 * count * scatter / np.maximum(count - 1, 1)
-            # Squares about the grand mean, from the parts within and between units.
-            self.squares = scatter + count * mean * mean
+            if metric == "ordinal":
+                keep = paired[unit]
+                unit, score = unit[keep], _midranks(score[keep])
+            self._moments(unit, score, paired)
         else:
-            self._distinct(unit, score, count)
+            keep = paired[unit]
+            self._distinct(unit[keep], score[keep], self.count)
+
+    def _moments(self, unit: Ints, value: Floats, paired: Bools) -> None:
+        size = self.count.size
+        low, high = (float(value.min()), float(value.max())) if value.size else (0.0, 0.0)
+        # Alpha is the same for shifted and scaled ratings; between -1 and 1 no square overflows or drowns the rest.
+        centre, scale = low / 2 + high / 2, max(high / 2 - low / 2, 1e-300)
+        total, squares = np.zeros(size), np.zeros(size)
+        step = max(ROWS_AT_A_TIME, size)
+        for start in range(0, value.size, step):
+            part, key = value[start : start + step] - centre, unit[start : start + step]
+            part /= scale
+            total += np.bincount(key, weights=part, minlength=size)
+            part *= part
+            squares += np.bincount(key, weights=part, minlength=size)
+        self.total, self.squares = total * paired, squares * paired
+        n = np.maximum(self.count, 2.0)
+        self.observed = 2 * (self.count * self.squares - self.total * self.total) / (n - 1)
 
     def _distinct(self, unit: Ints, score: Floats, count: Floats) -> None:
+        self.unit = unit
         self.values, self.value = np.unique(score, return_inverse=True)
         self.value = self.value.reshape(-1)
         self.too_many_values = self.metric == "ratio" and self.values.size > MOST_VALUES_FOR_RATIO

@@ -16,6 +16,7 @@ import numpy as np
 from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
 
 WITHDRAWALS_BEFORE_RECOMPUTING = 100
+ROWS_AT_A_TIME = 65_536
 
 
 class Cells:
@@ -113,20 +114,34 @@ class Cells:
             weight=weight,
             planned_tasks=planned_tasks,
         )
-        key = candidate.astype(np.int64, copy=False) * n_tasks + task
-        cells._fill(key, np.asarray(score, np.float64))
+        cells.fill(task, candidate, np.asarray(score, np.float64))
         return cells
 
-    def _fill(self, key: Ints, score: Floats) -> None:
+    def fill(self, task: Ints, candidate: Ints, score: Floats) -> None:
+        """Set all cells from trials; nothing is checked.
+
+        Args:
+            task, candidate, score: shape (rows,), as in `from_codes`.
+        """
         size = self.n.size
-        n = np.bincount(key, minlength=size).astype(np.float64)
-        count = np.maximum(n, 1.0)
-        mean = np.bincount(key, weights=score, minlength=size) / count
-        off = score - mean.take(key)
-        m2 = np.bincount(key, weights=off * off, minlength=size)
+        n, total = np.zeros(size), np.zeros(size)
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
-        np.minimum.at(low, key, score)
-        np.maximum.at(high, key, score)
+        # Piece by piece: arrays of a million rows made on the way would cost as much as the sums themselves.
+        step = max(ROWS_AT_A_TIME, size)
+        pieces = [slice(start, start + step) for start in range(0, score.size, step)]
+        for piece in pieces:
+            key, part = self._key(task[piece], candidate[piece]), score[piece]
+            n += np.bincount(key, minlength=size)
+            total += np.bincount(key, weights=part, minlength=size)
+            np.minimum.at(low, key, part)
+            np.maximum.at(high, key, part)
+        mean, m2 = total / np.maximum(n, 1.0), np.zeros(size)
+        for piece in pieces:
+            key = self._key(task[piece], candidate[piece])
+            off = mean.take(key)
+            off -= score[piece]
+            off *= off
+            m2 += np.bincount(key, weights=off, minlength=size)
         empty, same = n == 0, low == high
         self.n = n.reshape(self.n.shape)
         self.low = np.where(empty, 0.0, low).reshape(self.n.shape)
@@ -134,6 +149,11 @@ class Cells:
         # Equal scores have exactly their own mean and no spread, whatever the rounding of their sum.
         self.mean = np.where(same, low, mean).reshape(self.n.shape)
         self.m2 = np.where(same, 0.0, m2).reshape(self.n.shape)
+
+    def _key(self, task: Ints, candidate: Ints) -> Ints:
+        key = candidate.astype(np.int64) * len(self.tasks)
+        key += task
+        return key
 
     def candidate_code(self, candidate: Hashable) -> int | None:
         """The place of that candidate, or None where there is no such candidate."""
@@ -263,7 +283,8 @@ def check_codes(name: str, codes: Ints, limit: int, length: int) -> None:
     """Raise ValueError unless there are `length` codes from 0 to limit - 1."""
     if len(codes) != length:
         raise ValueError(f"{name} has {len(codes)} rows, score has {length}; all columns must be equally long")
-    if length and (int(codes.min()) < 0 or int(codes.max()) >= limit):
+    # Negative codes are huge when read without their sign, so that one pass finds both kinds.
+    if length and int(codes.astype(np.int64, copy=False).view(np.uint64).max()) >= limit:
         row = int(np.flatnonzero((codes < 0) | (codes >= limit))[0])
         raise ValueError(f"row {row} (counted from 0): {name} code {codes[row]} is not in 0 to {limit - 1}")
 

@@ -25,8 +25,8 @@ FEWEST_REVIEWS = 10
 class PredictionPowered:
     """A mean of judge scores corrected by the reviewed part, with what each half says alone.
 
-    `judge_only_mean` is over all of the judge's scores, `rectifier` the mean of human - judge on the reviewed part, `lam` the weight given to the judge. The interval is
-    not cut at 0 and 1.
+    `judge_only_mean` is over all of the judge's scores, `rectifier` the mean of human - judge on the reviewed part,
+    `lam` the weight given to the judge. The interval is not cut at 0 and 1.
     """
 
     mean: float | None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from assay.statistics.arrays import Bools, Floats, Interval, Ints
 from assay.statistics.cautions import Caution, caution
 from assay.statistics.cells import check_codes
-from assay.statistics.coding import coded
+from assay.statistics.coding import coded, coded_together
 from assay.statistics.distributions import expit, normal_quantile, t_quantile, t_two_sided
 from assay.statistics.table import Column, Numbers
 
@@ -151,20 +151,20 @@ def bradley_terry(
     n_rows = len(left)
     if len(right) != n_rows or len(outcome) != n_rows or (count is not None and len(count) != n_rows):
         raise ValueError("bradley_terry: left, right, outcome and count must be equally long")
-    both = coded(np.concatenate([left, right]) if isinstance(left, np.ndarray) else [*left, *right])
+    items, left_codes, right_codes = coded_together(left, right)
     points = _points(outcome)
     clusters = None if task is None else coded(task)
     if clusters is not None and clusters.codes.size != n_rows:
         raise ValueError(f"bradley_terry: task has {clusters.codes.size} rows, left has {n_rows}")
     return bradley_terry_from_codes(
-        both.codes[:n_rows],
-        both.codes[n_rows:],
+        left_codes,
+        right_codes,
         points,
-        n_items=len(both.labels),
+        n_items=len(items),
         count=None if count is None else np.asarray(count, np.float64),
         task=None if clusters is None else clusters.codes,
         n_tasks=0 if clusters is None else len(clusters.labels),
-        items=both.labels,
+        items=items,
         pseudo_wins=pseudo_wins,
     )
 
@@ -192,8 +192,11 @@ def bradley_terry_from_codes(
         ValueError: as `bradley_terry`, or a code out of range.
     """
     _check(left, right, twice_points, count, n_items)
-    meeting = left * n_items + right
-    tally = np.bincount(meeting * 3 + twice_points, weights=count, minlength=3 * n_items * n_items)
+    meeting = left * n_items
+    meeting += right
+    met_with = meeting * 3
+    met_with += twice_points
+    tally = np.bincount(met_with, weights=count, minlength=3 * n_items * n_items)
     lost, tied, won = np.moveaxis(tally.reshape(n_items, n_items, 3).astype(np.float64), 2, 0)
     wins = won + tied / 2 + (lost + tied / 2).T
     met = wins + wins.T > 0
@@ -243,9 +246,11 @@ def _points(outcome: Sequence[str | float] | NDArray[np.generic]) -> Ints:
         if wrong:
             raise ValueError(f"row {wrong[0]} (counted from 0): outcome is not one of left, right, tie, 1, 0.5, 0")
         return values.astype(np.int64)
-    twice = 2 * values.astype(np.float64)
-    codes = np.where(np.isfinite(twice), twice, -1.0).astype(np.int64)
-    bad = (codes != twice) | (codes < 0) | (codes > 2)
+    twice = values.astype(np.float64) * 2
+    with np.errstate(invalid="ignore"):
+        codes = twice.astype(np.int64)
+    bad = codes != twice
+    bad |= codes.view(np.uint64) > 2
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise ValueError(f"row {row} (counted from 0): outcome {values[row]} is not one of 1, 0.5, 0")

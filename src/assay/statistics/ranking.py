@@ -210,12 +210,12 @@ def _ranked(each: tuple[Estimate, ...], better: Bools, i: int) -> Ranked:
 
 
 def _groups(names: tuple[Hashable, ...], order: list[int], better: Bools) -> tuple[tuple[Hashable, ...], ...]:
-    apart = better | better.T
+    apart = (better | better.T).tolist()
     groups: list[tuple[Hashable, ...]] = []
     reached = -1
     for start in range(len(order)):
         end = start
-        while end + 1 < len(order) and not apart[order[start : end + 1], order[end + 1]].any():
+        while end + 1 < len(order) and not any(apart[i][order[end + 1]] for i in order[start : end + 1]):
             end += 1
         if end > reached:
             groups.append(tuple(names[i] for i in order[start : end + 1]))
