@@ -170,6 +170,13 @@ class _Disagreement:
             part *= part
             squares += np.bincount(key, weights=part, minlength=size)
         self.total, self.squares = total * paired, squares * paired
+        n_pairable = float(self.count.sum())
+        spread = float(self.squares.sum()) - float(self.total.sum()) ** 2 / max(n_pairable, 1.0)
+        if spread < 1e-6 * n_pairable and n_pairable < value.size:
+            # Units rated once stretch the scale so far that the others' variation drowns: leave them out, once more.
+            keep = paired[unit]
+            self._moments(unit[keep], value[keep], paired)
+            return
         n = np.maximum(self.count, 2.0)
         self.observed = 2 * (self.count * self.squares - self.total * self.total) / (n - 1)
 

@@ -169,7 +169,8 @@ def cost_optimal_trials(interaction: float, trial: float, cost_task: float, cost
     """
     if interaction <= 0 or cost_trial <= 0:
         return None
-    return float(max((cost_task / cost_trial * trial / interaction) ** 0.5, 1.0))
+    best = max(sqrt(cost_task / cost_trial) * sqrt(trial) / sqrt(interaction), 1.0)
+    return best if best <= MOST else None
 
 
 def _bar(df: float, power: float, alpha: float = 0.05) -> float:

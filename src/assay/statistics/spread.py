@@ -98,7 +98,7 @@ def across_pairs(values: Floats, weights: Floats, first: Ints, second: Ints) -> 
         first, second: shape (pairs,), places of candidates.
     """
     share = shares_of(weights)
-    if share.size == 0 or share.max() > 0.5:
+    if not 0.0 < share.max(initial=0.0) <= 0.5:
         return across_tasks(values[first] - values[second], weights)
     square = share * share
     sum_square = float(square.sum())
