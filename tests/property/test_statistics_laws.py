@@ -227,11 +227,10 @@ def test_a_cell_after_additions_and_withdrawals_is_the_cell_of_what_is_left(
 def test_kept_differences_of_joint_trials_follow_decisions(pairs: list[tuple[float, float]], last: int) -> None:
     cells = st.Cells(tasks=["t"], candidates=["A", "B"], joint=True)
     assert cells.pairs is not None
-    both = np.ones(2, np.bool_)
     for a, b in pairs:
-        cells.pairs.add(0, np.array([a, b]), both)
+        cells.add_joint(0, {0: a, 1: b})
     gone = pairs[last % len(pairs)]
-    cells.pairs.withdraw(0, np.array(gone), both)
+    cells.withdraw_joint(0, dict(enumerate(gone)))
     left = list(pairs)
     left.remove(gone)
     d = np.array([a - b for a, b in left])

@@ -9,7 +9,7 @@ inverse update loses digits when little spread is left, and a withdrawn extreme 
 `stale`: usable, on the wide side, until `recompute` is given their scores.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -200,6 +200,34 @@ class Cells:
         if (extreme and self.high[at] > self.low[at]) or worn:
             self._stale.add(at)
         return at in self._stale
+
+    def add_joint(self, task: int, scores: Mapping[int, float]) -> None:
+        """Count one jointly graded trial: scores by candidate code, its differences included.
+
+        Raises:
+            ValueError: the cells were not made with `joint=True`, or a score outside 0 to 1.
+        """
+        pairs, values, present = self._joint(scores)
+        for candidate, score in scores.items():
+            self.add(task, candidate, score)
+        pairs.add(task, values, present)
+
+    def withdraw_joint(self, task: int, scores: Mapping[int, float]) -> bool:
+        """Take back one jointly graded trial that was counted; True when one of its cells should be recomputed."""
+        pairs, values, present = self._joint(scores)
+        pairs.withdraw(task, values, present)
+        return any([self.withdraw(task, candidate, score) for candidate, score in scores.items()])
+
+    def _joint(self, scores: Mapping[int, float]) -> "tuple[PairCells, Floats, Bools]":
+        if self.pairs is None:
+            raise ValueError("these cells keep no differences; make them with joint=True")
+        bad = [score for score in scores.values() if not 0.0 <= score <= 1.0]
+        if bad:
+            raise ValueError(f"score {bad[0]} is outside 0 to 1")
+        values, present = np.zeros(len(self.candidates)), np.zeros(len(self.candidates), np.bool_)
+        places = list(scores)
+        values[places], present[places] = list(scores.values()), True
+        return self.pairs, values, present
 
     def recompute(self, task: int, candidate: int, scores: Sequence[float] | Floats) -> None:
         """Set the cell from all its counted scores (two passes), which ends its being stale."""
