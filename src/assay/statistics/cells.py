@@ -216,7 +216,8 @@ class Cells:
         """Take back one jointly graded trial that was counted; True when one of its cells should be recomputed."""
         pairs, values, present = self._joint(scores)
         pairs.withdraw(task, values, present)
-        return any([self.withdraw(task, candidate, score) for candidate, score in scores.items()])
+        stale = [self.withdraw(task, candidate, score) for candidate, score in scores.items()]
+        return any(stale)
 
     def _joint(self, scores: Mapping[int, float]) -> "tuple[PairCells, Floats, Bools]":
         if self.pairs is None:
