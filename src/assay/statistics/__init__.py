@@ -46,7 +46,7 @@ from assay.statistics.kappas import Kappa, cohen_kappa, fleiss_kappa
 from assay.statistics.looking import EProcess, EValue, PlannedLooks, e_process, e_value, planned_looks, sequential
 from assay.statistics.many_tests import Adjusted, multiplicity
 from assay.statistics.margins import Equivalence, NonInferiority
-from assay.statistics.partial_review import PartialReview, PredictionPowered, partial_review, ppi
+from assay.statistics.partly_reviewed import PartialReview, PredictionPowered, partial_review, ppi
 from assay.statistics.planning import DesignVariances, Plan, Power, plan, power
 from assay.statistics.preferences import BradleyTerry, StrengthDifference, bradley_terry, bradley_terry_from_codes
 from assay.statistics.ranking import Friedman, Ranked, RankedPair, Ranking, friedman, rank
