@@ -200,6 +200,7 @@ class _Reading:
         judges = self._judges(())
         self._require_judge(judges)
         self._set_rules(declared, judges, None)
+        self.rules.joint = self.rules.joint or not judges  # the judge to come is joint unless it says otherwise
         tasks = things(document.value, self.complaints, self.rules, document.line_of)
         return self._suite(judges=judges, candidates=self._candidates(declared), tasks=tuple(tasks))
 
@@ -265,7 +266,7 @@ class _Reading:
             self.rules.names.spelling(candidate.name)
         # A model that was complained about is a model all the same, or its tasks would be short of a candidate.
         self.rules.models = tuple(candidate.name for candidate in declared if candidate.is_model)
-        self.rules.joint = not judges or any(judge.mode is JudgeMode.JOINT for judge in judges)
+        self.rules.joint = any(judge.mode is JudgeMode.JOINT for judge in judges)
         self.rules.default = default
 
     def _tasks(self, fields: Fields) -> Iterable[Task]:

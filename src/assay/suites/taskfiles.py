@@ -23,7 +23,7 @@ from assay.domain.errors import did_you_mean
 from assay.suites.complaints import Complaints, Path, Place, Spot, SuiteErrors, dotted
 from assay.suites.fields import Fields, shown
 from assay.suites.files import decoded, whole_text
-from assay.suites.located import Unreadable, Value, deeper_than, read_json, resolved
+from assay.suites.located import Unreadable, Value, deeper_than, read_json, resolved, unreadable_json
 from assay.suites.tasks import Rules, task
 
 if TYPE_CHECKING:
@@ -289,12 +289,11 @@ def _json_line(line: bytes) -> dict[str, Value] | Unreadable:
         value: Value = orjson.loads(line)
     except orjson.JSONDecodeError:  # Python's own reader says better what is wrong, and takes a lone surrogate
         try:
-            value = json.loads(line)
+            value = json.loads(line.rstrip())
         except UnicodeDecodeError as error:
             return Unreadable(None, f"is not UTF-8 text: byte 0x{line[error.start]:02x}.", "Save the file as UTF-8.")
         except json.JSONDecodeError as error:
-            return Unreadable(None, f"is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]} (column {error.colno}).",
-                              "A JSONL file holds one JSON object a line.")  # fmt: skip
+            return Unreadable(None, unreadable_json(error).problem, "A JSONL file holds one JSON object a line.")
         except (RecursionError, ValueError):
             return Unreadable(None, "is nested too deeply, or holds a number that is too long, to be read.")
     if deeper_than(value, levels=50):
