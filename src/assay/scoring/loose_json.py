@@ -31,6 +31,9 @@ MAX_DEPTH: Final = 60
 MAX_DEEP_STARTS: Final = 20
 """How many documents may turn out too deep before the rest of the text is left unread."""
 
+START_COST: Final = 100
+"""What a false start is charged beyond the characters it read; the budget is twelve times the text."""
+
 MAX_STRICT_TRIES: Final = 50
 """Failures of the strict reader before it is no longer tried first: each one counts the lines of the text so far."""
 
@@ -151,11 +154,11 @@ def _scan(text: str) -> LooseText:
             position = max(stopped.position, start.start() + 1)
             continue
         except _NoDocument as stopped:
-            budget -= stopped.position - start.start() + 1
+            budget -= stopped.position - start.start() + START_COST
             strict_tries -= 1
             position = start.start() + 1
             continue
-        budget -= document.end - document.start
+        budget -= document.end - document.start + (START_COST if document.repairs else 0)
         strict_tries -= bool(document.repairs)
         documents.append(document)
         prose.append(text[prose_from : document.start])
