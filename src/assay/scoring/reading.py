@@ -96,11 +96,11 @@ def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric, cut: b
         if (walked := _walk_document(document.value, names)).found
     ]
     if not readings:
-        prose = re.sub(r"\S*$", "", loose.prose) if cut else loose.prose
+        prose = re.sub(r"\S*$", "", loose.answer) if cut else loose.answer
         spoken = _plain_grades(prose, names, rubric)
         if not spoken:
             raise UnreadableReply(_what_was_found(text, loose))
-        return Reading(grades=spoken, report=loose.prose, truncated=loose.truncated)
+        return Reading(grades=spoken, report=loose.answer)
     best = max(range(len(readings)), key=lambda place: (readings[place].readable, len(readings[place].found), place))
     merged = readings[best]
     for other in (*readings[best + 1 :], *reversed(readings[:best])):
@@ -215,7 +215,7 @@ _GLUED_NOUN: Final = (
     r"(?:[Cc]andidate|[Oo]ption|[Rr]esponse|[Ii]mplementation|[Ss]olution|[Ss]ubmission|[Ss]nippet)(?=[A-Z])"
 )
 _CALLED: Final = re.compile(rf"^(?:(?i:the)\s+)?(?:{_NOUN}[\s_\-:#]+|{_GLUED_NOUN})(?P<rest>\S.*)$")
-_LABEL_LIKE: Final = re.compile(rf"^(?:{_GLUED_NOUN}?[A-Z]{{1,2}}|{_NOUN}[\s_\-:#]+[A-Za-z]{{1,2}})$")
+_LABEL_LIKE: Final = re.compile(rf"^(?:(?:{_GLUED_NOUN})?[A-Z]{{1,2}}|{_NOUN}[\s_\-:#]+[A-Za-z]{{1,2}})$")
 _CRITERION_TAIL: Final = ("score", "rating", "grade", "points", "value")
 
 
