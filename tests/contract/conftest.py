@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.contract.rows import emptied
 from tests.contract.stores import StandingClock
 from tests.support.postgres import NoPostgres, new_database, postgres_server
 
@@ -30,9 +31,26 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server.__exit__(None, None, None)
 
 
+@pytest.fixture(scope="session")
+def reused(postgres: str) -> str:
+    """One database of this worker for many tests: making one takes longer than most tests."""
+    return new_database(postgres, f"w{secrets.token_hex(6)}")
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty store."""
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a store without content."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'assay.db'}"
+        return
+    address: str = request.getfixturevalue("reused")
+    yield address
+    emptied(address)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database without tables."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'assay.db'}"
     return new_database(request.getfixturevalue("postgres"), f"t{secrets.token_hex(6)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import create_engine, func, select
+from sqlalchemy import create_engine, func, inspect, select, text, update
 from sqlalchemy.engine import make_url
 
 from assay.domain.lifecycle import AssessmentState, TrialState, standing
@@ -64,6 +64,17 @@ def assert_derived_agrees(url: str) -> None:
                 assert (row.owner is None) == (row.state != "running") == (row.rest is None), row
     finally:
         engine.dispose()
+
+
+def emptied(url: str) -> None:
+    """Leave a PostgreSQL store as it was when new."""
+    engine = create_engine(driven(url))
+    names = ", ".join(f'"{table.name}"' for table in schema.metadata.sorted_tables if table is not schema.key_source)
+    with engine.begin() as connection:
+        if inspect(connection).has_table(schema.run.name):
+            connection.execute(text(f"TRUNCATE {names} RESTART IDENTITY"))
+            connection.execute(update(schema.key_source).values(next=1))
+    engine.dispose()
 
 
 def driven(url: str) -> Any:

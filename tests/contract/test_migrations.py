@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from alembic.autogenerate import compare_metadata
@@ -10,6 +11,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, text
 from tests.contract.rows import driven
 from tests.contract.stores import StandingClock, a_plan, a_task, planned
+from tests.support.postgres import new_database
 
 from assay.store import migrating, schema
 from assay.store.opening import open_store
@@ -56,22 +58,20 @@ def test_the_version_in_the_code_is_the_last_migration() -> None:
     assert script.get_heads() == [schema.VERSION]
 
 
-def test_migrations_make_the_tables_that_a_new_store_has(url: str, request: Any, tmp_path: Any) -> None:
-    migrated(url)
-    by_migration = described(url)
+def test_migrations_make_the_tables_that_a_new_store_has(bare_url: str, tmp_path: Path) -> None:
+    migrated(bare_url)
+    by_migration = described(bare_url)
     other = f"sqlite:///{tmp_path / 'direct.db'}"
-    if not url.startswith("sqlite"):
-        from tests.support.postgres import new_database
-
-        server, _, name = url.rpartition("/")
+    if not bare_url.startswith("sqlite"):
+        server, _, name = bare_url.rpartition("/")
         other = new_database(server, f"{name}_direct")
     open_store(other, clock=StandingClock()).close()
     assert described(other) == by_migration
 
 
-def test_the_code_describes_the_migrated_tables(url: str) -> None:
-    migrated(url)
-    engine = create_engine(driven(url))
+def test_the_code_describes_the_migrated_tables(bare_url: str) -> None:
+    migrated(bare_url)
+    engine = create_engine(driven(bare_url))
     with engine.connect() as connection:
         context = MigrationContext.configure(
             connection,
@@ -81,9 +81,9 @@ def test_the_code_describes_the_migrated_tables(url: str) -> None:
     engine.dispose()
 
 
-def test_a_migrated_store_is_used_like_a_new_one(url: str) -> None:
-    migrated(url)
-    store = open_store(url, clock=StandingClock())
+def test_a_migrated_store_is_used_like_a_new_one(bare_url: str) -> None:
+    migrated(bare_url)
+    store = open_store(bare_url, clock=StandingClock())
     store.journal.open_run(a_plan(), planned(a_task(), trials=2))
     assert len(store.journal.claim(a_plan().id, limit=5)) == 2
     store.close()

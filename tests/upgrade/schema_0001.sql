@@ -393,8 +393,9 @@ INSERT INTO "trial" VALUES(5,1,2,1,2,'failed','failed',NULL,NULL,1,'http_500','p
 INSERT INTO "trial" VALUES(6,1,2,1,3,'pending','pending',NULL,NULL,0,NULL,NULL,NULL,NULL);
 CREATE INDEX ix_trial_claim ON trial (run_key, state, position, k);
 CREATE INDEX ix_call_trial_key ON call (trial_key);
-CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
+CREATE INDEX ix_assessment_run_key ON assessment (run_key, "key");
 CREATE INDEX ix_assessment_state ON assessment (state, "key");
+CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
 CREATE INDEX ix_assessment_run_state ON assessment (run_key, state, "key");
 CREATE INDEX ix_review_event_assessment_key ON review_event (assessment_key);
 COMMIT;
