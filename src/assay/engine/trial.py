@@ -69,12 +69,16 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
     plain = _graded_plainly(bench, claimed, evaluators, progress)
     judged = [(e, slot) for e, slot in _open_slots(bench, claimed, evaluators, progress) if e.by_model]
     if len(judged) == 1 and not plain and not progress.failures:
-        await _grade(bench, claimed, *judged[0], progress, attempt=1, note="", finishing=True)
+        await _grade(
+            bench, claimed, *judged[0], progress, attempt=_next_attempt(claimed, judged[0][1]), note="", finishing=True
+        )
         return _worst(progress.failures)
     if plain and judged:
         await bench.journal.record(Entry(trial=claimed.key, assessments=plain))
         plain = ()
-    await _together([_grade(bench, claimed, e, slot, progress, attempt=1, note="") for e, slot in judged])
+    await _together(
+        [_grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot), note="") for e, slot in judged]
+    )
     failure = _worst(progress.failures)
     await bench.journal.record(Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure))
     return failure
@@ -134,8 +138,18 @@ def _open_slots(
         (evaluator, slot)
         for evaluator in evaluators
         for slot in evaluator.slots(names)
-        if (slot.grader, slot.candidate) not in claimed.done and _gradable(slot, names, progress)
+        if not _graded_already(claimed, slot, names) and _gradable(slot, names, progress)
     ]
+
+
+def _graded_already(claimed: ClaimedTrial, slot: Slot, names: tuple[str, ...]) -> bool:
+    """Whether the slot's current assessment covers everybody; one that lacks a candidate who joined later does not."""
+    graded = claimed.graded.get((slot.grader, slot.candidate))
+    return graded is not None and (slot.candidate is not None or graded.issuperset(names))
+
+
+def _next_attempt(claimed: ClaimedTrial, slot: Slot) -> int:
+    return claimed.attempts.get((slot.grader, slot.candidate), 0) + 1
 
 
 def _graded_plainly(
@@ -210,11 +224,12 @@ def _as_it_is(reply: Reply) -> None:
 def _scored(
     bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, slot: Slot, progress: _Progress
 ) -> NewAssessment:
-    sitting = _sitting(bench.plan, claimed, slot, progress.responses, attempt=1, note="")
+    attempt = _next_attempt(claimed, slot)
+    sitting = _sitting(bench.plan, claimed, slot, progress.responses, attempt=attempt, note="")
     assessment = evaluator.read(sitting, ())
     if not isinstance(assessment, Assessment):
         raise TypeError(f"the scorer {evaluator.grader} asks for model calls")
-    return _new(bench.plan, slot, assessment, attempt=1)
+    return _new(bench.plan, slot, assessment, attempt=attempt)
 
 
 def _new(plan: RunPlan, slot: Slot, assessment: Assessment, *, attempt: int) -> NewAssessment:
