@@ -12,8 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.domain.suite import Criterion, Rubric
-from assay.scoring.evaluator import UnreadableReply
+from assay.domain.assessment import Response
+from assay.domain.calls import Reply
+from assay.domain.model import ModelSpec
+from assay.domain.suite import Criterion, JudgeSpec, Rubric, Scoring, Task
+from assay.scoring.evaluator import Sitting, UnreadableReply
+from assay.scoring.judge import JointJudge
 from assay.scoring.loose_json import MAX_DEPTH, read_loosely
 from assay.scoring.reading import read_grading
 
@@ -34,6 +38,12 @@ JSON_VALUES = st.recursive(
     max_leaves=12,
 )
 MESSY = st.text(alphabet="{}[]\"':,\\/#`*<>thinkABscore integrity0127.%\n\t“”‘’\ufeff\x00\ud800é", max_size=300)
+
+WORDY = st.lists(
+    st.sampled_from(
+        ["`x.y()`", "candidate A", "there is no", "approve this", "\n\n", "`", "...", "`self.a = b`", "B's", "```"]
+    )
+).map(" ".join)
 
 
 @given(st.text() | MESSY)
@@ -70,6 +80,19 @@ def test_a_damaged_document_never_raises(value: JsonValue, data: st.DataObject) 
     read_loosely(text)
     with contextlib.suppress(UnreadableReply):
         read_grading(text, labels=LABELS, rubric=RUBRIC)
+
+
+@given(MESSY | WORDY, MESSY | WORDY, st.lists(MESSY, max_size=2), MESSY | WORDY)
+@settings(max_examples=300, deadline=None)
+def test_flags_never_raise_and_always_say_something(reason: str, report: str, evidence: list[str], code: str) -> None:
+    grade = {"score": 7, "reason": reason, "evidence": evidence}
+    text = json.dumps({"candidates": {label: dict.fromkeys(CRITERIA, grade) for label in "ABC"}, "report": report})
+    task = Task(id="t", thing="t", language="python", scoring=Scoring(method="judge"))
+    responses = tuple(Response(candidate=name, text=code) for name in LABELS)
+    judge = JointJudge(JudgeSpec(name="judge", model=ModelSpec(provider="echo", name="")), RUBRIC)
+    assessment = judge.read(Sitting(task=task, responses=responses, labels=LABELS), (Reply(text=text),))
+    assert all(flag.detail for flag in assessment.flags)
+    assert set(assessment.scores.values()) == {0.7}
 
 
 # --- any grading in any style reads back exactly -------------------------------------------------------------------

@@ -195,8 +195,19 @@ _ALSO_NAMED: Final = re.compile(
     r"(?:(?:\s*,\s*|\s+(?:and|or|nor|versus|vs\.?)\s+)[A-Z]{1,2}\b)*)"
     r"|\b([B-HJ-Z])\b|\b(A)['’]s\b|\b(?:than|like|and|or|in|of|unlike) (A)\b"
 )
+REACH: Final = 250
+"""How far back in a sentence, in characters, a word about absence still bears on the code it names."""
+
 MAX_NAMED: Final = 3
 """Names listed in one flag."""
+
+MAX_SEARCHED: Final = 40_000
+"""Characters of a report or reason that are searched; six thousand tokens are some 25,000."""
+
+MAX_EVIDENCE: Final = 50
+"""Quotations of one grade that are searched for, each to its first `MAX_QUOTATION` characters."""
+
+MAX_QUOTATION: Final = 4_000
 
 
 def _nowhere(
@@ -223,7 +234,8 @@ def _nowhere(
         if grade.candidate not in shown.texts:
             continue
         where = f"for {grade.criterion}"
-        misquoted = [quoted for quoted in grade.evidence if not shown.quotes(quoted, grade.candidate)]
+        quotations = [quoted[:MAX_QUOTATION] for quoted in grade.evidence[:MAX_EVIDENCE]]
+        misquoted = [quoted for quoted in quotations if not shown.quotes(quoted, grade.candidate)]
         if misquoted:
             yield Flag(
                 kind=FlagKind.QUOTE_NOT_FOUND,
@@ -239,7 +251,7 @@ def _nowhere(
                 candidate=grade.candidate,
                 criterion=grade.criterion,
             )
-    unknown = shown.unknown_names(_FENCED_BLOCK.sub("\n", reading.report), None)
+    unknown = shown.unknown_names(_FENCED_BLOCK.sub("\n", reading.report[:MAX_SEARCHED]), None)
     if unknown:
         yield Flag(
             kind=FlagKind.QUOTE_NOT_FOUND,
@@ -289,7 +301,7 @@ class _Shown:
     def unknown_names(self, prose: str, candidate: str | None) -> list[str]:
         """Code in backticks that holds a name found nowhere, unless the sentence speaks of something absent or wished for."""
         unknown: dict[str, None] = {}
-        for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)]|#)\s)", prose):
+        for paragraph in re.split(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+[.)]|#)\s)", prose[:MAX_SEARCHED]):
             about = frozenset({candidate} if candidate else self._named(_SPAN.sub(" ", paragraph)))
             for sentence in _SENTENCE.split(paragraph):
                 spans = list(_SPAN.finditer(sentence))
@@ -298,7 +310,8 @@ class _Shown:
                 whose = about | self._named(_SPAN.sub(" ", sentence))
                 known = self._vocabulary(whose or frozenset(self.texts))
                 for span in spans:
-                    before, after = sentence[: span.start()], sentence[span.end() : span.end() + 60]
+                    before = sentence[max(0, span.start() - REACH) : span.start()]
+                    after = sentence[span.end() : span.end() + 60]
                     if _ABSENT_BEFORE.search(before) or _ABSENT_AFTER.search(after):
                         continue
                     if names_nowhere(span["code"], known):
@@ -327,10 +340,11 @@ class _Shown:
 
 _TO_REVIEWER: Final = re.compile(
     r"\b(?:dear|attention|hey|hi|hello|note (?:to|for)|message (?:to|for)|to) (?:the |our |any )?(?:human |kind )?reviewers?\b"
-    r"|(?:^|[.!?:]\s+|\n\s*|[\"'(*_]|\b(?:please|just|simply|safely|should|must|can|to)\s+)"
+    r"|(?:^|[.!?:]\s{1,4}|\n\s{0,4}|[\"'(*_]|\b(?:please|just|simply|safely|should|must|can|to)\s{1,4})"
     r"(?:approve|accept|sign off on|wave through) (?:this|these|the|my|all) (?:\w+ ){0,2}"
     r"(?:assessment|grading|grades?|review|report|evaluation|scores?|judge?ments?|result)s?\b"
-    r"|(?:^|[.!?:]\s+|\n\s*|\bplease\s+)approve (?:this|it|as is)\s*(?:[.!?]|$|\bas\b|\bwithout\b|\bnow\b|\bimmediately\b)"
+    r"|(?:^|[.!?:]\s{1,4}|\n\s{0,4}|\bplease\s{1,4})approve (?:this|it|as is)\s{0,4}"
+    r"(?:[.!?]|$|\bas\b|\bwithout\b|\bnow\b|\bimmediately\b)"
     r"|\b(?:no|without) (?:further |additional |human |any )*(?:review|check|inspection|verification)s? "
     r"(?:is |are )?(?:needed|necessary|required)\b"
     r"|\b(?:you|reviewers?) (?:can|may|should|must|need(?: not)?|do(?:n['’]t| not) (?:need|have) to) (?:safely |simply |just )?"
@@ -345,7 +359,7 @@ def _addresses_reviewer(reading: Reading, grades: Sequence[Grade]) -> Iterator[F
     places: list[tuple[str, str, str | None, str | None]] = [("report", reading.report, None, None)]
     places += [(f"reason for {grade.criterion}", grade.reason, grade.candidate, grade.criterion) for grade in grades]
     for place, text, candidate, criterion in places:
-        if found := _TO_REVIEWER.search(_SPAN.sub(" ", text)):
+        if found := _TO_REVIEWER.search(_SPAN.sub(" ", text[:MAX_SEARCHED])):
             said = " ".join(found[0].split()).strip(".!?:\"'(*_ ")
             yield Flag(
                 kind=FlagKind.ADDRESSES_REVIEWER,

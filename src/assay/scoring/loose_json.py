@@ -31,7 +31,7 @@ MAX_DEPTH: Final = 60
 MAX_DEEP_STARTS: Final = 20
 """How many documents may turn out too deep before the rest of the text is left unread."""
 
-START_COST: Final = 100
+START_COST: Final = 200
 """What a false start is charged beyond the characters it read; the budget is twelve times the text."""
 
 MAX_STRICT_TRIES: Final = 50

@@ -27,6 +27,9 @@ MAX_WALK: Final = 12
 MAX_DOCUMENTS: Final = 200
 """Only the last documents of a reply are looked at; a grading has one, or one per candidate."""
 
+MAX_PLAIN: Final = 60_000
+"""Characters at the end of a reply that are searched for grades written as plain lines."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadScore:
@@ -96,8 +99,8 @@ def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric, cut: b
         if (walked := _walk_document(document.value, names)).found
     ]
     if not readings:
-        prose = re.sub(r"\S*$", "", loose.answer) if cut else loose.answer
-        spoken = _plain_grades(prose, names, rubric)
+        answer = loose.answer[-MAX_PLAIN:]
+        spoken = _plain_grades(_without_last_word(answer) if cut else answer, names, rubric)
         if not spoken:
             raise UnreadableReply(_what_was_found(text, loose))
         return Reading(grades=spoken, report=loose.answer)
@@ -114,6 +117,11 @@ def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric, cut: b
         truncated=loose.truncated,
         repairs=tuple(sorted({repair for document in loose.documents for repair in document.repairs})),
     )
+
+
+def _without_last_word(text: str) -> str:
+    parts = text.rsplit(maxsplit=1)
+    return parts[0] if len(parts) == 2 else ""
 
 
 # --- scores --------------------------------------------------------------------------------------------------------
@@ -500,7 +508,7 @@ def _confidence(value: JsonValue) -> float | None:
 def _ranked(value: JsonValue, names: _Names) -> Iterator[str]:
     """Names best first, out of a list, a list of rows, a mapping from label to rank or from rank to label, or a line."""
     if isinstance(value, str):
-        value = [*re.split(r"\s*(?:>|,|\n|;|→|->|\d+[.)]\s)\s*", value)]
+        value = [*re.split(r"\s*(?:>|,|\n|;|→|->|\d+[.)]\s)\s*", value[:2000])]
     if isinstance(value, dict):
         places: list[tuple[float, str]] = []
         for key, told in value.items():
@@ -584,8 +592,9 @@ def _declared_label(prose: str, criterion: Criterion) -> ReadScore | None:
     best: tuple[int, ReadScore] | None = None
     for label, value in criterion.labels:
         declared = re.compile(
-            rf"(?:^[\W_]*{re.escape(label)}[\W_]*$"
-            rf"|(?<!\w){re.escape(label)}[\"'*`]*\s+(?:is|was|as)\s+(?!not\b)(?:\w+\s+)?(?:the\s+)?(?:better|best|superior|preferred|winner)\b)",
+            rf"(?:^(?:[^\w\n]|_){{0,12}}{re.escape(label)}(?:[^\w\n]|_){{0,12}}$"
+            rf"|(?<!\w){re.escape(label)}[\"'*`]{{0,3}}\s{{1,3}}(?:is|was|as)\s{{1,3}}(?!not\b)(?:\w{{1,20}}\s{{1,3}})?(?:the\s{{1,3}})?"
+            rf"(?:better|best|superior|preferred|winner)\b)",
             re.IGNORECASE | re.MULTILINE,
         )
         for match in declared.finditer(prose):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -203,3 +204,28 @@ def test_talk_about_approving_in_the_code_is_not_flagged(report: str) -> None:
 )  # fmt: skip
 def test_words_to_the_reviewer_are_flagged(report: str) -> None:
     assert kinds(assessed(changed("report", to=report))) == [FlagKind.ADDRESSES_REVIEWER]
+
+
+LONG = {
+    "one phrase": "approve this " * 70_000,
+    "code spans": "`a_b` " * 150_000,
+    "many names": " ".join(f"`n_{number}`" for number in range(80_000)),
+    "line breaks": "\n" * 1_000_000,
+    "blanks": "to" + " " * 1_000_000,
+    "fences": "```\n" * 250_000,
+    "labels": "candidate A" + ", B" * 300_000,
+    "ellipses": "..." * 300_000,
+}
+
+
+@pytest.mark.parametrize("name", sorted(LONG))
+@pytest.mark.parametrize("place", ["reason", "evidence", "report"])
+def test_a_long_winded_report_is_searched_in_time(name: str, place: str) -> None:
+    text = LONG[name]
+    if place == "report":
+        reply = changed("report", to=text)
+    else:
+        reply = changed("candidates", "A", "integrity", place, to=[text] if place == "evidence" else text)
+    started = time.perf_counter()
+    assessed(reply)
+    assert time.perf_counter() - started < 2.0
