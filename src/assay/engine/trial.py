@@ -22,7 +22,7 @@ from assay.domain.suite import Message
 from assay.engine.asking import GaveUp
 from assay.scoring.blinding import labels_for
 from assay.scoring.building import evaluators_for
-from assay.scoring.evaluator import MoreRequests, Sitting
+from assay.scoring.evaluator import MoreRequests, Sitting, Unscorable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,13 +118,15 @@ async def _respond(
             return
         response = Response(candidate=candidate.name, text=answer.reply.text, truncated=answer.reply.truncated)
         progress.responses[candidate.name] = response
+        plain = () if last is None else _graded_plainly(bench, claimed, last, progress)
         await bench.journal.record(
             Entry(
                 trial=claimed.key,
                 calls=(answer.call,),
                 responses=((response, 0),),
-                assessments=() if last is None else _graded_plainly(bench, claimed, last, progress),
+                assessments=plain,
                 finished=last is not None,
+                failure=None if last is None else _worst(progress.failures),
             )
         )
 
@@ -155,12 +157,16 @@ def _next_attempt(claimed: ClaimedTrial, slot: Slot) -> int:
 def _graded_plainly(
     bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
 ) -> tuple[tuple[NewAssessment, int | None], ...]:
-    """What the deterministic scorers among the evaluators say."""
-    return tuple(
-        (_scored(bench, claimed, evaluator, slot, progress), None)
-        for evaluator, slot in _open_slots(bench, claimed, evaluators, progress)
-        if not evaluator.by_model
-    )
+    """What the deterministic scorers among the evaluators say; one that cannot decide is a failure of the harness."""
+    graded: list[tuple[NewAssessment, int | None]] = []
+    for evaluator, slot in _open_slots(bench, claimed, evaluators, progress):
+        if evaluator.by_model:
+            continue
+        try:
+            graded.append((_scored(bench, claimed, evaluator, slot, progress), None))
+        except Unscorable as error:
+            progress.failures.append(Failure(kind=error.kind, fault=Fault.HARNESS, detail=error.detail))
+    return tuple(graded)
 
 
 async def _grade(
