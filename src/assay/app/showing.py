@@ -189,9 +189,7 @@ class Showcase:
         """One assessment as a person is shown it now."""
         row = detail.row
         earlier = [self._archive.assessment(key) for key in detail.attempts if key != row.key]
-        hidden = any(
-            other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier)
-        )
+        hidden = any(other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier))
         plan = self._plan(row.run_id)
         order = panes_of(row)
         mask = _mask(_identities(plan)) if hidden else None

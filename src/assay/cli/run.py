@@ -197,7 +197,7 @@ def _say_result(result: RunResult) -> None:
     )
     for failure in document["failures"][:20]:
         say(
-            f"  failed: {failure['task']} trial {failure['trial']}: {failure['kind']} ({failure['fault']}): {failure['detail']}"
+            f"  failed: {failure['id']} {failure['task']} trial {failure['trial']}: {failure['kind']} ({failure['fault']}): {failure['detail']}"
         )
     if len(document["failures"]) > 20:
         say(f"  … and {len(document['failures']) - 20} more; `assay show {document['run_id']}` lists them")

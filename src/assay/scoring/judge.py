@@ -260,7 +260,7 @@ def _assessment(rubric: Rubric, sitting: Sitting, replies: tuple[Reply, ...]) ->
     labels = _labels(sitting)
     if reply.finish_reason == "refusal":
         raise UnreadableReply("The judge refused to answer.")
-    reading = read_grading(reply.text, labels=labels, rubric=rubric)
+    reading = read_grading(reply.text, labels=labels, rubric=rubric, cut=reply.truncated)
     grades = tuple(_grade(candidate, criterion, reading) for candidate in labels for criterion in rubric.criteria)
     weights = weights_of(rubric)
     scores = {

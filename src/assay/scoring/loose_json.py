@@ -31,6 +31,9 @@ MAX_DEPTH: Final = 60
 MAX_DEEP_STARTS: Final = 20
 """How many documents may turn out too deep before the rest of the text is left unread."""
 
+START_COST: Final = 200
+"""What a false start is charged beyond the characters it read; the budget is twelve times the text."""
+
 MAX_STRICT_TRIES: Final = 50
 """Failures of the strict reader before it is no longer tried first: each one counts the lines of the text so far."""
 
@@ -58,10 +61,15 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LooseText:
-    """A reply taken apart: its documents in the order of the text, the prose around them, and whether only thoughts came."""
+    """A reply taken apart.
+
+    `documents` stand in the order of the text, `prose` is what stands around them, `answer` both together as they came,
+    without the thoughts; `thoughts_only` says that nothing else came.
+    """
 
     documents: tuple[Document, ...]
     prose: str
+    answer: str
     thoughts_only: bool = False
 
     @property
@@ -74,11 +82,11 @@ def read_loosely(text: str) -> LooseText:
     """The JSON documents in any text, mended where they had to be, and the prose around them."""
     whole = _strict(text.strip().lstrip("\ufeff").strip())
     if isinstance(whole, str):
-        inner = read_loosely(whole) if whole.lstrip()[:1] in ("{", "[") else LooseText(documents=(), prose=whole)
-        if inner.documents:
+        inner = read_loosely(whole) if whole.lstrip()[:1] in ("{", "[") else None
+        if inner and inner.documents:
             return inner
     elif isinstance(whole, dict | list):
-        return LooseText(documents=(Document(value=whole, start=0, end=len(text)),), prose="")
+        return LooseText(documents=(Document(value=whole, start=0, end=len(text)),), prose="", answer=text)
     found = _scan(text)
     if not found.documents and '\\"' in text:
         unescaped = _scan(text.replace('\\"', '"'))
@@ -95,7 +103,8 @@ _START: Final = re.compile(
     r"|\[(?=\s*[{\[])",
     re.IGNORECASE,
 )
-_FENCE_LINE: Final = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$\n?", re.MULTILINE)
+_OPENING_FENCE: Final = re.compile(r"(?:```|~~~)[^\n`~]*\s*\Z")
+_CLOSING_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
 _DECODER: Final = json.JSONDecoder(
     parse_float=lambda digits: _finite(float(digits)), parse_constant=lambda _: None
 )  # fmt: skip
@@ -126,7 +135,8 @@ def _strict(text: str) -> JsonValue:
 def _scan(text: str) -> LooseText:
     documents: list[Document] = []
     prose: list[str] = []
-    position = prose_from = 0
+    answer: list[str] = []
+    position = prose_from = answer_from = 0
     budget = 12 * len(text) + 10_000
     deep = 0
     strict_tries = MAX_STRICT_TRIES
@@ -135,14 +145,16 @@ def _scan(text: str) -> LooseText:
         if tag := start["tag"]:
             thoughts = True
             prose.append(text[prose_from : start.start()])
+            answer.append(text[answer_from : start.start()])
             if start["close"]:  # its opening tag was in the prompt: all that came so far was thinking
                 documents.clear()
                 prose.clear()
+                answer.clear()
                 position = start.end()
             else:
                 end = re.compile(rf"</{tag}\s*>", re.IGNORECASE).search(text, start.end())
                 position = end.end() if end else len(text)
-            prose_from = position
+            prose_from = answer_from = position
             continue
         try:
             document = _document_at(text, start.start(), strict=strict_tries > 0)
@@ -151,20 +163,24 @@ def _scan(text: str) -> LooseText:
             position = max(stopped.position, start.start() + 1)
             continue
         except _NoDocument as stopped:
-            budget -= stopped.position - start.start() + 1
+            budget -= stopped.position - start.start() + START_COST
             strict_tries -= 1
             position = start.start() + 1
             continue
-        budget -= document.end - document.start
+        budget -= document.end - document.start + (START_COST if document.repairs else 0)
         strict_tries -= bool(document.repairs)
         documents.append(document)
-        prose.append(text[prose_from : document.start])
-        position = prose_from = max(document.end, start.start() + 1)
+        prose.append(_OPENING_FENCE.sub("", text[prose_from : document.start]))
+        closing = _CLOSING_FENCE.match(text, document.end)
+        prose_from = closing.end() if closing else document.end
+        position = max(document.end, start.start() + 1)
     prose.append(text[prose_from:])
-    around = _FENCE_LINE.sub("", "\n".join(part.strip() for part in prose if part.strip())).strip()
+    answer.append(text[answer_from:])
+    around = "\n".join(part.strip() for part in prose if part.strip()).lstrip("\ufeff").strip()
     return LooseText(
         documents=tuple(documents),
-        prose=_clean(around.lstrip("\ufeff")),
+        prose=_clean(around),
+        answer=_clean("".join(answer).strip()),
         thoughts_only=thoughts and not documents and not around,
     )
 

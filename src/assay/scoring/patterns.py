@@ -1,7 +1,7 @@
 """Scoring by a regular expression: `regex`.
 
 Two engines. RE2 runs in time linear in the text whatever the pattern, so no pattern can hang it; it has no look-around
-and no back-references. A pattern that needs those runs on the `regex` library, which backtracks, under a limit of one
+and no back-references. A pattern that needs those runs on the `regex` library, which backtracks, under a limit of half a
 second and after a check of its repetitions, because counted repetitions inside each other are unrolled in memory. In both,
 `\\d`, `\\w`, `\\s` and `\\b` mean ASCII, and `$` holds at the end of the text and before a line break that ends it.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 import re2  # type: ignore[import-untyped]  # it ships no types
@@ -18,11 +19,11 @@ import regex  # type: ignore[import-untyped]  # it ships no types
 from assay.scoring.outcome import Outcome, Score, Unscored
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from assay.domain.digest import JsonValue
 
-TIME_LIMIT_S: Final = 1.0
+TIME_LIMIT_S: Final = 0.5
 MAX_PATTERN: Final = 10_000
 MAX_UNROLLED: Final = 20_000
 """Atoms a back-tracking pattern may have once its counted repetitions are written out."""
@@ -69,21 +70,18 @@ def pattern_of(text: str) -> Pattern:
 def pattern_problem(text: str) -> str | None:
     """Why this pattern cannot be used, as the end of a sentence that begins with the pattern; None when it can."""
     try:
-        pattern = pattern_of(text)
-        if _linear(pattern) is None:
-            _backtracking(pattern)
+        _search_for(text)
     except BadPattern as problem:
         return str(problem)
     return None
 
 
 def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """1 when the pattern is found anywhere in the response, else 0; unscored when it takes longer than a second."""
+    """1 when the pattern is found anywhere in the response, else 0; unscored when it takes longer than its time."""
     if not reference.strip():
         return Unscored("no_reference", "There is no pattern to look for.")
     try:
-        pattern = pattern_of(reference.strip())
-        found = _found(pattern, response)
+        found = _search_for(reference.strip())(response)
     except BadPattern as problem:
         return Unscored("bad_pattern", f"The pattern {reference.strip()[:80]!r} {problem}")
     except TimeoutError:
@@ -94,12 +92,24 @@ def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue]
     return Score(1.0, "the pattern matches") if found else Score(0.0, "the pattern does not match")
 
 
-def _found(pattern: Pattern, text: str) -> bool:
-    text = text.encode("utf-8", "replace").decode()
+@lru_cache(maxsize=256)
+def _search_for(reference: str) -> Callable[[str], bool]:
+    """Whether a text holds the pattern; a suite asks for few patterns in many responses, so the last ones are kept."""
+    pattern = pattern_of(reference)
     linear = _linear(pattern)
-    if linear is not None:
+    if linear is None:
+        backtracking = _backtracking(pattern)
+        return lambda text: bool(backtracking.search(_encodable(text), timeout=TIME_LIMIT_S))
+
+    def found(text: str) -> bool:
+        text = _encodable(text)
         return bool(linear.search(text)) or (text.endswith("\n") and bool(linear.search(text[:-1])))
-    return bool(_backtracking(pattern).search(text, timeout=TIME_LIMIT_S))
+
+    return found
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _linear(pattern: Pattern) -> _Searches | None:

@@ -27,14 +27,21 @@ MAX_WALK: Final = 12
 MAX_DOCUMENTS: Final = 200
 """Only the last documents of a reply are looked at; a grading has one, or one per candidate."""
 
+MAX_PLAIN: Final = 60_000
+"""Characters at the end of a reply that are searched for grades written as plain lines."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadScore:
-    """A score as it was written: `raw` on the criterion's scale, None where `written` could not be read as one."""
+    """A score as it was written: `raw` on the criterion's scale, None where `written` could not be read as one.
+
+    `outside` says that it lies outside the scale, `by_word` that one of the criterion's labels was written.
+    """
 
     raw: float | None
     written: str
     outside: bool = False
+    by_word: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +79,14 @@ class Reading:
     repairs: tuple[str, ...] = ()
 
 
-def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric) -> Reading:
+def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric, cut: bool = False) -> Reading:
     """The grades in a judge's reply.
 
     Args:
         text: the reply as it came.
         labels: the label each candidate was shown under, by name; one entry means the reply is about that one.
         rubric: what was to be graded.
+        cut: whether the token limit is known to have cut the reply off; a last word may then be half a word.
 
     Raises:
         UnreadableReply: there is no grade at all in it; the message says what was found instead.
@@ -91,10 +99,11 @@ def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric) -> Rea
         if (walked := _walk_document(document.value, names)).found
     ]
     if not readings:
-        spoken = _plain_grades(loose.prose, names, rubric)
+        answer = loose.answer[-MAX_PLAIN:]
+        spoken = _plain_grades(_without_last_word(answer) if cut else answer, names, rubric)
         if not spoken:
             raise UnreadableReply(_what_was_found(text, loose))
-        return Reading(grades=spoken, report=loose.prose, truncated=loose.truncated)
+        return Reading(grades=spoken, report=loose.answer)
     best = max(range(len(readings)), key=lambda place: (readings[place].readable, len(readings[place].found), place))
     merged = readings[best]
     for other in (*readings[best + 1 :], *reversed(readings[:best])):
@@ -108,6 +117,11 @@ def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric) -> Rea
         truncated=loose.truncated,
         repairs=tuple(sorted({repair for document in loose.documents for repair in document.repairs})),
     )
+
+
+def _without_last_word(text: str) -> str:
+    parts = text.rsplit(maxsplit=1)
+    return parts[0] if len(parts) == 2 else ""
 
 
 # --- scores --------------------------------------------------------------------------------------------------------
@@ -164,7 +178,7 @@ def _by_label(words: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
     for word in words:
         for label, value in criterion.labels:
             if _canonical(label) == _canonical(word.strip(_WRAPPING).rstrip(".!")):
-                return ReadScore(raw=value, written=word)
+                return ReadScore(raw=value, written=word, by_word=True)
     return None
 
 
@@ -205,8 +219,11 @@ _CRITERION_FIELDS: Final = (
 _NOUN: Final = (
     r"(?i:candidate|option|response|implementation|solution|submission|snippet|model|answer|assistant|code|label)"
 )
-_CALLED: Final = re.compile(rf"^(?:(?i:the)\s+)?{_NOUN}(?:[\s_\-:#]+|(?=[A-Z]))(?P<rest>\S.*)$")
-_LABEL_LIKE: Final = re.compile(rf"^(?:(?:{_NOUN}(?:[\s_\-:#]+)?)?[A-Z]{{1,2}}|{_NOUN}[\s_\-:#]+[A-Za-z]{{1,2}})$")
+_GLUED_NOUN: Final = (
+    r"(?:[Cc]andidate|[Oo]ption|[Rr]esponse|[Ii]mplementation|[Ss]olution|[Ss]ubmission|[Ss]nippet)(?=[A-Z])"
+)
+_CALLED: Final = re.compile(rf"^(?:(?i:the)\s+)?(?:{_NOUN}[\s_\-:#]+|{_GLUED_NOUN})(?P<rest>\S.*)$")
+_LABEL_LIKE: Final = re.compile(rf"^(?:(?:{_GLUED_NOUN})?[A-Z]{{1,2}}|{_NOUN}[\s_\-:#]+[A-Za-z]{{1,2}})$")
 _CRITERION_TAIL: Final = ("score", "rating", "grade", "points", "value")
 
 
@@ -491,7 +508,7 @@ def _confidence(value: JsonValue) -> float | None:
 def _ranked(value: JsonValue, names: _Names) -> Iterator[str]:
     """Names best first, out of a list, a list of rows, a mapping from label to rank or from rank to label, or a line."""
     if isinstance(value, str):
-        value = [*re.split(r"\s*(?:>|,|\n|;|→|->|\d+[.)]\s)\s*", value)]
+        value = [*re.split(r"\s*(?:>|,|\n|;|→|->|\d+[.)]\s)\s*", value[:2000])]
     if isinstance(value, dict):
         places: list[tuple[float, str]] = []
         for key, told in value.items():
@@ -518,6 +535,12 @@ def _ranked(value: JsonValue, names: _Names) -> Iterator[str]:
 
 # --- replies without JSON ------------------------------------------------------------------------------------------
 
+_LONE_CALLED: Final = ("score", "rating", "grade", "verdict", "final answer", "final score", "overall score")
+_LEADING_NUMBER: Final = re.compile(
+    rf"[*_`\"'\[( ]*{_NUMERAL}\s*(?:/\s*{_NUMERAL}|out\s+of\s+{_NUMERAL}|%)?(?:(?![\w%/])|(?=[A-Z][a-z]))"
+)
+_LEADING_WORDS: Final = re.compile(r"[*_`\"'\[( ]*([A-Za-z][\w ]{0,30}?)[*_`\"'\]).,;:!]*(?:\s|$)")
+
 
 def _plain_grades(prose: str, names: _Names, rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
     """Grades of a lone candidate written as lines (`Score: 8/10`, `integrity: 7`); the last line of a kind holds."""
@@ -525,36 +548,59 @@ def _plain_grades(prose: str, names: _Names, rubric: Rubric) -> dict[tuple[str, 
         return {}
     grades: dict[tuple[str, str], ReadGrade] = {}
     for criterion in rubric.criteria:
-        called = [re.escape(criterion.name).replace("_", r"[\s_\-]").replace(r"\ ", r"[\s_\-]")]
-        if len(rubric.criteria) == 1:
-            called += ["score", "rating", "grade", "verdict", "final answer"]
-        if found := _spoken_score(prose, called, criterion):
-            score, reason = found
-            grades[names.lone_candidate, criterion.name] = ReadGrade(score=score, reason=reason)
+        called = (criterion.name, *(_LONE_CALLED if names.lone_criterion else ()))
+        score = _spoken_score(prose, called, criterion)
+        if score is None and names.lone_criterion:
+            score = _whole_score(prose, criterion) or _declared_label(prose, criterion)
+        if score is not None:
+            reason = "" if len(prose) < 40 else prose
+            grades[names.lone_candidate, criterion.name] = ReadGrade(
+                score=score, reason=reason if names.lone_criterion else ""
+            )
     return grades
 
 
-def _spoken_score(prose: str, called: list[str], criterion: Criterion) -> tuple[ReadScore, str] | None:
+def _spoken_score(prose: str, called: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
+    names = "|".join(r"[\s_\-]{1,3}".join(re.escape(part) for part in re.split(r"[\s_\-]+", name)) for name in called)
     line = re.compile(
-        rf"(?:^|(?<=[\s*_#>|(\[]))(?:{'|'.join(called)})(?:[ \t]+(?:score|rating|grade))?[\"'*_`\])]{{0,4}}[ \t]*"
+        rf"(?:^|(?<=[\s*_#>|(\[0-9]))(?:{names})(?:[ \t]+(?:score|rating|grade))?[\"'*_`\])]{{0,4}}[ \t]*"
         rf"(?:[:=|]|\bis\b|\bof\b|–|—|-(?=[ \t]))[ \t]*(?P<value>[^\n|]{{1,200}})",
         re.IGNORECASE | re.MULTILINE,
     )
     best = None
-    for match in line.finditer(prose):
-        value = match["value"].strip().strip(_WRAPPING)
-        score = read_score(value, criterion)
-        if score is None or score.raw is None:
-            lead = re.match(
-                rf"[*_`\"'\[( ]*(?:{_NUMERAL})\s*(?:/\s*{_NUMERAL}|out\s+of\s+{_NUMERAL}|%)?(?![\w%/])", value
-            )
-            words = re.match(r"[*_`\"'\[( ]*([A-Za-z][\w ]{0,30}?)[*_`\"'\]).,;:!]*(?:\s|$)", value)
-            for part in (lead[0] if lead else "", words[1] if words and criterion.labels else ""):
-                if part and (score := read_score(part, criterion)) and score.raw is not None:
-                    break
-        if score is not None and score.raw is not None:
-            best = score, ""
+    position = 0
+    while match := line.search(prose, position):
+        position = match.start("value")  # a value may hold the next name: `first: 8second: 6`
+        value = match["value"].strip()
+        leading = (_LEADING_WORDS if criterion.labels else _LEADING_NUMBER).match(value)
+        for part in (value.strip(_WRAPPING), leading[0].strip(_WRAPPING) if leading else ""):
+            score = read_score(part, criterion) if part else None
+            if score and score.raw is not None and (score.by_word or not criterion.labels):
+                best = score
+                break
     return best
+
+
+def _whole_score(prose: str, criterion: Criterion) -> ReadScore | None:
+    """A reply that is nothing but the score."""
+    score = read_score(prose, criterion) if len(prose) <= 40 else None
+    return score if score and score.raw is not None else None
+
+
+def _declared_label(prose: str, criterion: Criterion) -> ReadScore | None:
+    """The label that a line consists of, or that is said to be better; the last one holds, two in the first line none."""
+    best: tuple[int, ReadScore] | None = None
+    for label, value in criterion.labels:
+        declared = re.compile(
+            rf"(?:^(?:[^\w\n]|_){{0,12}}{re.escape(label)}(?:[^\w\n]|_){{0,12}}$"
+            rf"|(?<!\w){re.escape(label)}[\"'*`]{{0,3}}\s{{1,3}}(?:is|was|as)\s{{1,3}}(?!not\b)(?:\w{{1,20}}\s{{1,3}})?(?:the\s{{1,3}})?"
+            rf"(?:better|best|superior|preferred|winner)\b)",
+            re.IGNORECASE | re.MULTILINE,
+        )
+        for match in declared.finditer(prose):
+            if best is None or match.start() > best[0]:
+                best = match.start(), ReadScore(raw=value, written=match[0].strip()[:80])
+    return best[1] if best else None
 
 
 # --- what was found instead ----------------------------------------------------------------------------------------

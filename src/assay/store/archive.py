@@ -12,6 +12,7 @@ from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import AssessmentDetail, RunSummary, Selection
 from assay.store import columns, schema
 from assay.store.codec import bytes_json
+from assay.store.events import first_broken
 from assay.store.projection import ASSESSMENT, TRIAL
 from assay.store.reading import AssessmentReader, trial_row, trial_rows
 from assay.store.selecting import Scope, find_run, scope_of
@@ -151,6 +152,11 @@ class StoreArchive:
         """What does not count; with `judges`, as if only those had graded."""
         with self._database.reading() as connection:
             return columns.excluded(connection, scope_of(connection, selection))
+
+    def first_broken_event(self) -> int | None:
+        """The id of the first review event that was changed after it was stored; None when all are as they were."""
+        with self._database.reading() as connection:
+            return first_broken(connection)
 
 
 def _tallies(connection: Connection, scope: Scope) -> dict[tuple[int, str], dict[str, int]]:

@@ -25,13 +25,14 @@ T = TypeVar("T")
 class Fields:
     """The keys of one mapping at `path`. `finish` complains about every key that nobody asked for."""
 
-    __slots__ = ("_asked", "complaints", "path", "values")
+    __slots__ = ("_asked", "_missing", "complaints", "path", "values")
 
     def __init__(self, values: Mapping[str, Value], path: Path, complaints: Complaints) -> None:
         self.values = values
         self.path = path
         self.complaints = complaints
         self._asked: list[str] = []
+        self._missing: list[str] = []
 
     def __contains__(self, key: str) -> bool:
         return self.values.get(key) is not None
@@ -51,6 +52,7 @@ class Fields:
 
     def missing(self, key: str, remedy: str) -> None:
         """Complain that a key is absent; the place is that of the mapping."""
+        self._missing.append(key)
         self.complaints.add(self.path, f"has no `{key}`.", remedy)
 
     def read(self, key: str, reader: Callable[[Value, Path, Complaints], T]) -> T | None:
@@ -136,7 +138,7 @@ class Fields:
         if len(self.values) > len(self._asked) or not self.values.keys() <= set(self._asked):
             for key in self.values:
                 if key not in self._asked:
-                    hint = did_you_mean(key, self._asked)
+                    hint = did_you_mean(key, self._missing) or did_you_mean(key, self._asked)
                     remedy = "" if hint else f"Known keys: {', '.join(dict.fromkeys(self._asked))}."
                     self.complaints.add((*self.path, key), f"is not a known key.{hint}", remedy, at_key=True)
 

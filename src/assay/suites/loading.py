@@ -200,6 +200,7 @@ class _Reading:
         judges = self._judges(())
         self._require_judge(judges)
         self._set_rules(declared, judges, None)
+        self.rules.joint = self.rules.joint or not judges  # the judge to come is joint unless it says otherwise
         tasks = things(document.value, self.complaints, self.rules, document.line_of)
         return self._suite(judges=judges, candidates=self._candidates(declared), tasks=tuple(tasks))
 
@@ -265,7 +266,7 @@ class _Reading:
             self.rules.names.spelling(candidate.name)
         # A model that was complained about is a model all the same, or its tasks would be short of a candidate.
         self.rules.models = tuple(candidate.name for candidate in declared if candidate.is_model)
-        self.rules.joint = not judges or any(judge.mode is JudgeMode.JOINT for judge in judges)
+        self.rules.joint = any(judge.mode is JudgeMode.JOINT for judge in judges)
         self.rules.default = default
 
     def _tasks(self, fields: Fields) -> Iterable[Task]:
@@ -302,6 +303,7 @@ class _Reading:
     def _task_file(self, fields: Fields) -> TaskFile | None:
         file = fields.name("file")
         shape = self._shape(fields)
+        scoring = fields.read("score", lambda value, at, found: score(value, at, found, checks=self.checks))
         fields.finish()
         if "file" not in fields:
             fields.missing("file", "Name the file of tasks, or write the tasks as a list.")
@@ -312,7 +314,9 @@ class _Reading:
             what = "is a folder" if path.is_dir() else "does not exist"
             fields.complain("file", f"names {file!r}, which {what}.", f"Looked for {path}.")
             return None
-        if self.rules.default is None and "expected" in shape.keys and "score" not in shape.keys:
+        if scoring is not None:
+            self.rules.default = scoring
+        elif self.rules.default is None and "expected" in shape.keys and "score" not in shape.keys:
             self.rules.default = Scoring(method="exact")
         tasks = TaskFile(path, str(path), shape, self.rules)
         before = len(self.complaints)

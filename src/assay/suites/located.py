@@ -78,9 +78,19 @@ class Document:
     line_of: Callable[[Path, bool], int]
 
 
+def _twice(path: Path, first: int, second: int) -> Misuse:
+    lines = f"on line {first} and on line {second}" if first != second else f"on line {first}"
+    return Misuse(path, f"stands twice, {lines}.", "Keep one of them.")
+
+
 def as_written(value: float) -> str:
     """A number as its author wrote it."""
     return value.text if isinstance(value, WrittenInt | WrittenFloat) else repr(value)
+
+
+def _starts_with_tab(text: str, line: int) -> bool:
+    lines = text.split("\n", line + 1)
+    return line < len(lines) and "\t" in lines[line][: len(lines[line]) - len(lines[line].lstrip())]
 
 
 def deeper_than(value: Value, levels: int) -> bool:
@@ -112,7 +122,7 @@ def read_json(text: str) -> Document:
     try:
         value: Value = json.loads(text, object_pairs_hook=mapping, parse_float=_written_float)
     except json.JSONDecodeError as error:
-        raise Unreadable(error.lineno, f"is not valid JSON: {_lowered(error.msg)} (column {error.colno}).") from error
+        raise unreadable_json(error) from error
     except RecursionError as error:
         raise Unreadable(None, "is nested too deeply to be a suite.") from error
     except ValueError as error:  # a whole number of more than 4,300 digits
@@ -132,6 +142,19 @@ def read_json(text: str) -> Document:
     return Document(value, tuple(misuses), line_of)
 
 
+def unreadable_json(error: json.JSONDecodeError) -> Unreadable:
+    """What is wrong with a JSON text, in the same words under every version of Python."""
+    before = error.doc[: error.pos].rstrip()
+    if error.msg.startswith("Illegal trailing comma"):
+        before = error.doc[: error.pos + 1]
+    if before.endswith(",") and error.doc[len(before) :].lstrip()[:1] in ("]", "}"):
+        line = before.count("\n") + 1
+        column = len(before) - before.rfind("\n") - 1
+        return Unreadable(line, f"is not valid JSON: a comma stands before a closing bracket (column {column}).",
+                          "Remove the comma.")  # fmt: skip
+    return Unreadable(error.lineno, f"is not valid JSON: {_lowered(error.msg)} (column {error.colno}).")
+
+
 def read_yaml(text: str) -> Document:
     """A YAML text of one document.
 
@@ -145,11 +168,13 @@ def read_yaml(text: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "it cannot be read"
-        remedy = "YAML is indented with spaces, never with tabs." if "tab" in problem or "'\\t'" in problem else ""
+        remedy = ""
+        if mark is not None and _starts_with_tab(text, mark.line):
+            problem, remedy = "the line starts with a tab", "Indent with spaces."
         if not remedy and "mapping values are not allowed" in problem:
             remedy = "Put text that holds a colon in quotes."
         if not remedy and "cannot start any token" in problem:
-            remedy = "YAML is indented with spaces, and text that starts with @, `, % or a tab needs quotes."
+            remedy = "Put text that starts with @, ` or % in quotes."
         line = mark.line + 1 if mark else None
         raise Unreadable(line, f"is not valid YAML: {problem}.", remedy) from error
     except yaml.reader.ReaderError as error:
@@ -352,8 +377,7 @@ class _YamlBuilder:
             if merges:
                 merged.append((value, inner, line))
             elif key in values:
-                problem = f"stands twice, on line {marks.keys[key]} and on line {line}."
-                self.misuses.append(Misuse((*path, key), problem, "Keep one of them."))
+                self.misuses.append(_twice((*path, key), marks.keys[key], line))
             else:
                 values[key], marks.values[key], marks.keys[key] = value, inner, line
         for value, inner, line in merged:
@@ -433,8 +457,7 @@ class _JsonLines:
         _, token, line = next(self._tokens)
         inner = self._value(token, line, (*path, key))
         if key in marks.keys:
-            problem = f"stands twice, on line {marks.keys[key]} and on line {key_line}."
-            self._misuses.append(Misuse((*path, key), problem, "Keep one of them."))
+            self._misuses.append(_twice((*path, key), marks.keys[key], key_line))
         marks.values[key], marks.keys[key] = inner, key_line
 
 

@@ -23,7 +23,7 @@ from assay.domain.errors import did_you_mean
 from assay.suites.complaints import Complaints, Path, Place, Spot, SuiteErrors, dotted
 from assay.suites.fields import Fields, shown
 from assay.suites.files import decoded, whole_text
-from assay.suites.located import Unreadable, Value, deeper_than, read_json, resolved
+from assay.suites.located import Unreadable, Value, deeper_than, read_json, resolved, unreadable_json
 from assay.suites.tasks import Rules, task
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class Shape:
 BATCH: Final = Shape({"id": "custom_id", "prompt": "body.messages", "expected": "expected"}, {}, batch=True)
 
 
+KEPT_BYTES: Final = 2 * 2**20
+"""Files up to this size are parsed once; larger ones at every pass, so that memory does not grow with them."""
+
+
 class TaskFile:
     """The tasks of one file, read from it at every iteration.
 
@@ -73,6 +77,7 @@ class TaskFile:
         self._numbered = file.suffix.lower() in (".json", ".parquet")
         self._state: tuple[int, int] | None = None
         self._count = 0
+        self._kept: list[Task] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -82,6 +87,9 @@ class TaskFile:
             found = Complaints(self.place(0))
             found.add((), "was changed while it was in use.", "Load the suite again.")
             raise SuiteErrors(found.errors())
+        if self._kept is not None:
+            yield from self._kept
+            return
         for number, row in self._rows(self.file):
             complaints = Complaints(self.place(number))
             read = self._task(number, row, complaints)
@@ -92,9 +100,10 @@ class TaskFile:
     def check(self, complaints: Complaints) -> bool:
         """Read the file once, complain about what is wrong with it; True when some task has a weight above 0.
 
-        Keeps eight bytes a task, to find ids that stand twice.
+        Keeps eight bytes a task, to find ids that stand twice; of a small file it keeps the tasks as well.
         """
         self._state = self._now()
+        kept: list[Task] | None = [] if self.file.stat().st_size <= KEPT_BYTES else None
         seen: set[int] = set()
         weighs = False
         for number, row in self._rows(self.file):
@@ -103,6 +112,8 @@ class TaskFile:
             self._count += 1
             if read is None:
                 continue
+            if kept is not None:
+                kept.append(read)
             key = int.from_bytes(hashlib.blake2b(read.id.encode(), digest_size=8).digest(), "big")
             if key in seen and (first := self._first_with(read.id, number)):
                 here.add(("id",), f"is {shown(read.id)}, as on line {first}.", "Give every task an id of its own.")
@@ -110,6 +121,7 @@ class TaskFile:
             weighs = weighs or read.weight > 0
         if not self._count:
             complaints.at(self.place(0)).add((), "holds no tasks.")
+        self._kept = None if complaints else kept
         return weighs
 
     def is_batch(self, complaints: Complaints) -> bool:
@@ -289,12 +301,11 @@ def _json_line(line: bytes) -> dict[str, Value] | Unreadable:
         value: Value = orjson.loads(line)
     except orjson.JSONDecodeError:  # Python's own reader says better what is wrong, and takes a lone surrogate
         try:
-            value = json.loads(line)
+            value = json.loads(line.rstrip())
         except UnicodeDecodeError as error:
             return Unreadable(None, f"is not UTF-8 text: byte 0x{line[error.start]:02x}.", "Save the file as UTF-8.")
         except json.JSONDecodeError as error:
-            return Unreadable(None, f"is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]} (column {error.colno}).",
-                              "A JSONL file holds one JSON object a line.")  # fmt: skip
+            return Unreadable(None, unreadable_json(error).problem, "A JSONL file holds one JSON object a line.")
         except (RecursionError, ValueError):
             return Unreadable(None, "is nested too deeply, or holds a number that is too long, to be read.")
     if deeper_than(value, levels=50):

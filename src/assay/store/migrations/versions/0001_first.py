@@ -217,6 +217,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["trial_key"], ["trial.key"], name=op.f("fk_assessment_trial_key_trial")),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_assessment")),
     )
+    op.create_index("ix_assessment_run_key", "assessment", ["run_key", "key"], unique=False)
     op.create_index("ix_assessment_run_state", "assessment", ["run_key", "state", "key"], unique=False)
     op.create_index("ix_assessment_state", "assessment", ["state", "key"], unique=False)
     op.create_index("ix_assessment_trial_key", "assessment", ["trial_key"], unique=False)

@@ -1,0 +1,77 @@
+"""The files of a new project: settings, a suite that runs at once without a key, and what version control leaves alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SETTINGS: Final = """\
+# Settings of this project. Variables (ASSAY_JUDGE, ASSAY_STORE, ...) override them, options override both.
+# `assay config` shows what holds and why. Keys belong into the environment or into .env, never in here.
+
+# The judge of suites and set files that name none:
+# judge: openai/gpt-4o-mini
+
+# The name under which your decisions are recorded:
+# reviewer: alice
+
+# Refuse every model that is not on this machine or network:
+# local_only: true
+
+# Model calls in flight at most, and US dollars one run may cost at most:
+# concurrency: 5
+# budget: 2.50
+"""
+
+_SUITE: Final = """\
+# A first suite. It needs no key: the answers came with it, and a rule scores them.
+#
+#   assay validate suites/first.yaml
+#   assay run suites/first.yaml
+#   assay stats
+#   assay compare careful hasty
+name: first
+description: Two candidates answer two questions; exact match scores them.
+trials: 3
+
+# Snippets are answers that came with the suite. To ask models instead, name them here:
+# candidates:
+#   - openai/gpt-4o-mini
+#   - {name: local, model: ollama/llama3.2, parameters: {temperature: 0}}
+
+# To let a model grade and a person vet every grade, name a judge, and take `score` off the tasks:
+# judge:
+#   model: openai/gpt-4o-mini
+#   mode: joint          # one call compares all candidates of a task; `each`: one call a candidate
+# rubric:
+#   - {name: correct, weight: 2, scale: [0, 10], guidance: Is the answer right?}
+#   - {name: concise, scale: [No, Partial, Yes], guidance: Does it say no more than was asked?}
+
+tasks:
+  - id: capital
+    thing: Capital of France
+    prompt: What is the capital of France? Answer with the name alone.
+    expected: Paris
+    score: exact
+    snippets:
+      careful: Paris
+      hasty: paris, I think
+
+  - id: product
+    thing: A product of two numbers
+    prompt: What is 17 times 3? Answer with the number alone.
+    expected: 51
+    score: exact
+    snippets:
+      careful: "51"
+      hasty: The answer is 51.
+"""
+
+_IGNORED: Final = """\
+.assay/
+.env
+"""
+
+
+def starter_files() -> dict[str, str]:
+    """Texts of a new project's files by path, in the order in which they are written."""
+    return {"assay.yaml": _SETTINGS, "suites/first.yaml": _SUITE, ".gitignore": _IGNORED}
