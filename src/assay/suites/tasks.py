@@ -366,7 +366,7 @@ def _contents(
     """Paths and contents of named files, all of them or None. What the paths begin with in common is left away: it is
     often the candidate's name, which a judge must not see."""
     read = [(named, None if named is None else files.text(named, path, complaints)) for path, named in listed]
-    if any(content is None for _, content in read):
+    if not read or any(content is None for _, content in read):
         return None
     parts = [(named or "").replace("\\", "/").split("/") for named, _ in read]
     shared = 0

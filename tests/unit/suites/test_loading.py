@@ -32,7 +32,7 @@ judge:
   prompt: prompts/judge.md
 margin: 3pts
 rubric:
-  - {name: integrity, weight: 2, scale: [0, 10], guidance: Does it hold?}
+  - {name: integrity, weight: 2, scale: [0, 10], guidance: Does it hold}
   - {name: verdict, scale: [No, Partial, Yes]}
   - {name: pass, scale: {Yes: 1, No: 0}}
   - clarity
@@ -50,7 +50,7 @@ tasks:
   - id: sum
     prompt:
       - {role: system, content: Add.}
-      - {role: user, content: 1+1?}
+      - {role: user, content: What is 1+1}
     expected: 2
     score: {numeric: {tolerance: 0.01}}
 """
@@ -101,7 +101,7 @@ def test_the_judge_brings_its_prompt_and_mode(full: Suite) -> None:
 def test_scales_are_numbers_or_words(full: Suite) -> None:
     assert full.rubric is not None
     assert full.rubric.criteria == (
-        Criterion(name="integrity", weight=2, low=0, high=10, guidance="Does it hold?"),
+        Criterion(name="integrity", weight=2, low=0, high=10, guidance="Does it hold"),
         Criterion(name="verdict", low=0, high=1, labels=(("No", 0), ("Partial", 0.5), ("Yes", 1))),
         Criterion(name="pass", low=0, high=1, labels=(("Yes", 1), ("No", 0))),
         Criterion(name="clarity"),
