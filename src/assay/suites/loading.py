@@ -313,9 +313,11 @@ class _Reading:
             what = "is a folder" if path.is_dir() else "does not exist"
             fields.complain("file", f"names {file!r}, which {what}.", f"Looked for {path}.")
             return None
-        if self.rules.default is None and "expected" in shape.keys and "score" not in shape.keys:
-            self.rules.default = Scoring(method="exact")
         tasks = TaskFile(path, str(path), shape, self.rules)
+        if self.rules.default is None and "expected" in shape.keys and "score" not in shape.keys:
+            # Rows made by others have no place to name a score; a mapped reference without a judge can mean one thing.
+            self.rules.default = Scoring(method="exact")
+            tasks.exact_by_default = True
         before = len(self.complaints)
         if tasks.misspelt(self.complaints, fields.at("map")):
             return None

@@ -62,7 +62,8 @@ BATCH: Final = Shape({"id": "custom_id", "prompt": "body.messages", "expected": 
 class TaskFile:
     """The tasks of one file, read from it at every iteration.
 
-    Iterating raises `SuiteErrors` when the file is no longer what it was when the suite was loaded.
+    `exact_by_default` says that neither its rows nor its suite name a way of scoring. Iterating raises `SuiteErrors`
+    when the file is no longer what it was when the suite was loaded.
     """
 
     def __init__(self, file: FilePath, named: str, shape: Shape, rules: Rules) -> None:
@@ -73,6 +74,7 @@ class TaskFile:
         self._rows = _reader(file)
         self._separated = file.suffix.lower() in _SEPARATED
         self._numbered = file.suffix.lower() in (".json", ".parquet")
+        self.exact_by_default = False
         self._state: tuple[int, int] | None = None
         self._count = 0
 

@@ -293,3 +293,22 @@ def test_json_is_the_same_structure(load: Load) -> None:
     json_text = '{"trials": 2, "tasks": [{"id": "a", "expected": 4, "score": "exact", "snippets": {"p": "4"}}]}'
     yaml_text = "trials: 2\ntasks: [{id: a, expected: 4, score: exact, snippets: {p: '4'}}]"
     assert load(json_text, "suite.json").tasks == load(yaml_text, "suite.yaml").tasks
+
+
+@pytest.mark.parametrize("name", ["Ünïcode", "田中\u3000太郎", "👩\u200d💻", "a b/c=d", "Auth\u00a0Service"])
+def test_names_of_every_script_are_names(load: Load, name: str) -> None:
+    suite = load(f'tasks: [{{id: "{name}", expected: x, score: exact, snippets: {{"{name}": x}}}}]')
+    assert [candidate.name for candidate in suite.candidates] == [name]
+
+
+@pytest.mark.parametrize("name", ["a\\nb", "a\\x1b[31m", "a\\u202eb", "a\\u2028b"])
+def test_names_that_mislead_are_refused(load: Load, name: str) -> None:
+    with pytest.raises(SuiteErrors, match="without control characters"):
+        load(f'tasks: [{{id: "{name}", expected: x, score: exact, snippets: {{p: x}}}}]')
+
+
+def test_empty_words_are_absent_ones(load: Load) -> None:
+    (task,) = load(
+        "tasks: [{id: a, thing: '', language: '', context: '', expected: x, score: exact, snippets: {p: x}}]"
+    ).tasks
+    assert (task.thing, task.language, task.context) == ("a", "", "")

@@ -58,6 +58,13 @@ def test_rows_without_an_id_are_called_after_their_line(tmp_path: Path) -> None:
     assert [task.id for task in load_suite(path).tasks] == ["row-1", "row-2"]
 
 
+def test_mapped_answers_without_score_and_judge_are_matched_exactly_and_that_is_said(tmp_path: Path) -> None:
+    path = suite_over(tmp_path, "t.jsonl", lines(ROWS), f"{{file: t.jsonl, map: {MAP}}}", "candidates: [echo]")
+    suite = load_suite(path)
+    assert {task.scoring.method for task in suite.tasks} == {"exact"}
+    assert any("are scored by `exact`" in note for note in notes_on(suite))
+
+
 def test_columns_of_a_wide_file_are_snippets(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [
         {"q": "1+1?", "a": "2", "small": {"solution": "3"}, "large": {"solution": "2"}},
