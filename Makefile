@@ -38,6 +38,7 @@ clean: ## Remove what was installed and built
 	@echo "installing Assay into .venv (once; about a minute)" >&2
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/base.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 .venv/installed-test: requirements/test.lock .venv/installed-base

@@ -81,10 +81,8 @@ class Journal(Protocol):
         """The run's state; `PAUSED` and `CANCELLED` are wishes to obey."""
         ...
 
-    def set_state(self, run: RunId, state: RunState, /) -> None: ...
-
-    def finish(self, run: RunId, /) -> bool:
-        """Mark the run as finished if no trial of it is pending or held by anyone; whether it was."""
+    def set_state(self, run: RunId, state: RunState, /) -> None:
+        """Set the run's state; `FINISHED` takes effect only when no trial of it is pending or held by anyone."""
         ...
 
     def claim(self, run: RunId, /, *, limit: int) -> Sequence[ClaimedTrial]:

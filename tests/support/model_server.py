@@ -380,7 +380,34 @@ def generic_answer(call: Call, *, seed: int = 0) -> str:
     schema = call.schema
     if schema is None:
         return f"Answer {chance.word('text')} to a prompt of {len(call.prompt)} characters."
-    return json.dumps(fill(schema, chance, root=schema), ensure_ascii=False)
+    answer = fill(schema, chance, root=schema)
+    if isinstance(answer, dict):
+        _rank_by_score(answer)
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def _rank_by_score(answer: dict[str, Any]) -> None:
+    """Put a ranking of names into the order of the scores that another field gives under those names."""
+    ranked = [
+        field for field in answer.values() if isinstance(field, list) and all(isinstance(name, str) for name in field)
+    ]
+    graded = [field for field in answer.values() if isinstance(field, dict)]
+    for names in ranked:
+        for grades in graded:
+            if names and set(names) == set(grades):
+                names.sort(key=lambda name: -_sum(grades[name]))
+
+
+def _sum(value: Any) -> float:
+    match value:
+        case bool() | str() | None:
+            return 0.0
+        case int() | float():
+            return float(value)
+        case dict():
+            return sum(_sum(inner) for inner in value.values())
+        case _:
+            return sum(_sum(inner) for inner in value)
 
 
 class _Chance:
@@ -392,6 +419,11 @@ class _Chance:
     def number(self, name: str) -> float:
         return int.from_bytes(hashlib.sha256(self._seed + name.encode()).digest()[:6], "big") / 2**48
 
+    def sentence(self, name: str) -> str:
+        """Plain words without a quotation or an identifier, so that nothing in it can seem made up."""
+        chosen = [words[int(self.number(f"{name}#{place}") * len(words))] for place, words in enumerate(_WORDS)]
+        return "The {} is {} and its {} {} the rest.".format(*chosen)
+
     def word(self, name: str) -> str:
         return hashlib.sha256(self._seed + name.encode()).hexdigest()[:8]
 
@@ -400,7 +432,8 @@ def fill(schema: Mapping[str, Any], chance: _Chance, *, root: Mapping[str, Any],
     """A value that a JSON schema allows.
 
     Numbers lie between their bounds; an array of enums is a permutation of them; an array of objects with enums in them
-    has an object for every combination, so that no candidate and no criterion is missing.
+    has an object for every combination, so that no candidate and no criterion is missing; other arrays are as short as
+    they may be, so that no evidence is quoted that nobody wrote.
     """
     if "$ref" in schema:
         target: Any = root
@@ -428,17 +461,17 @@ def fill(schema: Mapping[str, Any], chance: _Chance, *, root: Mapping[str, Any],
         case "array":
             return _filled_array(schema, chance, root=root, path=path)
         case "integer":
-            low, high = _bounds(schema, chance)
+            low, high = _bounds(schema)
             return low + int(chance.number(path) * (int(high) - int(low) + 1)) if high > low else int(low)
         case "number":
-            low, high = _bounds(schema, chance)
+            low, high = _bounds(schema)
             return round(low + chance.number(path) * (high - low), 1)
         case "boolean":
             return chance.number(path) < 0.5
         case "null":
             return None
         case "string":
-            text = f"Seen at {path}: {chance.word(path)}."
+            text = chance.sentence(path)
             return text[: schema.get("maxLength", len(text))].ljust(schema.get("minLength", 0), ".")
         case _:
             properties: Mapping[str, Any] = schema.get("properties", {})
@@ -474,15 +507,24 @@ def _filled_array(schema: Mapping[str, Any], chance: _Chance, *, root: Mapping[s
             item.update(zip(enums, combination, strict=True))
             filled.append(item)
         return filled[:most]
-    return [fill(items, chance, root=root, path=f"{path}[{place}]") for place in range(max(1, least))]
+    return [fill(items, chance, root=root, path=f"{path}[{place}]") for place in range(least)]
 
 
-def _bounds(schema: Mapping[str, Any], chance: _Chance) -> tuple[float, float]:
+def _bounds(schema: Mapping[str, Any]) -> tuple[float, float]:
     low = schema.get("minimum", schema.get("exclusiveMinimum", 0))
     high = schema.get("maximum", schema.get("exclusiveMaximum", max(10, low)))
     return low, high
 
 
+_WORDS: Final = tuple(
+    line.split()
+    for line in (
+        "structure layout flow naming wording shape order outline design plan course frame make build form style",
+        "clear plain tidy dense loose careful steady simple heavy light uneven sound brief direct cautious bold",
+        "detail care balance intent logic pace depth scope purpose reach weight focus rigour spirit tone sense",
+        "carries matches exceeds trails helps weakens guides shapes supports hinders lifts slows serves suits fits joins",
+    )
+)
 _PAGE: Final = "<!doctype html><html><head><title>Bad gateway</title></head><body><h1>Oh</h1></body></html>"
 
 

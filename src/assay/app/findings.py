@@ -241,7 +241,7 @@ def ranks_document(found: Ranks) -> dict[str, Any]:
         ],
         "pairs": [
             {"a": one.a, "b": one.b, "difference": one.difference, "ci95": _pair(one.ci95), "p_value": one.p_value,
-             "p_holm": one.p_holm, "p_bh": one.p_bh, "decision": one.decision, "decision_holm": one.decision_holm,
+             "p_holm": one.p_holm, "p_bh": one.p_bh, "decision": one.decision, "decision_alone": one.decision_alone,
              "n_tasks": one.n_tasks, "reason": one.reason}
             for one in found.ranking.pairs
         ],

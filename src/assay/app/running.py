@@ -178,7 +178,7 @@ def extend(
     hopeful = _hopeful_trials(workspace, plan.id) if until_approved else {}
 
     def added() -> Iterator[PlannedTask]:
-        for planned, count in list(workspace.journal.tasks_of(plan.id)):
+        for planned, count in workspace.journal.tasks_of(plan.id):
             lacking = max(0, (until_approved or 0) - hopeful.get(planned.task.id, 0))
             yield replace(planned, trials=range(count + 1, count + 1 + max(more_trials, lacking)))
 

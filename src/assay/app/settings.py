@@ -156,7 +156,7 @@ def _parsed(setting: Setting, text: str, name: str) -> JsonValue:
 
     value = text if setting.kind == "string" else yaml.safe_load(text)
     _check(setting, value, name)
-    return value  # type: ignore[no-any-return] # what YAML reads is JSON here
+    return value
 
 
 def _check(setting: Setting, value: object, where: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -31,6 +32,7 @@ COMMANDS = {
     "demo": ("assay.cli.demo", "The main job end to end on recorded answers, without a key."),
 }
 
+EXIT_OUR_ERROR = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
@@ -97,6 +99,15 @@ def exit_code(arguments: list[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; there is nobody left to tell
         return 1
+    except Exception as error:  # a mistake of ours: say so in one line, and keep the details for whoever asks
+        if os.environ.get("ASSAY_DEBUG"):
+            raise
+        complain(
+            f"an error of Assay itself: {type(error).__name__}: {error}. What was stored is safe. "
+            "ASSAY_DEBUG=1 shows where it happened; please report it.",
+            as_json=wants_json(arguments),
+        )
+        return EXIT_OUR_ERROR
     return code if isinstance(code, int) else 0
 
 

@@ -100,18 +100,19 @@ class _Plain:
 
 @contextmanager
 def _live(stream: IO[str]) -> Iterator[Listener]:
-    from rich.console import Console  # only on a terminal; costs 60 ms
-    from rich.progress import BarColumn, Progress, TextColumn
+    from tqdm import tqdm  # only on a terminal
 
     tally = _Tally()
-    columns = (BarColumn(bar_width=24), TextColumn("{task.fields[facts]}\n  {task.fields[latest]}", markup=False))
-    with Progress(*columns, console=Console(file=stream), refresh_per_second=8) as display:
-        bar = display.add_task("", total=None, facts="starting", latest="")
+    with tqdm(file=stream, bar_format="{bar:24} {desc}", dynamic_ncols=True, mininterval=0.1) as display:
 
         def hear(event: Event) -> None:
             tally.hear(event)
-            done = tally.total - tally.left + tally.ended
-            display.update(bar, total=tally.total, completed=done, facts=tally.facts(), latest=tally.latest)
+            display.total = tally.total
+            display.n = tally.total - tally.left + tally.ended
+            display.set_description_str(f"{tally.facts()} · {tally.latest}", refresh=False)
+            display.update(0)
+            if isinstance(event, RunEnded):
+                display.refresh()
 
         yield hear
 

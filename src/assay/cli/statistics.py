@@ -143,7 +143,7 @@ def say_ranks(found: Ranks) -> None:
         say(f"{one.candidate}: {wording.estimate_line(one.estimate)}; {wording.rank_line(one)}")
     rows = [
         (f"{p.a} − {p.b}", "" if p.difference is None else wording.signed(p.difference),
-         "" if p.ci95 is None else wording.difference_range(p.ci95), _p(p.p_value), _p(p.p_holm), p.decision_holm)
+         "" if p.ci95 is None else wording.difference_range(p.ci95), _p(p.p_value), _p(p.p_holm), p.decision)
         for p in found.ranking.pairs
     ]  # fmt: skip
     say()

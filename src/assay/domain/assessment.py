@@ -73,7 +73,7 @@ class Assessment:
         grades: in the rubric's order, candidate by candidate in the suite's order.
         scores: each candidate's weighted score on 0 to 1; None where a criterion is missing.
         weights: weight of each criterion, by name.
-        report: the judge's report in Markdown, names in place of labels; empty for deterministic scorers.
+        report: the judge's report in Markdown as it wrote it: candidates go by their `labels`; empty for scorers.
         ranking: candidates best first, where the judge gave one.
         labels: label the judge saw, by candidate name; empty where nothing was hidden.
         flags: what a person should look at.

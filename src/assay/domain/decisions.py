@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from assay.domain.assessment import weighted_score
 from assay.domain.errors import InputError, Refused, UnknownName
-from assay.domain.lifecycle import DECIDED, MAX_ATTEMPTS, UNDOABLE, AssessmentState, Verb
+from assay.domain.lifecycle import DECIDED, UNDOABLE, AssessmentState, Verb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,22 +105,6 @@ def corrected(judged: Grading, corrections: Mapping[Place, float], *, where: str
             remedy="Correct these as well.",
         )
     return grading
-
-
-def check_rerun(state: AssessmentState, *, attempts: int, force: bool, reason: str, where: str) -> None:
-    """Raise `Refused` unless one more attempt at judging is allowed.
-
-    Args:
-        attempts: attempts stored so far.
-        force: whether the person insists beyond the limit; that takes a reason.
-    """
-    if state is AssessmentState.SUPERSEDED:
-        raise Refused(where, "was replaced by a later attempt.", remedy="Rerun the latest attempt instead.")
-    if attempts >= MAX_ATTEMPTS and not force:
-        problem = f"has been judged {attempts} times; rerunning until a result pleases makes statistics worthless."
-        raise Refused(where, problem, remedy="Say --force with a --reason if it has to be.")
-    if attempts >= MAX_ATTEMPTS and not reason.strip():
-        raise Refused(where, f"has been judged {attempts} times.", remedy="Say why with --reason.")
 
 
 _WHY_CLOSED = {

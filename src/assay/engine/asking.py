@@ -76,11 +76,23 @@ class Asker:
         Raises:
             GaveUp: with the reason and how many calls were made.
         """
+        try:
+            return await self._try(request, read, trial=trial, number=1)
+        except CallFailed as error:
+            first = error
+        return await self._again(request, read, first, trial=trial)
+
+    async def _again(
+        self, request: ModelRequest, read: Callable[[Reply], Read], first: CallFailed, *, trial: TrialKey
+    ) -> Answer[Read]:
+        """The tries after the first, which failed as `first` says; most answers never get here."""
         number = 0
 
         async def one_try() -> Answer[Read]:
             nonlocal number
             number += 1
+            if number == 1:
+                raise first
             return await self._try(request, read, trial=trial, number=number)
 
         try:

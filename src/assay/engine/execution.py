@@ -18,11 +18,17 @@ from assay.engine.asking import Asker
 from assay.engine.trial import Bench, carry_out
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assay.domain.events import Listener
     from assay.domain.run import ClaimedTrial, RunPlan
     from assay.ports import Clock, Journal, ModelDirectory
 
 PAUSE_LOOK_S = 0.5
+QUICK_S = 1.0
+LARGEST_HANDFUL = 8
+"""A handful that was used up within `QUICK_S` is doubled, up to so many trials per worker: a claim is a commit, and quick
+trials should not wait for it, while slow ones are better left to whoever else works on the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +60,8 @@ class Engine:
             self.journal.set_state(plan.id, RunState.INTERRUPTED)
             self.listener(RunEnded(run=plan.id, finished=False))
             raise
-        finished = self.journal.finish(plan.id)
-        self.listener(RunEnded(run=plan.id, finished=finished))
+        self.journal.set_state(plan.id, RunState.FINISHED)
+        self.listener(RunEnded(run=plan.id, finished=self.journal.state_of(plan.id) is RunState.FINISHED))
 
     def bench(self, plan: RunPlan) -> Bench:
         """What the trials of this run share."""
@@ -70,19 +76,34 @@ class Engine:
         return Bench(plan=plan, journal=self.journal, asker=asker, slots=asyncio.Semaphore(plan.concurrency))
 
     async def _feed(self, plan: RunPlan, queue: asyncio.Queue[ClaimedTrial | None], held: set[int]) -> None:
+        handful = 1
         while True:
-            state = self.journal.state_of(plan.id)
-            if state is RunState.PAUSED:
+            began = self.clock.monotonic()
+            claiming = asyncio.create_task(asyncio.to_thread(self._claim, plan, handful * plan.concurrency))
+            try:
+                claimed = await asyncio.shield(claiming)
+            except asyncio.CancelledError:
+                held.update(trial.key for trial in await claiming or ())
+                raise
+            if claimed is None:
                 await self.clock.sleep(PAUSE_LOOK_S)
                 continue
-            claimed = () if state is RunState.CANCELLED else self.journal.claim(plan.id, limit=plan.concurrency)
             held.update(trial.key for trial in claimed)
             for trial in claimed:
                 await queue.put(trial)
+            quick = self.clock.monotonic() - began < QUICK_S * handful
+            handful = min(2 * handful, LARGEST_HANDFUL) if quick else 1
             if not claimed:
                 break
         for _ in range(plan.concurrency):
             await queue.put(None)
+
+    def _claim(self, plan: RunPlan, limit: int) -> Sequence[ClaimedTrial] | None:
+        """The next handful; none when nothing is left or the run was cancelled, None while it is paused."""
+        state = self.journal.state_of(plan.id)
+        if state is RunState.PAUSED:
+            return None
+        return () if state is RunState.CANCELLED else self.journal.claim(plan.id, limit=limit)
 
     async def _work(self, bench: Bench, queue: asyncio.Queue[ClaimedTrial | None], held: set[int]) -> None:
         while (claimed := await queue.get()) is not None:

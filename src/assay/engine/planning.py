@@ -12,10 +12,10 @@ from assay.domain.identifiers import RunId
 from assay.domain.model import DEFAULTS, Parameters
 from assay.domain.run import PlannedTask, RunOptions, RunPlan
 from assay.domain.suite import JudgeMode
-from assay.scoring.rubrics import default_rubric
+from assay.scoring.rubrics import ARCHITECT, QUALITY
 
 if TYPE_CHECKING:
-    from assay.domain.suite import CandidateSpec, Suite
+    from assay.domain.suite import CandidateSpec, Rubric, Suite
 
 BENCHMARK = Parameters(temperature=0.0, frequency_penalty=0.0, presence_penalty=0.0)
 """What benchmark mode lays over the candidates' own parameters."""
@@ -52,7 +52,7 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
         copy=suite.copy,
         candidates=candidates,
         judges=judges,
-        rubric=suite.rubric or default_rubric(joint=joint),
+        rubric=suite.rubric or _default_rubric(candidates, joint=joint),
         policy=suite.review,
         parameters=parameters.over(DEFAULTS),
         system_prompt=suite.system_prompt,
@@ -100,6 +100,11 @@ def run_id(suite: str, started: str, nonce: str) -> RunId:
     digits = re.sub(r"\D", "", started)[:14]
     slug = re.sub(r"[^a-z0-9]+", "-", suite.lower()).strip("-")[:32].strip("-") or "suite"
     return RunId(f"{digits[:8]}-{digits[8:]}-{slug}-{nonce}")
+
+
+def _default_rubric(candidates: tuple[CandidateSpec, ...], *, joint: bool) -> Rubric:
+    """One rubric for the whole run: an architect's for code that is compared, one of answers for models graded alone."""
+    return ARCHITECT if joint or all(c.model is None for c in candidates) else QUALITY
 
 
 def _without_own_sampling(candidate: CandidateSpec) -> CandidateSpec:

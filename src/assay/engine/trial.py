@@ -22,7 +22,7 @@ from assay.domain.suite import Message
 from assay.engine.asking import GaveUp
 from assay.scoring.blinding import labels_for
 from assay.scoring.building import evaluators_for
-from assay.scoring.evaluator import MoreRequests, Sitting
+from assay.scoring.evaluator import MoreRequests, Sitting, Unscorable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,19 +55,36 @@ class _Progress:
 
 
 async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
-    """Do what the trial still needs and let go of it; the failure that ended it, or None when it is done."""
+    """Do what the trial still needs and let go of it; the failure that ended it, or None when it is done.
+
+    The commit of the last call also lets go of the trial, so that the usual trial costs one commit.
+    """
     progress = _Progress(responses=dict(claimed.responses))
+    evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric)
     missing = [c for c in bench.plan.candidates if c.model is not None and c.name not in progress.responses]
+    if len(missing) == 1 and not any(evaluator.by_model for evaluator in evaluators):
+        await _respond(bench, claimed, missing[0], progress, last=evaluators)
+        return _worst(progress.failures)
     await _together([_respond(bench, claimed, candidate, progress) for candidate in missing])
-    await _grade_all(bench, claimed, progress)
+    plain = _graded_plainly(bench, claimed, evaluators, progress)
+    judged = [(e, slot) for e, slot in _open_slots(bench, claimed, evaluators, progress) if e.by_model]
+    if len(judged) == 1 and not plain and not progress.failures:
+        await _grade(
+            bench, claimed, *judged[0], progress, attempt=_next_attempt(claimed, judged[0][1]), note="", finishing=True
+        )
+        return _worst(progress.failures)
+    if plain and judged:
+        await bench.journal.record(Entry(trial=claimed.key, assessments=plain))
+        plain = ()
+    await _together(
+        [_grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot), note="") for e, slot in judged]
+    )
     failure = _worst(progress.failures)
-    await bench.journal.record(Entry(trial=claimed.key, finished=True, failure=failure))
+    await bench.journal.record(Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure))
     return failure
 
 
-async def grade_again(
-    bench: Bench, claimed: ClaimedTrial, slot: Slot, *, attempt: int, note: str, force_seed: int | None = None
-) -> Failure | None:
+async def grade_again(bench: Bench, claimed: ClaimedTrial, slot: Slot, *, attempt: int, note: str) -> Failure | None:
     """A rerun: judge the stored responses of one slot again; the old assessment stays current unless this succeeds."""
     evaluator = next(
         e for e in evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric) if e.grader == slot.grader
@@ -77,7 +94,15 @@ async def grade_again(
     return _worst(progress.failures)
 
 
-async def _respond(bench: Bench, claimed: ClaimedTrial, candidate: CandidateSpec, progress: _Progress) -> None:
+async def _respond(
+    bench: Bench,
+    claimed: ClaimedTrial,
+    candidate: CandidateSpec,
+    progress: _Progress,
+    *,
+    last: tuple[Evaluator, ...] | None = None,
+) -> None:
+    """Ask one candidate; with `last`, its answer is the last the trial needs and is graded by these in the same commit."""
     if candidate.model is None:
         return
     request = candidate_request(bench.plan, claimed, candidate.name, candidate.model)
@@ -86,27 +111,62 @@ async def _respond(bench: Bench, claimed: ClaimedTrial, candidate: CandidateSpec
             answer = await bench.asker.answer(request, _as_it_is, trial=claimed.key)
         except GaveUp as gave_up:
             progress.failures.append(gave_up.failure)
+            if last is not None:
+                plain = _graded_plainly(bench, claimed, last, progress)
+                failed = Entry(trial=claimed.key, assessments=plain, finished=True, failure=gave_up.failure)
+                await bench.journal.record(failed)
             return
         response = Response(candidate=candidate.name, text=answer.reply.text, truncated=answer.reply.truncated)
-        await bench.journal.record(Entry(trial=claimed.key, calls=(answer.call,), responses=((response, 0),)))
-    progress.responses[candidate.name] = response
+        progress.responses[candidate.name] = response
+        plain = () if last is None else _graded_plainly(bench, claimed, last, progress)
+        await bench.journal.record(
+            Entry(
+                trial=claimed.key,
+                calls=(answer.call,),
+                responses=((response, 0),),
+                assessments=plain,
+                finished=last is not None,
+                failure=None if last is None else _worst(progress.failures),
+            )
+        )
 
 
-async def _grade_all(bench: Bench, claimed: ClaimedTrial, progress: _Progress) -> None:
+def _open_slots(
+    bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
+) -> list[tuple[Evaluator, Slot]]:
+    """What is still to be graded and can be, with who grades it."""
     names = tuple(c.name for c in bench.plan.candidates if c.model is not None or c.name in progress.responses)
-    waiting: list[Any] = []
-    plain: list[tuple[NewAssessment, int | None]] = []
-    for evaluator in evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric):
-        for slot in evaluator.slots(names):
-            if (slot.grader, slot.candidate) in claimed.done or not _gradable(slot, names, progress):
-                continue
-            if evaluator.by_model:
-                waiting.append(_grade(bench, claimed, evaluator, slot, progress, attempt=1, note=""))
-            else:
-                plain.append((_graded_plainly(bench, claimed, evaluator, slot, progress), None))
-    if plain:
-        await bench.journal.record(Entry(trial=claimed.key, assessments=tuple(plain)))
-    await _together(waiting)
+    return [
+        (evaluator, slot)
+        for evaluator in evaluators
+        for slot in evaluator.slots(names)
+        if not _graded_already(claimed, slot, names) and _gradable(slot, names, progress)
+    ]
+
+
+def _graded_already(claimed: ClaimedTrial, slot: Slot, names: tuple[str, ...]) -> bool:
+    """Whether the slot's current assessment covers everybody; one that lacks a candidate who joined later does not."""
+    graded = claimed.graded.get((slot.grader, slot.candidate))
+    return graded is not None and (slot.candidate is not None or graded.issuperset(names))
+
+
+def _next_attempt(claimed: ClaimedTrial, slot: Slot) -> int:
+    return claimed.attempts.get((slot.grader, slot.candidate), 0) + 1
+
+
+def _graded_plainly(
+    bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
+) -> tuple[tuple[NewAssessment, int | None], ...]:
+    """What the deterministic scorers among the evaluators say; one that cannot decide is a failure of the harness."""
+    graded: list[tuple[NewAssessment, int | None]] = []
+    for evaluator, slot in _open_slots(bench, claimed, evaluators, progress):
+        if evaluator.by_model:
+            continue
+        try:
+            graded.append((_scored(bench, claimed, evaluator, slot, progress), None))
+        except Unscorable as error:
+            progress.failures.append(Failure(kind=error.kind, fault=Fault.HARNESS, detail=error.detail))
+    return tuple(graded)
 
 
 async def _grade(
@@ -118,18 +178,21 @@ async def _grade(
     *,
     attempt: int,
     note: str,
+    finishing: bool = False,
 ) -> None:
+    """Have one slot graded; with `finishing`, this is the last the trial needs, and it is let go of in the same commit."""
     sitting = _sitting(bench.plan, claimed, slot, progress.responses, attempt=attempt, note=note)
     async with bench.slots:
         try:
             assessment, calls = await _assess(bench.asker, claimed, evaluator, sitting)
         except GaveUp as gave_up:
             progress.failures.append(gave_up.failure)
+            if finishing:
+                await bench.journal.record(Entry(trial=claimed.key, finished=True, failure=gave_up.failure))
             return
         new = _new(bench.plan, slot, assessment, attempt=attempt)
-        await bench.journal.record(
-            Entry(trial=claimed.key, calls=calls, assessments=((new, len(calls) - 1 if calls else None),))
-        )
+        graded = ((new, len(calls) - 1 if calls else None),)
+        await bench.journal.record(Entry(trial=claimed.key, calls=calls, assessments=graded, finished=finishing))
 
 
 async def _assess(
@@ -164,14 +227,15 @@ def _as_it_is(reply: Reply) -> None:
     """Read nothing: any reply that came is an answer."""
 
 
-def _graded_plainly(
+def _scored(
     bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, slot: Slot, progress: _Progress
 ) -> NewAssessment:
-    sitting = _sitting(bench.plan, claimed, slot, progress.responses, attempt=1, note="")
+    attempt = _next_attempt(claimed, slot)
+    sitting = _sitting(bench.plan, claimed, slot, progress.responses, attempt=attempt, note="")
     assessment = evaluator.read(sitting, ())
     if not isinstance(assessment, Assessment):
         raise TypeError(f"the scorer {evaluator.grader} asks for model calls")
-    return _new(bench.plan, slot, assessment, attempt=1)
+    return _new(bench.plan, slot, assessment, attempt=attempt)
 
 
 def _new(plan: RunPlan, slot: Slot, assessment: Assessment, *, attempt: int) -> NewAssessment:

@@ -32,8 +32,8 @@ class AnthropicMessages:
     """The protocol; implements `wire.Wire`."""
 
     def headers(self, key: str | None, /) -> dict[str, str]:
-        """JSON both ways, the protocol's version and the key."""
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "anthropic-version": VERSION}
+        """That it is JSON, the protocol's version and the key."""
+        headers = {"Content-Type": "application/json", "anthropic-version": VERSION}
         if key is not None:
             headers["x-api-key"] = key
         return headers

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from assay.providers.endpoint import Endpoint
 
 LONGEST_SAYING: Final = 300
+_READ: Final = 20_000
 
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]+")
 _KEYS: Final = re.compile(
     r"""
     \b bearer \s+ [^\s"',;]+                                                      # a header quoted back
@@ -92,8 +92,10 @@ def said_in(error: object) -> Saying:
     return _said({"error": error})
 
 
-def complaint(status: int, headers: Mapping[str, str], said: Saying, *, endpoint: Endpoint, model: str) -> CallFailed:
-    """What an answer with an error status means for the call.
+def complaint(
+    status: int, headers: Mapping[str, str], said: Saying, *, endpoint: Endpoint, model: str, now_s: float
+) -> CallFailed:
+    """What an answer with an error status means for the call; `now_s` is the time in seconds since 1970.
 
     429, 529 and 5xx pass (`transient`), unless the quota is used up; everything else in 4xx stays wrong however often it
     is asked. A full context is `context_length`, a content filter `refused`.
@@ -119,7 +121,7 @@ def complaint(status: int, headers: Mapping[str, str], said: Saying, *, endpoint
     if status >= 500 or status in _PASSING:
         transient = status not in _LASTING
         detail = f"{asked} answered {_title(status)}{tail}"
-        wait_s = retry_after_s(headers) if transient else None
+        wait_s = retry_after_s(headers, now_s=now_s) if transient else None
         return CallFailed(kind, _sentence(detail), transient=transient, retry_after_s=wait_s, fault=Fault.PROVIDER)
     if status in (401, 403):
         detail = f"{asked} {_key_trouble(endpoint, status)} ({_title(status)}){tail}"
@@ -141,10 +143,10 @@ def status_of(said: Saying) -> int:
     return next((status for word, status in _STATUS_BY_NAME.items() if word in name), 502)
 
 
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
+def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
     """How long the server asks us to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date; None if it does not.
 
-    A date is read against the server's own `Date`, so that clocks that differ do not matter.
+    A date is read against the server's own `Date` where it sends one, so that clocks that differ do not matter.
     """
     if (wait_ms := _number(headers.get("retry-after-ms"))) is not None:
         return wait_ms / 1000
@@ -152,16 +154,15 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     if (wait_s := _number(written)) is not None:
         return wait_s
     then, now = _date(written), _date(headers.get("Date"))
-    if then is None or now is None:
-        return None
-    return max(0.0, then - now)
+    return None if then is None else max(0.0, then - (now_s if now is None else now))
 
 
 def clean(text: str, *, key: str | None) -> str:
-    """A server's words for a person: no keys, no control characters, one line, at most `LONGEST_SAYING` characters."""
+    """A server's words for a person: no keys, nothing unprintable, one line, at most `LONGEST_SAYING` characters."""
+    text = text[:_READ]
     if key:
         text = text.replace(key, "***")
-    text = _KEYS.sub("***", _CONTROL.sub(" ", text))
+    text = _KEYS.sub("***", "".join(letter if letter.isprintable() else " " for letter in text))
     text = " ".join(text.split())
     return text if len(text) <= LONGEST_SAYING else f"{text[: LONGEST_SAYING - 1]}…"
 
@@ -194,7 +195,7 @@ def _text(value: object) -> str:
 
 def _plain(body: bytes) -> str:
     """The title of an HTML page, or what its text begins with; other text as it stands."""
-    text = body[:20_000].decode("utf-8", "replace")
+    text = body[:_READ].decode("utf-8", "replace")
     if title := _TITLE.search(text):
         return html.unescape(title[1])
     return html.unescape(_TAG.sub(" ", text)) if "<" in text else text

@@ -100,13 +100,11 @@ class Directory:
         return tuple(found.values())
 
     async def close(self) -> None:
-        """Close the connections; safe to call twice."""
-        providers, self._providers = list(self._providers.values()), {}
-        for provider in providers:
+        """Close this loop's connections; safe to call twice, and models can be asked again afterwards."""
+        for provider in tuple(self._providers.values()):
             await provider.close()
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        if self._session is not None:
+            await self._session.close()
 
     def _problem(self, model: ModelSpec) -> SettingsError | None:
         try:

@@ -6,7 +6,7 @@ What the endpoint has refused for a model is not sent to it again; the refused c
 from __future__ import annotations
 
 import logging
-from time import perf_counter
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, Final
 
 from yarl import URL
@@ -75,7 +75,7 @@ class HttpModel:
                 and self._learn(request, said, streaming=streaming) != habits
             ):
                 continue
-            raise complaint(answer.status, answer.headers, said, endpoint=self._endpoint, model=request.model.ref)
+            raise self._complaint(request, answer.status, answer.headers, said)
         raise AssertionError("the last round returns or raises")
 
     async def close(self) -> None:
@@ -107,7 +107,7 @@ class HttpModel:
     ) -> Reply:
         if (error := _error_in(payload)) is not None:
             said = said_in(error)
-            raise complaint(status_of(said), headers, said, endpoint=self._endpoint, model=request.model.ref)
+            raise self._complaint(request, status_of(said), headers, said)
         try:
             completion = self._wire.read(payload, asked=self._asked(request), key=self._endpoint.key)
         except CallFailed as failure:
@@ -142,7 +142,7 @@ class HttpModel:
                 chunk = self._chunk(request, event.data, headers)
                 if (error := _error_in(chunk)) is not None:
                     said = said_in(error)
-                    raise complaint(status_of(said), headers, said, endpoint=self._endpoint, model=request.model.ref)
+                    raise self._complaint(request, status_of(said), headers, said)
                 if text := gathering.take(event, chunk):
                     if first_token_s is None:
                         first_token_s = perf_counter() - began
@@ -159,6 +159,9 @@ class HttpModel:
         except UnreadableBody as error:
             raise unreadable(self._asked(request), headers, data.encode(), key=self._endpoint.key) from error
         return chunk if type(chunk) is dict else {}
+
+    def _complaint(self, request: ModelRequest, status: int, headers: Mapping[str, str], said: Saying) -> CallFailed:
+        return complaint(status, headers, said, endpoint=self._endpoint, model=request.model.ref, now_s=time())
 
     def _asked(self, request: ModelRequest) -> str:
         return f"{request.model.ref} at {self._endpoint.place}"

@@ -39,8 +39,8 @@ class OpenAIChat:
     """The protocol; implements `wire.Wire`."""
 
     def headers(self, key: str | None, /) -> dict[str, str]:
-        """JSON both ways, and the key as a bearer token."""
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        """That it is JSON, and the key as a bearer token."""
+        headers = {"Content-Type": "application/json"}
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         return headers

@@ -1,6 +1,6 @@
 """What calls cost and how much fits into a context: a suite's own price first, then the maintained `genai-prices` data.
 
-The data comes with the library and is not fetched. Importing it takes half a second of CPU, so it is imported when the first
+The data comes with the library and is not fetched. Importing it takes a tenth of a second, so it is imported when the first
 price is asked for that a suite does not name, and each model is looked up once. An unknown price is None, never 0.
 """
 
@@ -72,7 +72,7 @@ class PriceList:
         if stated_usd is not None and model.price is None and model.provider == "openrouter":
             return stated_usd
         if usage.input_tokens is None or usage.output_tokens is None:
-            return None
+            return 0.0 if model.price is None and model.provider in _FREE else None
         return self.cost_usd(
             model, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cached_tokens=cached_tokens
         )

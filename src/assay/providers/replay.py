@@ -18,7 +18,7 @@ from assay.domain.calls import Reply, Usage
 from assay.domain.errors import SettingsError, did_you_mean
 from assay.domain.failure import CallFailed, Fault
 from assay.providers.openai_chat import OpenAIChat
-from assay.providers.payload import UnreadableBody, count, dump, parse
+from assay.providers.payload import UnreadableBody, count, dump, parse, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -196,7 +196,7 @@ def _answer(document: Mapping[str, Any], where: str) -> Reply | Mishap:
         raise SettingsError(where, '"usage" has to be an object with input_tokens and output_tokens.')
     _known(usage, ("input_tokens", "output_tokens"), where)
     return Reply(
-        text=text if type(text) is str else dump(text).decode(),
+        text=whole(text) if type(text) is str else dump(text).decode(),
         finish_reason=str(reply.get("finish_reason") or "stop"),
         usage=Usage(input_tokens=count(usage.get("input_tokens")), output_tokens=count(usage.get("output_tokens"))),
         model_version=str(reply["model"]) if reply.get("model") else None,

@@ -1,13 +1,14 @@
 """One HTTP session for all model calls: sends a body, gives back status, headers and bytes, names what went wrong.
 
-House rules. The session is opened inside the loop that uses it and opened anew when the loop is another. Concurrency is
-the engine's: the connector has no limit of its own. No redirect leaves the host that was asked, so that neither a key
-nor a document does. Bodies are bytes; what they mean is the protocol modules' business.
+House rules. Connections belong to the loop they were opened in, so each loop that asks has a client of its own, opened when it
+first does. Concurrency is the engine's: the connector has no limit of its own. No redirect leaves the host that was asked, so
+that neither a key nor a document does. Bodies are bytes; what they mean is the protocol modules' business.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import asynccontextmanager
 from io import BytesIO
 from time import perf_counter
@@ -48,12 +49,11 @@ class Answer(NamedTuple):
 
 
 class HttpSession:
-    """Connections to every endpoint of a process; safe to share, closed once."""
+    """Connections to every endpoint of a process; safe to share between tasks and between loops."""
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
-        self._session: aiohttp.ClientSession | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._clients: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
 
     async def post(self, address: Address, body: bytes) -> Answer:
         """Send a body and read the whole answer; raises `CallFailed` when there is none."""
@@ -95,23 +95,19 @@ class HttpSession:
             yield OpenAnswer(response, address.place, self._timeout_s)
 
     async def close(self) -> None:
-        """Close the connections; safe to call twice, and after the loop is gone."""
-        session, self._session = self._session, None
-        if session is None:
-            return
-        if self._loop is asyncio.get_running_loop():
-            await session.close()
-        else:
-            session.detach()
+        """Close this loop's connections and drop those of loops that have ended; safe to call twice."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+        self._drop_ended()
 
     def _opened(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
-        if self._session is None or self._loop is not loop:
-            if self._session is not None and not self._session.closed:
-                self._session.detach()  # its loop is gone, and its connections with it
-            self._loop = loop
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=30),
+        client = self._clients.get(loop)
+        if client is None:
+            self._drop_ended()
+            client = self._clients[loop] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
                 timeout=aiohttp.ClientTimeout(
                     total=self._timeout_s, sock_connect=min(CONNECT_TIMEOUT_S, self._timeout_s)
                 ),
@@ -119,7 +115,12 @@ class HttpSession:
                 headers={"User-Agent": "assay-bench"},
                 trust_env=False,
             )
-        return self._session
+        return client
+
+    def _drop_ended(self) -> None:
+        """Let go of clients whose loop has ended without closing them: there is no loop left to close them in."""
+        for loop in [loop for loop in self._clients if loop.is_closed()]:
+            self._clients.pop(loop).detach()
 
 
 class OpenAnswer:
@@ -207,7 +208,10 @@ def _same_host(url: URL, location: str | None) -> URL | None:
 
 
 def _reason(error: aiohttp.ClientConnectorError | aiohttp.ClientSSLError) -> str:
-    """What the system said, without addresses and numbers of its own."""
+    """What the system said, in its own words for its error number."""
     cause = getattr(error, "os_error", None)
-    text = getattr(cause, "strerror", None) or str(cause or error)
-    return text.rstrip(".")
+    if said := getattr(cause, "verify_message", None) or getattr(cause, "reason", None):  # what TLS found
+        return str(said).replace("_", " ").lower()
+    number = getattr(cause, "errno", None)
+    text = os.strerror(number) if number is not None and number > 0 else getattr(cause, "strerror", None)
+    return str(text or cause or error).rstrip(".").lower()

@@ -49,6 +49,18 @@ class UnreadableReply(Exception):
     """A grader's reply holds no grades at all; asking again may help. The message says what was found instead."""
 
 
+class Unscorable(Exception):
+    """A scorer could not decide, which says nothing about the response: the harness is at fault, asking again is no use.
+
+    `kind` is a short machine word (`pattern_timeout`, `too_long`, `no_reference`), `detail` a sentence for a person.
+    """
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        self.detail = detail
+
+
 class Evaluator(Protocol):
     """A way of grading the responses of a trial."""
 
@@ -71,5 +83,8 @@ class Evaluator(Protocol):
         ...
 
     def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment | MoreRequests:
-        """The assessment; raises `UnreadableReply` when the last reply holds no grades. Names, not labels, inside."""
+        """The assessment, with names, not labels, in its records; what a judge wrote stays as it wrote it.
+
+        Raises `UnreadableReply` when the last reply holds no grades, `Unscorable` when a scorer cannot decide.
+        """
         ...

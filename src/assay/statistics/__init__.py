@@ -1,32 +1,135 @@
-"""Estimates, comparisons, ranks, agreement and planning on plain arrays."""
+"""Estimates, comparisons, ranks, agreement and planning on plain arrays: arrays in, answers out.
 
-from assay.statistics.cells import Cells
+Nothing here reads, prints, waits or draws random numbers of its own; a generator is handed in where one is needed.
+Importable alone; at run time NumPy and `scipy.special`. Scores are 0 to 1. What cannot be had is None with a `reason`;
+no answer holds NaN or Infinity, and only wrong arguments raise (ValueError).
+
+Which function answers which question:
+
+=====================  ==============================================================================================
+mean, mean_binary      `estimate` (all candidates: `estimates`); a bare share of successes: `proportion`
+diff, diff_one_task    `compare`
+effect_size            `effect_size`
+equivalence            `equivalence`, or `compare` with a margin (non-inferiority too)
+ranking                `rank`; omnibus: `friedman`; everything at once, from kept cells: `report`
+multiplicity           `multiplicity` (Holm, Benjamini-Hochberg, Bonferroni)
+bradley_terry          `bradley_terry`; from the scores of trials: `strengths`
+variance               `variance_components`; for a pair of candidates: `design_variances`
+icc                    `icc`
+krippendorff_alpha     `krippendorff_alpha`
+cohen_kappa            `cohen_kappa`
+fleiss_kappa           `fleiss_kappa`
+calibration            `calibration`
+ppi                    `ppi`; with tasks: `partial_review`
+power                  `power`; from data, with cost: `plan`
+sequential             `sequential`: `e_value`, `planned_looks`; along a path: `e_process`
+second opinions        `sign_flip`, `label_permutation`
+fair play              `approval_rates`, `selective_rejection`, `sensitivity`
+coverage               `coverage`
+=====================  ==============================================================================================
+"""
+
+from assay.statistics.agreement import Alpha, alpha_from_codes, krippendorff_alpha
+from assay.statistics.brackets import Coverage, coverage
+from assay.statistics.cautions import Caution
+from assay.statistics.cells import Cells, PairCells
 from assay.statistics.comparisons import Comparison, compare, equivalence
-from assay.statistics.effects import effect_size
-from assay.statistics.estimates import Estimate, estimate, estimates
-from assay.statistics.intervals import proportion
-from assay.statistics.multiplicity import multiplicity
-from assay.statistics.planning import plan, power
-from assay.statistics.ranking import Ranking, friedman, rank
+from assay.statistics.designs import design_variances
+from assay.statistics.effects import EffectSizes, effect_label, effect_size
+from assay.statistics.estimates import Estimate, TaskEstimate, estimate, estimates
+from assay.statistics.exact import label_permutation, sign_flip
+from assay.statistics.fair_play import RateTest, SelectiveRejection, approval_rates, selective_rejection
+from assay.statistics.intervals import Proportion, proportion
+from assay.statistics.jointly import kept_cells
+from assay.statistics.judging import Calibration, calibration
+from assay.statistics.kappas import Kappa, cohen_kappa, fleiss_kappa
+from assay.statistics.looking import EProcess, EValue, PlannedLooks, e_process, e_value, planned_looks, sequential
+from assay.statistics.many_tests import Adjusted, multiplicity
+from assay.statistics.margins import Equivalence, NonInferiority
+from assay.statistics.partly_reviewed import PartialReview, PredictionPowered, partial_review, ppi
+from assay.statistics.planning import DesignVariances, Plan, Power, plan, power
+from assay.statistics.preferences import BradleyTerry, StrengthDifference, bradley_terry, bradley_terry_from_codes
+from assay.statistics.ranking import Friedman, Ranked, RankedPair, Ranking, friedman, rank
+from assay.statistics.rankings_as_preferences import preferences_of, strengths
+from assay.statistics.rejected_too import Sensitivity, sensitivity
+from assay.statistics.reliability import IntraclassCorrelations, icc
+from assay.statistics.reports import Report, report
 from assay.statistics.table import ScoreTable
-from assay.statistics.variances import variance_components
+from assay.statistics.variances import VarianceComponents, variance_components
 
 __all__ = [
+    "Adjusted",
+    "Alpha",
+    "BradleyTerry",
+    "Calibration",
+    "Caution",
     "Cells",
     "Comparison",
+    "Coverage",
+    "DesignVariances",
+    "EProcess",
+    "EValue",
+    "EffectSizes",
+    "Equivalence",
     "Estimate",
+    "Friedman",
+    "IntraclassCorrelations",
+    "Kappa",
+    "NonInferiority",
+    "PairCells",
+    "PartialReview",
+    "Plan",
+    "PlannedLooks",
+    "Power",
+    "PredictionPowered",
+    "Proportion",
+    "Ranked",
+    "RankedPair",
     "Ranking",
+    "RateTest",
+    "Report",
     "ScoreTable",
+    "SelectiveRejection",
+    "Sensitivity",
+    "StrengthDifference",
+    "TaskEstimate",
+    "VarianceComponents",
+    "alpha_from_codes",
+    "approval_rates",
+    "bradley_terry",
+    "bradley_terry_from_codes",
+    "calibration",
+    "cohen_kappa",
     "compare",
+    "coverage",
+    "design_variances",
+    "e_process",
+    "e_value",
+    "effect_label",
     "effect_size",
     "equivalence",
     "estimate",
     "estimates",
+    "fleiss_kappa",
     "friedman",
+    "icc",
+    "kept_cells",
+    "krippendorff_alpha",
+    "label_permutation",
     "multiplicity",
+    "partial_review",
     "plan",
+    "planned_looks",
     "power",
+    "ppi",
+    "preferences_of",
     "proportion",
     "rank",
+    "report",
+    "selective_rejection",
+    "sensitivity",
+    "sequential",
+    "sign_flip",
+    "strengths",
     "variance_components",
 ]

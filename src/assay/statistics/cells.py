@@ -9,13 +9,14 @@ inverse update loses digits when little spread is left, and a withdrawn extreme 
 `stale`: usable, on the wide side, until `recompute` is given their scores.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
 from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
 
 WITHDRAWALS_BEFORE_RECOMPUTING = 100
+ROWS_AT_A_TIME = 65_536
 
 
 class Cells:
@@ -113,20 +114,34 @@ class Cells:
             weight=weight,
             planned_tasks=planned_tasks,
         )
-        key = candidate.astype(np.int64, copy=False) * n_tasks + task
-        cells._fill(key, np.asarray(score, np.float64))
+        cells.fill(task, candidate, np.asarray(score, np.float64))
         return cells
 
-    def _fill(self, key: Ints, score: Floats) -> None:
+    def fill(self, task: Ints, candidate: Ints, score: Floats) -> None:
+        """Set all cells from trials; nothing is checked.
+
+        Args:
+            task, candidate, score: shape (rows,), as in `from_codes`.
+        """
         size = self.n.size
-        n = np.bincount(key, minlength=size).astype(np.float64)
-        count = np.maximum(n, 1.0)
-        mean = np.bincount(key, weights=score, minlength=size) / count
-        off = score - mean.take(key)
-        m2 = np.bincount(key, weights=off * off, minlength=size)
+        n, total = np.zeros(size), np.zeros(size)
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
-        np.minimum.at(low, key, score)
-        np.maximum.at(high, key, score)
+        # Piece by piece: arrays of a million rows made on the way would cost as much as the sums themselves.
+        step = max(ROWS_AT_A_TIME, size)
+        pieces = [slice(start, start + step) for start in range(0, score.size, step)]
+        for piece in pieces:
+            key, part = self._key(task[piece], candidate[piece]), score[piece]
+            n += np.bincount(key, minlength=size)
+            total += np.bincount(key, weights=part, minlength=size)
+            np.minimum.at(low, key, part)
+            np.maximum.at(high, key, part)
+        mean, m2 = total / np.maximum(n, 1.0), np.zeros(size)
+        for piece in pieces:
+            key = self._key(task[piece], candidate[piece])
+            off = mean.take(key)
+            off -= score[piece]
+            off *= off
+            m2 += np.bincount(key, weights=off, minlength=size)
         empty, same = n == 0, low == high
         self.n = n.reshape(self.n.shape)
         self.low = np.where(empty, 0.0, low).reshape(self.n.shape)
@@ -134,6 +149,11 @@ class Cells:
         # Equal scores have exactly their own mean and no spread, whatever the rounding of their sum.
         self.mean = np.where(same, low, mean).reshape(self.n.shape)
         self.m2 = np.where(same, 0.0, m2).reshape(self.n.shape)
+
+    def _key(self, task: Ints, candidate: Ints) -> Ints:
+        key = candidate.astype(np.int64) * len(self.tasks)
+        key += task
+        return key
 
     def candidate_code(self, candidate: Hashable) -> int | None:
         """The place of that candidate, or None where there is no such candidate."""
@@ -180,6 +200,35 @@ class Cells:
         if (extreme and self.high[at] > self.low[at]) or worn:
             self._stale.add(at)
         return at in self._stale
+
+    def add_joint(self, task: int, scores: Mapping[int, float]) -> None:
+        """Count one jointly graded trial: scores by candidate code, its differences included.
+
+        Raises:
+            ValueError: the cells were not made with `joint=True`, or a score outside 0 to 1.
+        """
+        pairs, values, present = self._joint(scores)
+        for candidate, score in scores.items():
+            self.add(task, candidate, score)
+        pairs.add(task, values, present)
+
+    def withdraw_joint(self, task: int, scores: Mapping[int, float]) -> bool:
+        """Take back one jointly graded trial that was counted; True when one of its cells should be recomputed."""
+        pairs, values, present = self._joint(scores)
+        pairs.withdraw(task, values, present)
+        stale = [self.withdraw(task, candidate, score) for candidate, score in scores.items()]
+        return any(stale)
+
+    def _joint(self, scores: Mapping[int, float]) -> "tuple[PairCells, Floats, Bools]":
+        if self.pairs is None:
+            raise ValueError("these cells keep no differences; make them with joint=True")
+        bad = [score for score in scores.values() if not 0.0 <= score <= 1.0]
+        if bad:
+            raise ValueError(f"score {bad[0]} is outside 0 to 1")
+        values, present = np.zeros(len(self.candidates)), np.zeros(len(self.candidates), np.bool_)
+        places = list(scores)
+        values[places], present[places] = list(scores.values()), True
+        return self.pairs, values, present
 
     def recompute(self, task: int, candidate: int, scores: Sequence[float] | Floats) -> None:
         """Set the cell from all its counted scores (two passes), which ends its being stale."""
@@ -263,7 +312,8 @@ def check_codes(name: str, codes: Ints, limit: int, length: int) -> None:
     """Raise ValueError unless there are `length` codes from 0 to limit - 1."""
     if len(codes) != length:
         raise ValueError(f"{name} has {len(codes)} rows, score has {length}; all columns must be equally long")
-    if length and (int(codes.min()) < 0 or int(codes.max()) >= limit):
+    # Negative codes are huge when read without their sign, so that one pass finds both kinds.
+    if length and int(codes.astype(np.int64, copy=False).view(np.uint64).max()) >= limit:
         row = int(np.flatnonzero((codes < 0) | (codes >= limit))[0])
         raise ValueError(f"row {row} (counted from 0): {name} code {codes[row]} is not in 0 to {limit - 1}")
 

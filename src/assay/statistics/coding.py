@@ -40,6 +40,29 @@ def coded(column: Sequence[Hashable] | NDArray[np.generic]) -> Coded:
     return _in_order(codes, tuple(seen))
 
 
+def places(column: Sequence[Hashable] | NDArray[np.generic]) -> tuple[Ints, int]:
+    """Codes that tell labels apart, and a number above all of them; cheaper than `coded`, with gaps and no labels."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size:
+        low, high = int(column.min()), int(column.max())
+        if low > -(2**62) and high - low <= 4 * column.size + 1024 and high < 2**62:
+            codes = column.astype(np.int64, copy=False)
+            return (codes - low if low else codes), high - low + 1
+    found = coded(column)
+    return found.codes, len(found.labels)
+
+
+def coded_together(
+    one: Sequence[Hashable] | NDArray[np.generic], other: Sequence[Hashable] | NDArray[np.generic]
+) -> tuple[tuple[Hashable, ...], Ints, Ints]:
+    """Two columns over the same labels: the labels of either, and the codes of each."""
+    first, second = coded(one), coded(other)
+    if first.labels == second.labels:
+        return first.labels, first.codes, second.codes
+    every = coded([*first.labels, *second.labels])
+    place_one, place_other = every.codes[: len(first.labels)], every.codes[len(first.labels) :]
+    return every.labels, place_one[first.codes], place_other[second.codes]
+
+
 def _coded_whole_numbers(column: NDArray[np.generic]) -> Coded:
     if column.size == 0:
         return Coded(codes=np.zeros(0, np.int64), labels=())

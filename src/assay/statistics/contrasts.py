@@ -1,6 +1,7 @@
 """Differences between candidates from kept cells: every pair at once, in either scope, as plain arrays."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -9,7 +10,15 @@ from assay.statistics.cells import Cells
 from assay.statistics.distributions import t_quantile, t_two_sided
 from assay.statistics.jointly import PairedTrials, paired_trials
 from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS, THIS_TASK_ONLY
-from assay.statistics.spread import AcrossTasks, WithinTasks, across_tasks, satterthwaite, shares_of, within_tasks
+from assay.statistics.spread import (
+    AcrossTasks,
+    WithinTasks,
+    across_pairs,
+    across_tasks,
+    satterthwaite,
+    shares_of,
+    within_tasks,
+)
 from assay.statistics.table import ScoreTable
 
 
@@ -34,36 +43,69 @@ class Contrasts:
     """Several pairs of candidates on the tasks both have; first axis pair, last axis task.
 
     Attributes:
-        shared: both have counted trials and the task has weight.
-        weight: task weights, 0 where not shared.
         n_shared: shared tasks per pair.
-        repeated: trial noise can be had from the data, on both sides.
+        complete: every candidate has counted trials on every task of positive weight.
         paired: moments of joint trials, None where nothing was graded jointly.
     """
 
     def __init__(self, source: ScoreTable | Cells, first: Ints, second: Ints, *, pair_trials: bool = True) -> None:
         cells = source.cells if isinstance(source, ScoreTable) else source
-        counted = cells.counted
-        self.first, self.second = first, second
-        self.shared: Bools = counted[first] & counted[second]
-        self.weight: Floats = np.where(self.shared, cells.weight, 0.0)
-        self.n_shared = self.shared.sum(axis=1)
-        self.n = (cells.n[first], cells.n[second])
-        self.mean = (cells.mean[first], cells.mean[second])
-        self.m2 = (cells.m2[first], cells.m2[second])
-        self.difference = self.mean[0] - self.mean[1]
+        self.cells, self.first, self.second = cells, first, second
+        self.counted = cells.counted
+        weighted = cells.weight > 0
+        self.complete = bool((self.counted == weighted).all())
+        n_weighted = int(weighted.sum())
+        self.n_shared: Ints = np.full(first.size, n_weighted) if self.complete else self.shared.sum(axis=1)
         self.paired: PairedTrials | None = paired_trials(source, first, second) if pair_trials else None
-        by_trial = np.zeros_like(self.shared) if self.paired is None else self.shared & (self.paired.n > 0)
-        self.by_trial: Bools = by_trial
-        self.n_joint: Floats = np.zeros_like(self.weight) if self.paired is None else self.paired.n
+
+    @cached_property
+    def shared(self) -> Bools:
+        """Shape (pairs, tasks): both have counted trials and the task has weight."""
+        return np.asarray(self.counted[self.first] & self.counted[self.second])
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Shape (pairs, tasks): task weights, 0 where not shared."""
+        return np.where(self.shared, self.cells.weight, 0.0)
+
+    @cached_property
+    def mean(self) -> tuple[Floats, Floats]:
+        """Task means of either side, each of shape (pairs, tasks)."""
+        return self.cells.mean[self.first], self.cells.mean[self.second]
+
+    @cached_property
+    def difference(self) -> Floats:
+        """Shape (pairs, tasks): differences of task means."""
+        return self.mean[0] - self.mean[1]
+
+    @property
+    def n(self) -> tuple[Floats, Floats]:
+        """Trials of either side, each of shape (pairs, tasks)."""
+        return self.cells.n[self.first], self.cells.n[self.second]
+
+    @property
+    def m2(self) -> tuple[Floats, Floats]:
+        """Sums of squared deviations of either side, each of shape (pairs, tasks)."""
+        return self.cells.m2[self.first], self.cells.m2[self.second]
+
+    @property
+    def by_trial(self) -> Bools:
+        """Shape (pairs, tasks): compared trial by trial there."""
+        return np.zeros_like(self.shared) if self.paired is None else self.shared & (self.paired.n > 0)
+
+    @property
+    def n_joint(self) -> Floats:
+        """Shape (pairs, tasks): joint trials that count for both."""
+        return np.zeros_like(self.weight) if self.paired is None else self.paired.n
 
     @property
     def repeated(self) -> Bools:
         """Shape (pairs,): some task has two trials of each side, so that rerun noise can be had."""
-        apart = self.shared & ~self.by_trial
+        by_trial = self.by_trial
+        apart = self.shared & ~by_trial
         sides = [(apart & (n >= 2)).any(axis=1) for n in self.n]
         known_apart = (sides[0] & sides[1]) | ~apart.any(axis=1)
-        known_joint = (self.by_trial & (self.n_joint >= 2)).any(axis=1) | ~self.by_trial.any(axis=1)
+        known_joint = (by_trial & (self.n_joint >= 2)).any(axis=1) | ~by_trial.any(axis=1)
         return np.asarray((self.n_shared > 0) & known_apart & known_joint)
 
 
@@ -76,14 +118,21 @@ class LikeThese:
 
     def __init__(self, contrasts: Contrasts) -> None:
         self.pairs = contrasts
-        self.across: AcrossTasks = across_tasks(contrasts.difference, contrasts.weight)
+        self.across: AcrossTasks
+        if contrasts.complete:
+            cells = contrasts.cells
+            self.across = across_pairs(cells.mean, cells.weight, contrasts.first, contrasts.second)
+            own = cells.mean @ shares_of(cells.weight)
+            self.sides = (own[contrasts.first], own[contrasts.second])
+        else:
+            self.across = across_tasks(contrasts.difference, contrasts.weight)
+            one, other = (np.einsum("pt,pt->p", self.across.share, mean) for mean in contrasts.mean)
+            self.sides = (one, other)
         self.estimate = self.across.estimate
         self.regular = (contrasts.n_shared >= 2) & ~self.across.constant
         self.std_err = np.where(self.regular, np.sqrt(self.across.variance), 0.0)
         self.df = self.across.df
         self.t, self.p, self.half = _tested(self.estimate, self.std_err, self.df)
-        share = shares_of(contrasts.weight)
-        self.sides = tuple((share * mean).sum(axis=1) for mean in contrasts.mean)
 
     def scoped(self, i: int) -> ScopedDifference:
         """Pair i in words that people and programs read."""
@@ -113,15 +162,16 @@ class TheseTasks:
         self.pairs = contrasts
         share = shares_of(contrasts.weight)
         sides = list(contrasts.mean)
-        apart = np.where(contrasts.by_trial, 0.0, share)
-        noise = [within_tasks(n, m2, apart) for n, m2 in zip(contrasts.n, contrasts.m2, strict=True)]
+        self.by_trial = contrasts.by_trial
+        apart = np.where(self.by_trial, 0.0, share)
         self.n = list(contrasts.n)
+        noise = [within_tasks(n, m2, apart) for n, m2 in zip(self.n, contrasts.m2, strict=True)]
         if contrasts.paired is not None:
             joint = contrasts.paired
             noise.append(within_tasks(joint.n, joint.m2, share - apart))
             halves = (joint.mean / 2, -joint.mean / 2)
-            sides = [np.where(contrasts.by_trial, joint.middle + h, m) for m, h in zip(sides, halves, strict=True)]
-            self.n = [np.where(contrasts.by_trial, joint.n, n) for n in self.n]
+            sides = [np.where(self.by_trial, joint.middle + h, m) for m, h in zip(sides, halves, strict=True)]
+            self.n = [np.where(self.by_trial, joint.n, n) for n in self.n]
         self.sides = tuple((share * mean).sum(axis=1) for mean in sides)
         self.estimate = self.sides[0] - self.sides[1]
         self.task_difference = np.where(contrasts.shared, sides[0] - sides[1], 0.0)
@@ -148,7 +198,7 @@ class TheseTasks:
             return _partial(scope, means, "need_at_least_2_trials")
         if self.constant[i]:
             return self._constant(i, scope, means)
-        by_trial = self.pairs.by_trial[i]
+        by_trial = self.by_trial[i]
         if n_shared == 1:
             method = "paired_trials_t" if by_trial.any() else "welch_t"
         else:
@@ -159,7 +209,7 @@ class TheseTasks:
         tied = bool((np.abs(self.task_difference[i]) < NO_SPREAD).all())
         if scope == THESE_TASKS and not tied:
             return _partial(scope, means, "zero_variance", std_err=0.0)
-        by_trial = bool(self.pairs.by_trial[i].any())
+        by_trial = bool(self.by_trial[i].any())
         method = "signflip_exact" if by_trial else "permutation_exact"
         if tied:
             return _partial(scope, means, "all_ties", std_err=0.0, p_value=1.0, method=method)

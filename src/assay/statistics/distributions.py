@@ -1,66 +1,76 @@
 """Quantiles and tail areas of the few distributions used here, from `scipy.special` alone.
 
 `scipy.stats` gives the same values at a hundred times the cost of a call and three times the cost of an import.
-All functions broadcast over arrays.
+`scipy.special` itself is fetched by the first call that needs it: importing it takes longer than importing NumPy, and
+much that imports this room (a command line asked for its help) never computes. All functions broadcast over arrays.
 """
+
+from functools import cache
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special  # type: ignore[import-untyped]  # SciPy ships no types
 
 from assay.statistics.arrays import Floats
 
 
+@cache
+def _special() -> ModuleType:
+    from scipy import special  # type: ignore[import-untyped]  # SciPy ships no types
+
+    return special  # type: ignore[no-any-return]  # a module, whatever its types
+
+
 def t_quantile(probability: float, df: ArrayLike) -> Floats:
     """Quantile of Student's t; `df` may be fractional, at least 1."""
-    return np.asarray(special.stdtrit(df, probability), dtype=np.float64)
+    return np.asarray(_special().stdtrit(df, probability), dtype=np.float64)
 
 
 def t_below(value: ArrayLike, df: ArrayLike) -> Floats:
     """Probability that Student's t falls below `value`."""
-    return np.asarray(special.stdtr(df, value), dtype=np.float64)
+    return np.asarray(_special().stdtr(df, value), dtype=np.float64)
 
 
 def t_two_sided(value: ArrayLike, df: ArrayLike) -> Floats:
     """Two-sided p-value of a t statistic; the sign of `value` is irrelevant."""
-    return np.asarray(2.0 * special.stdtr(df, -np.abs(value)), dtype=np.float64)
+    return np.asarray(2.0 * _special().stdtr(df, -np.abs(value)), dtype=np.float64)
 
 
 def normal_quantile(probability: ArrayLike) -> Floats:
     """Quantile of the standard normal."""
-    return np.asarray(special.ndtri(probability), dtype=np.float64)
+    return np.asarray(_special().ndtri(probability), dtype=np.float64)
 
 
 def normal_below(value: ArrayLike) -> Floats:
     """Probability that a standard normal falls below `value`."""
-    return np.asarray(special.ndtr(value), dtype=np.float64)
+    return np.asarray(_special().ndtr(value), dtype=np.float64)
 
 
 def f_quantile(probability: float, df_above: ArrayLike, df_below: ArrayLike) -> Floats:
     """Quantile of the F distribution with the numerator's degrees of freedom first."""
-    return np.asarray(special.fdtri(df_above, df_below, probability), dtype=np.float64)
+    return np.asarray(_special().fdtri(df_above, df_below, probability), dtype=np.float64)
 
 
 def chi_square_above(value: ArrayLike, df: ArrayLike) -> Floats:
     """Probability that a chi-square exceeds `value`."""
-    return np.asarray(special.chdtrc(df, value), dtype=np.float64)
+    return np.asarray(_special().chdtrc(df, value), dtype=np.float64)
 
 
 def beta_quantile(probability: float, alpha: ArrayLike, beta: ArrayLike) -> Floats:
     """Quantile of the beta distribution."""
-    return np.asarray(special.betaincinv(alpha, beta, probability), dtype=np.float64)
+    return np.asarray(_special().betaincinv(alpha, beta, probability), dtype=np.float64)
 
 
 def log_gamma(value: ArrayLike) -> Floats:
     """Logarithm of the gamma function of positive arguments."""
-    return np.asarray(special.gammaln(value), dtype=np.float64)
+    return np.asarray(_special().gammaln(value), dtype=np.float64)
 
 
 def logit(value: ArrayLike) -> Floats:
     """log(p / (1 - p)); infinite at 0 and 1, which callers exclude."""
-    return np.asarray(special.logit(value), dtype=np.float64)
+    return np.asarray(_special().logit(value), dtype=np.float64)
 
 
 def expit(value: ArrayLike) -> Floats:
     """The inverse of `logit`; saturates at 0 and 1 without overflow."""
-    return np.asarray(special.expit(value), dtype=np.float64)
+    return np.asarray(_special().expit(value), dtype=np.float64)

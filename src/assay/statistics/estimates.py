@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from assay.statistics.cautions import Caution, caution
 from assay.statistics.cells import Cells
 from assay.statistics.intervals import identical_interval, logit_interval, trial_intervals
 from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS, THIS_TASK_ONLY, checked_scope, default_scope
-from assay.statistics.spread import across_tasks, satterthwaite, shares_of, within_tasks
+from assay.statistics.spread import WithinTasks, across_tasks, satterthwaite, within_tasks
 from assay.statistics.table import ScoreTable
 
 
@@ -41,6 +42,9 @@ class TaskColumns:
     weight: Floats
 
 
+_MOMENTS = ("n", "mean", "m2", "low", "high", "weight")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedMean:
     """A mean with its interval in one scope."""
@@ -59,7 +63,7 @@ class Estimate:
     """One candidate's score over tasks, 0 to 1.
 
     `mean` weighs task means by task; `sd`, `min` and `max` describe single trials and are no interval; `ci95` is about
-    `scope`. `other_scope` answers the other question. `n_eff` is the effective number of tasks after weighting.
+    `scope`. `n_eff` is the effective number of tasks after weighting.
     """
 
     candidate: Hashable
@@ -77,8 +81,18 @@ class Estimate:
     method: str | None
     reason: str | None
     warnings: tuple[Caution, ...]
-    other_scope: ScopedMean | None
     columns: TaskColumns = field(repr=False, compare=False)
+
+    @property
+    def other_scope(self) -> ScopedMean | None:
+        """The answer to the other question: new tasks of the kind, or the same tasks again; None without a mean."""
+        if self.mean is None:
+            return None
+        one = self.columns
+        lifted = _Means(TaskColumns(tasks=one.tasks, **{name: getattr(one, name)[None] for name in _MOMENTS}))
+        if self.scope != TASKS_LIKE_THESE:
+            return _like_these(lifted, 0)
+        return _these(lifted, 0)
 
     @property
     def by_task(self) -> tuple[TaskEstimate, ...]:
@@ -124,84 +138,106 @@ def estimates(scores: ScoreTable | Cells, scope: str | None = None) -> tuple[Est
 
 
 class _Means:
-    """Everything an estimate needs, for several candidates at once; first axis candidate, last axis task."""
+    """Everything an estimate needs, for several candidates at once; first axis candidate, last axis task.
 
-    def __init__(self, cells: Cells, codes: Ints) -> None:
-        self.tasks = cells.tasks
-        counted = cells.counted[codes]
-        self.n = np.where(counted, cells.n[codes], 0.0)
-        # Indexing with codes copies, so that results stay as they are when the cells go on.
-        self.mean, self.m2 = cells.mean[codes], cells.m2[codes]
-        self.low, self.high = cells.low[codes], cells.high[codes]
-        self.weight = np.where(counted, cells.weight, 0.0)
-        self.n_tasks = counted.sum(axis=1)
-        self.repeated: Bools = np.asarray((self.n >= 2).any(axis=1))
-        self.weightless: Bools = np.asarray((cells.n[codes] > 0).any(axis=1) & (self.n_tasks == 0))
-        self.across = across_tasks(self.mean, self.weight)
-        share = shares_of(self.weight)
-        self.within = within_tasks(self.n, self.m2, share)
+    Cells that do not count have n 0 and weight 0.
+    """
+
+    def __init__(self, columns: TaskColumns) -> None:
+        self.columns = columns
+        self.across = across_tasks(columns.mean, columns.weight)
+        self.n_tasks = self.across.n_tasks.astype(np.int64)
         self.average = np.clip(self.across.estimate, 0.0, 1.0)
-        self.df_within = satterthwaite(self.within.variance, self.within.df_denominator)
-        self.se_across, self.se_within = np.sqrt(self.across.variance), np.sqrt(self.within.variance)
+        self.se_across = np.sqrt(self.across.variance)
         self.ci_across = logit_interval(self.average, self.se_across, self.across.df)
-        self.ci_within = logit_interval(self.average, self.se_within, self.df_within)
-        self.single = (self.n == 1).sum(axis=1)
-        self._describe_trials(counted)
+        self.repeated: Bools = np.asarray((columns.n >= 2).any(axis=1))
 
-    def _describe_trials(self, counted: Bools) -> None:
-        self.n_trials = self.n.sum(axis=1)
-        total = np.maximum(self.n_trials, 1.0)
-        grand = (self.n * self.mean).sum(axis=1) / total
-        scatter = np.where(counted, self.m2, 0.0) + self.n * (self.mean - grand[:, None]) ** 2
-        self.sd = np.sqrt(scatter.sum(axis=1) / np.maximum(total - 1.0, 1.0))
-        self.min = np.where(counted, self.low, np.inf).min(axis=1, initial=np.inf)
-        self.max = np.where(counted, self.high, -np.inf).max(axis=1, initial=-np.inf)
+    @cached_property
+    def within(self) -> WithinTasks:
+        return within_tasks(self.columns.n, self.columns.m2, self.across.share)
 
-    def columns(self, i: int) -> TaskColumns:
+    @cached_property
+    def se_within(self) -> Floats:
+        return np.sqrt(self.within.variance)
+
+    @cached_property
+    def df_within(self) -> Floats:
+        return satterthwaite(self.within.variance, self.within.df_denominator)
+
+    @cached_property
+    def ci_within(self) -> tuple[Floats, Floats]:
+        return logit_interval(self.average, self.se_within, self.df_within)
+
+    def describe_trials(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Number, standard deviation, smallest and largest of all trials of each candidate."""
+        one = self.columns
+        n_trials = one.n.sum(axis=1)
+        total = np.maximum(n_trials, 1.0)
+        off = one.mean - (np.einsum("kt,kt->k", one.n, one.mean) / total)[:, None]
+        off *= off
+        off *= one.n
+        off += one.m2
+        sd = np.sqrt(off.sum(axis=1) / np.maximum(total - 1.0, 1.0))
+        # Empty cells hold 0 throughout, which is lower than what may be the lowest score.
+        low = one.low.min(axis=1, initial=1.0) if (one.n > 0).all() else _lowest(one)
+        return n_trials, sd, low, one.high.max(axis=1, initial=0.0)
+
+    def row(self, i: int) -> TaskColumns:
+        one = self.columns
         return TaskColumns(
-            tasks=self.tasks,
-            n=self.n[i],
-            mean=self.mean[i],
-            m2=self.m2[i],
-            low=self.low[i],
-            high=self.high[i],
-            weight=self.weight[i],
+            tasks=one.tasks,
+            n=one.n[i],
+            mean=one.mean[i],
+            m2=one.m2[i],
+            low=one.low[i],
+            high=one.high[i],
+            weight=one.weight[i],
         )
 
 
+def _lowest(columns: TaskColumns) -> Floats:
+    return np.asarray(np.where(columns.n > 0, columns.low, 1.0).min(axis=1, initial=1.0))
+
+
 def _estimates(cells: Cells, codes: Ints, asked: str | None) -> tuple[Estimate, ...]:
-    means = _Means(cells, codes)
-    return tuple(_one(cells, means, i, cells.candidates[int(code)], asked) for i, code in enumerate(codes))
+    # Indexing with codes and masking copy, so that results stay as they are when the cells go on.
+    mask = cells.counted[codes]
+    moments = {name: getattr(cells, name)[codes] for name in _MOMENTS if name != "weight"}
+    if not mask.all():
+        moments = {name: np.where(mask, values, 0.0) for name, values in moments.items()}
+    means = _Means(TaskColumns(tasks=cells.tasks, weight=mask * cells.weight, **moments))
+    described = tuple(column.tolist() for column in means.describe_trials())
+    found = []
+    for i, code in enumerate(codes.tolist()):
+        chosen = asked or default_scope(planned_tasks=cells.planned_tasks, repeated=bool(means.repeated[i]))
+        candidate = cells.candidates[code]
+        if means.n_tasks[i] == 0:
+            found.append(_empty(candidate, chosen, means.row(i), weightless=bool((cells.n[code] > 0).any())))
+        else:
+            found.append(_one(means, i, candidate, chosen, [column[i] for column in described]))
+    return tuple(found)
 
 
-def _one(cells: Cells, means: _Means, i: int, candidate: Hashable, asked: str | None) -> Estimate:
-    chosen = asked or default_scope(planned_tasks=cells.planned_tasks, repeated=bool(means.repeated[i]))
-    n_tasks = int(means.n_tasks[i])
-    if n_tasks == 0:
-        return _empty(candidate, chosen, means.columns(i), weightless=bool(means.weightless[i]))
-    one, other = _like_these(means, i), _these(means, i)
-    if chosen != TASKS_LIKE_THESE:
-        one, other = other, one
-    n_eff, n_trials = float(means.across.n_eff[i]), int(means.n_trials[i])
-    low, high = float(means.min[i]), float(means.max[i])
+def _one(means: _Means, i: int, candidate: Hashable, scope: str, described: list[float]) -> Estimate:
+    head = _like_these(means, i) if scope == TASKS_LIKE_THESE else _these(means, i)
+    n_trials, sd, low, high = described
     return Estimate(
         candidate=candidate,
-        mean=one.mean,
-        sd=None if n_trials < 2 else 0.0 if high - low < NO_SPREAD else float(means.sd[i]),
+        mean=head.mean,
+        sd=None if n_trials < 2 else 0.0 if high - low < NO_SPREAD else sd,
         min=low,
         max=high,
-        ci95=one.ci95,
-        std_err=one.std_err,
-        df=one.df,
-        n_eff=n_eff,
-        n_trials=n_trials,
-        n_tasks=n_tasks,
-        scope=one.scope,
-        method=one.method,
-        reason=one.reason,
-        warnings=_warnings(one, means, i),
-        other_scope=other if n_tasks > 1 or one.reason is not None else None,
-        columns=means.columns(i),
+        ci95=head.ci95,
+        std_err=head.std_err,
+        df=head.df,
+        n_eff=float(means.across.n_eff[i]),
+        n_trials=int(n_trials),
+        n_tasks=int(means.n_tasks[i]),
+        scope=head.scope,
+        method=head.method,
+        reason=head.reason,
+        warnings=_warnings(head, means, i, int(n_trials)),
+        columns=means.row(i),
     )
 
 
@@ -233,7 +269,7 @@ def _like_these(means: _Means, i: int) -> ScopedMean:
 
 def _these(means: _Means, i: int) -> ScopedMean:
     if means.n_tasks[i] == 1:
-        return _this_task(means.columns(i))
+        return _this_task(means.row(i))
     mean = float(means.average[i])
     if not means.within.known[i]:
         return _without(THESE_TASKS, mean, "need_at_least_2_trials")
@@ -268,7 +304,7 @@ def _without(scope: str, mean: float, reason: str, *, std_err: float | None = No
     return ScopedMean(scope=scope, mean=mean, ci95=None, std_err=std_err, df=None, method=None, reason=reason)
 
 
-def _warnings(headline: ScopedMean, means: _Means, i: int) -> tuple[Caution, ...]:
+def _warnings(headline: ScopedMean, means: _Means, i: int, n_trials: int) -> tuple[Caution, ...]:
     found = []
     n_tasks, n_eff = int(means.n_tasks[i]), float(means.across.n_eff[i])
     if 2 <= n_tasks <= 5:
@@ -276,9 +312,9 @@ def _warnings(headline: ScopedMean, means: _Means, i: int) -> tuple[Caution, ...
     if n_tasks > 1 and n_eff < 2 - 1e-9:
         found.append(caution("one_task_dominates", n_eff=n_eff))
     if headline.method == "bounded_identical":
-        found.append(caution("zero_variance", n=n_tasks if n_tasks > 1 else int(means.n_trials[i])))
-    if headline.method == "stratified_logit_t" and means.single[i]:
-        found.append(caution("single_trial_tasks", n=int(means.single[i])))
+        found.append(caution("zero_variance", n=n_tasks if n_tasks > 1 else n_trials))
+    if headline.method == "stratified_logit_t" and means.within.single[i]:
+        found.append(caution("single_trial_tasks", n=int(means.within.single[i])))
     return tuple(found)
 
 
@@ -317,7 +353,6 @@ def _empty(candidate: Hashable, scope: str, columns: TaskColumns | None, *, weig
         method=None,
         reason="no_weight" if weightless else "no_approved_trials",
         warnings=(),
-        other_scope=None,
         columns=columns
         or TaskColumns(tasks=(), n=nothing, mean=nothing, m2=nothing, low=nothing, high=nothing, weight=nothing),
     )

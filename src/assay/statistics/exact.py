@@ -7,6 +7,7 @@ other. So 32 observations cost 65,536 sums instead of four thousand million, and
 from math import comb
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from assay.statistics.arrays import NO_SPREAD, Floats
 
@@ -15,7 +16,11 @@ FEWEST_FOR_FIVE_PERCENT = 6
 
 
 def sign_flip(
-    differences: Floats, weights: Floats | None = None, *, rng: np.random.Generator | None = None, draws: int = 9999
+    differences: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    rng: np.random.Generator | None = None,
+    draws: int = 9999,
 ) -> float | None:
     """Two-sided p of the weighted mean difference when every sign could as well have been the other.
 
@@ -29,13 +34,15 @@ def sign_flip(
     Source:
         Fisher (1935); checked against full enumeration and scipy.stats.permutation_test.
     """
-    shares = np.ones(differences.size) if weights is None else weights / max(float(weights.max(initial=0.0)), 1e-300)
-    terms = (shares * differences)[shares > 0]
+    d = np.asarray(differences, np.float64)
+    w = np.ones(d.size) if weights is None else np.asarray(weights, np.float64)
+    shares = w / max(float(w.max(initial=0.0)), 1e-300)
+    terms = (shares * d)[shares > 0]
     terms = terms / max(float(shares.sum()), 1.0)
     seen = abs(float(terms.sum()))
     if terms.size == 0 or np.abs(terms).max() < NO_SPREAD:
         return 1.0
-    if differences.max() - differences.min() < NO_SPREAD:
+    if d.max() - d.min() < NO_SPREAD:
         return float(2.0 ** (1 - min(terms.size, 1000)))
     if terms.size <= EXACT_UP_TO:
         half = terms.size // 2
@@ -60,7 +67,7 @@ def _signed_sums(terms: Floats) -> Floats:
 
 
 def label_permutation(
-    a: Floats, b: Floats, *, rng: np.random.Generator | None = None, draws: int = 9999
+    a: ArrayLike, b: ArrayLike, *, rng: np.random.Generator | None = None, draws: int = 9999
 ) -> float | None:
     """Two-sided p of the difference of two means when every split of the pooled scores was as likely.
 
@@ -72,6 +79,7 @@ def label_permutation(
     Source:
         Pitman (1937); checked against full enumeration and scipy.stats.permutation_test.
     """
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     pooled = np.concatenate([a, b])
     if pooled.max() - pooled.min() < NO_SPREAD:
         return 1.0

@@ -36,7 +36,7 @@ def paired_trials(source: ScoreTable | Cells, first: Ints, second: Ints) -> Pair
     cells = source.cells if isinstance(source, ScoreTable) else source
     if cells.pairs is not None:
         return _from_pair_cells(cells.pairs, first, second)
-    if isinstance(source, Cells) or source.joint is None:
+    if isinstance(source, Cells) or source.joint is None or first.size == 0:
         return None
     layout = _Layout(source)
     found = [layout.pair(int(a), int(b)) for a, b in zip(first, second, strict=True)]

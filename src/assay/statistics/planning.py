@@ -40,11 +40,11 @@ class DesignVariances:
 class Plan:
     """What it takes to detect a difference of `detect` with the wanted power at the two-sided 5% level.
 
-    `mde`: smallest difference the present design detects. `tasks_needed`: tasks with the present trials per task.
-    `trials_needed`: trials per task on the present tasks; None with `more_trials_can_decide` False when no number of
-    trials on these tasks is enough (`floor_mde` is what infinitely many would detect), and None when that is not known
-    because no task has two trials yet. `best_trials`: trials per task
-    that buy most per cost, None without prices. `cost`: of the cheaper of the two ways from here, in the prices'
+    `mde`: smallest difference the present design detects. `tasks_needed`: tasks with the present trials per task, None
+    when only these tasks are asked about. `trials_needed`: trials per task on the present tasks; None with
+    `more_trials_can_decide` False when no number of trials on these tasks is enough (`floor_mde` is what infinitely
+    many would detect), both None when that is not known because no task has two trials yet. `best_trials`: trials per
+    task that buy most per cost, None without prices. `cost`: of the cheaper of the two ways from here, in the prices'
     currency, None without prices. Numbers above ten million are None.
     """
 
@@ -100,7 +100,7 @@ def plan(
 
     defined = sides * g * (n - 1.0) >= 1 and design.split_known if same_tasks else g >= 2
     now = mde(g, n) if defined and g else None
-    tasks_needed = _least(lambda tasks: mde(tasks, n), detect, start=1 if same_tasks and n >= 2 else 2)
+    tasks_needed = None if same_tasks else _least(lambda tasks: mde(tasks, n), detect, start=2)
     floor = None
     if same_tasks:
         floor = 0.0
@@ -169,7 +169,8 @@ def cost_optimal_trials(interaction: float, trial: float, cost_task: float, cost
     """
     if interaction <= 0 or cost_trial <= 0:
         return None
-    return float(max((cost_task / cost_trial * trial / interaction) ** 0.5, 1.0))
+    best = max(sqrt(cost_task / cost_trial) * sqrt(trial) / sqrt(interaction), 1.0)
+    return best if best <= MOST else None
 
 
 def _bar(df: float, power: float, alpha: float = 0.05) -> float:

@@ -11,9 +11,9 @@ from assay.statistics.cells import Cells
 from assay.statistics.comparisons import ALPHA, decided
 from assay.statistics.contrasts import Contrasts, LikeThese, ScopedDifference, TheseTasks, nothing
 from assay.statistics.distributions import chi_square_above, t_quantile
-from assay.statistics.equivalence import checked_margin, two_one_sided
 from assay.statistics.estimates import Estimate, estimates
-from assay.statistics.multiplicity import multiplicity
+from assay.statistics.many_tests import multiplicity
+from assay.statistics.margins import checked_margin, two_one_sided
 from assay.statistics.scopes import TASKS_LIKE_THESE, checked_scope, default_scope
 from assay.statistics.table import ScoreTable
 
@@ -36,7 +36,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedPair:
-    """One of all pairs. `decision` uses the unadjusted p as `compare` does; `decision_holm` guards the whole list.
+    """One of all pairs. `decision` uses Holm's p, which guards the whole list; `decision_alone` the p of this pair.
 
     `ci95` is for this pair alone; `ci_simultaneous` covers all pairs together (Bonferroni). For effect sizes and a
     second opinion ask `compare`.
@@ -53,7 +53,7 @@ class RankedPair:
     p_holm: float | None
     p_bh: float | None
     decision: str
-    decision_holm: str
+    decision_alone: str
     n_tasks: int
     scope: str
     method: str | None
@@ -97,9 +97,9 @@ def rank(scores: ScoreTable | Cells, scope: str | None = None, margin: float | N
     pairs = _pairs(cells, found, shared, first, second, margin)
     better = np.zeros((len(each), len(each)), np.bool_)
     for place, pair in enumerate(pairs):
-        if pair.decision_holm == "better":
+        if pair.decision == "better":
             better[first[place], second[place]] = True
-        elif pair.decision_holm == "worse":
+        elif pair.decision == "worse":
             better[second[place], first[place]] = True
     order = sorted(range(len(each)), key=lambda i: (-_or_last(each[i].mean), i))
     candidates = tuple(_ranked(each, better, i) for i in order)
@@ -167,7 +167,7 @@ def _pairs(
         if margin is not None and one.difference is not None and one.std_err and one.df is not None:
             equivalence = two_one_sided(one.difference, one.std_err, one.df, margin=margin)
         p_holm = adjusted.holm[i]
-        decision = decided(one, equivalence)
+        alone = decided(one, equivalence)
         sure = p_holm is not None and p_holm <= ALPHA
         wide = None
         if one.ci95 is not None and one.difference is not None and one.std_err is not None:
@@ -185,8 +185,8 @@ def _pairs(
                 p_value=one.p_value,
                 p_holm=p_holm,
                 p_bh=adjusted.bh[i],
-                decision=decision,
-                decision_holm=decision if sure or decision == "equivalent" else "not_decided",
+                decision=alone if sure or alone == "equivalent" else "not_decided",
+                decision_alone=alone,
                 n_tasks=shared[i],
                 scope=one.scope,
                 method=one.method,
@@ -210,12 +210,12 @@ def _ranked(each: tuple[Estimate, ...], better: Bools, i: int) -> Ranked:
 
 
 def _groups(names: tuple[Hashable, ...], order: list[int], better: Bools) -> tuple[tuple[Hashable, ...], ...]:
-    apart = better | better.T
+    apart = (better | better.T).tolist()
     groups: list[tuple[Hashable, ...]] = []
     reached = -1
     for start in range(len(order)):
         end = start
-        while end + 1 < len(order) and not apart[order[start : end + 1], order[end + 1]].any():
+        while end + 1 < len(order) and not any(apart[i][order[end + 1]] for i in order[start : end + 1]):
             end += 1
         if end > reached:
             groups.append(tuple(names[i] for i in order[start : end + 1]))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.statistics.arrays import NO_SPREAD, Bools, Floats
+from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,8 @@ class AcrossTasks:
     """Moments of a weighted mean when tasks are a sample; every field has the leading axes of the input.
 
     `n_tasks` counts tasks of positive weight, `n_eff` is Kish's 1 / Σ W², `df` is max(n_eff - 1, 1), `constant` says
-    that all task values are equal up to rounding. Without any task `estimate` is 0 and `n_tasks` is 0.
+    that all task values are equal up to rounding, `share` holds the normalised weights, shape (..., tasks). Without
+    any task `estimate` is 0 and `n_tasks` is 0.
     """
 
     estimate: Floats
@@ -34,6 +35,7 @@ class AcrossTasks:
     n_eff: Floats
     n_tasks: Floats
     constant: Bools
+    share: Floats
 
 
 def across_tasks(values: Floats, weights: Floats) -> AcrossTasks:
@@ -54,28 +56,83 @@ def across_tasks(values: Floats, weights: Floats) -> AcrossTasks:
     scaled = weights / np.where(largest > 0, largest, 1.0)
     total = scaled.sum(axis=-1, keepdims=True)
     share = scaled / np.where(total > 0, total, 1.0)
-    estimate = (share * values).sum(axis=-1)
+    estimate = np.einsum("...t,...t->...", share, values)
     square = share * share
     sum_square = square.sum(axis=-1, keepdims=True)
     # (Σw)²/Σw² rather than 1/ΣW²: exactly the number of tasks where the weights are equal.
     n_eff = (total * total / np.where(total > 0, (scaled * scaled).sum(axis=-1, keepdims=True), 1.0))[..., 0]
     off = values - estimate[..., None]
-    rest = 1.0 - 2.0 * share + sum_square
+    off *= off
+    off *= square
+    rest = (1.0 + sum_square) - 2.0 * share
     # 1 - 2W + ΣW² cancels catastrophically only where one weight is nearly all of it; that task is done apart.
     crowded = share > 0.5
-    terms = square * off * off / np.where(crowded | ~present, 1.0, rest)
     if crowded.any():
+        terms = off / np.where(crowded, 1.0, rest)
         terms = np.where(crowded, _dominant_terms(values, scaled, share, crowded), terms)
-    low = np.where(present, values, np.inf).min(axis=-1, initial=np.inf)
-    high = np.where(present, values, -np.inf).max(axis=-1, initial=-np.inf)
+    else:
+        terms = np.divide(off, rest, out=off)
+    # Absent tasks have share 0, and so do their terms.
+    variance = terms.sum(axis=-1)
     return AcrossTasks(
         estimate=estimate,
-        variance=np.where(present, terms, 0.0).sum(axis=-1),
+        variance=variance,
         df=np.maximum(n_eff - 1.0, 1.0),
         n_eff=n_eff,
         n_tasks=n_tasks,
-        constant=~(high - low >= NO_SPREAD),
+        constant=_constant(values, present, variance),
+        share=share,
     )
+
+
+def across_pairs(values: Floats, weights: Floats, first: Ints, second: Ints) -> AcrossTasks:
+    """`across_tasks` of values[first] - values[second] for many pairs that all have every task, by one matrix product.
+
+    With r_a the deviations of candidate a and q_t = W_t² / (1 - 2 W_t + Σ W²), the variance of a pair is
+    Q_aa + Q_bb - 2 Q_ab, Q = Σ_t q_t r_at r_bt. Pairs so alike that this cancels are done one by one. `share` has the
+    shape (tasks,).
+
+    Args:
+        values: shape (candidates, tasks).
+        weights: shape (tasks,), as in `across_tasks`.
+        first, second: shape (pairs,), places of candidates.
+    """
+    share = shares_of(weights)
+    if not 0.0 < share.max(initial=0.0) <= 0.5:
+        return across_tasks(values[first] - values[second], weights)
+    square = share * share
+    sum_square = float(square.sum())
+    mean = values @ share
+    off = values - mean[:, None]
+    cross = (off * (square / (1.0 - 2.0 * share + sum_square))) @ off.T
+    own = np.diagonal(cross)
+    both = own[first] + own[second]
+    variance = both - 2.0 * cross[first, second]
+    constant = np.zeros(first.size, np.bool_)
+    alike = np.flatnonzero(variance <= 1e-7 * both)
+    if alike.size:
+        exact = across_tasks(values[first[alike]] - values[second[alike]], weights)
+        variance[alike], constant[alike] = exact.variance, exact.constant
+    scaled = weights / weights.max()
+    n_eff = float(scaled.sum()) ** 2 / float((scaled * scaled).sum())
+    return AcrossTasks(
+        estimate=mean[first] - mean[second],
+        variance=variance,
+        df=np.full(first.size, max(n_eff - 1.0, 1.0)),
+        n_eff=np.full(first.size, n_eff),
+        n_tasks=np.full(first.size, float((weights > 0).sum())),
+        constant=constant,
+        share=share,
+    )
+
+
+def _constant(values: Floats, present: Bools, variance: Floats) -> Bools:
+    # Values within 1e-12 of each other have a variance below 1e-23, so the ranges need no look where it is larger.
+    if (variance > 1e-18).all():
+        return np.zeros(variance.shape, np.bool_)
+    low = np.where(present, values, np.inf).min(axis=-1, initial=np.inf)
+    high = np.where(present, values, -np.inf).max(axis=-1, initial=-np.inf)
+    return np.asarray(~(high - low >= NO_SPREAD))
 
 
 def _dominant_terms(values: Floats, scaled: Floats, share: Floats, crowded: Bools) -> Floats:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from assay.statistics.arrays import Bools, Floats, Ints
 from assay.statistics.cells import Cells, first_outside_unit
-from assay.statistics.coding import Coded, coded
+from assay.statistics.coding import Coded, coded, places
 
 Column: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
 Numbers: TypeAlias = Sequence[float] | NDArray[np.generic]
@@ -86,15 +86,16 @@ class ScoreTable:
                 raise ValueError(f"{name} has {len(column)} rows, score has {n_rows}; all columns must be equally long")
         if planned_tasks is not None and planned_tasks < 0:
             raise ValueError(f"planned_tasks is {planned_tasks}; it is a number of tasks, at least 0")
-        tasks, candidates, trials = coded(task), coded(candidate), coded(trial)
+        tasks, candidates = coded(task), coded(candidate)
+        trials, n_trials = places(trial)
         scores = _numbers("score", score, n_rows)
-        where = _Rows(tasks, candidates, trials)
+        where = _Rows(task, candidate, trial)
         bad = first_outside_unit(scores)
         if bad is not None:
             raise ValueError(f"{where.name(bad)}: score {scores[bad]} is not a number in 0 to 1")
         task_weight = _task_weights(weight, tasks, where, n_rows)
         is_joint = _joint_rows(joint, n_rows)
-        return _assembled(tasks, candidates, trials, scores, task_weight, is_joint, planned_tasks)
+        return _assembled(tasks, candidates, (trials, n_trials), scores, task_weight, is_joint, planned_tasks)
 
     @property
     def weight(self) -> Floats:
@@ -117,16 +118,17 @@ class ScoreTable:
 class _Rows:
     """Finds the words to name a row in a message."""
 
-    tasks: Coded
-    candidates: Coded
-    trials: Coded
+    task: Column
+    candidate: Column
+    trial: Column
 
     def name(self, row: int) -> str:
-        parts = [
-            f"{word} {column.labels[int(column.codes[row])]!r}"
-            for word, column in (("task", self.tasks), ("candidate", self.candidates), ("trial", self.trials))
-        ]
-        return f"row {row} (counted from 0; {', '.join(parts)})"
+        parts = [f"task {_plain(self.task[row])!r}", f"candidate {_plain(self.candidate[row])!r}"]
+        return f"row {row} (counted from 0; {', '.join(parts)}, trial {_plain(self.trial[row])!r})"
+
+
+def _plain(label: object) -> object:
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _numbers(name: str, column: Numbers, n_rows: int) -> Floats:
@@ -180,16 +182,19 @@ def _joint_rows(joint: bool | Sequence[bool] | NDArray[np.generic], n_rows: int)
 def _assembled(
     tasks: Coded,
     candidates: Coded,
-    trials: Coded,
+    trials: tuple[Ints, int],
     score: Floats,
     weight: Floats,
     joint: Bools | None,
     planned_tasks: int | None,
 ) -> ScoreTable:
-    task_codes, candidate_codes, trial_codes = tasks.codes, candidates.codes, trials.codes
+    task_codes, candidate_codes, (trial_codes, n_trials) = tasks.codes, candidates.codes, trials
     calls = None
-    key = (candidate_codes * len(tasks.labels) + task_codes) * max(len(trials.labels), 1) + trial_codes
-    size = len(candidates.labels) * len(tasks.labels) * len(trials.labels)
+    key = candidate_codes * len(tasks.labels)
+    key += task_codes
+    key *= max(n_trials, 1)
+    key += trial_codes
+    size = len(candidates.labels) * len(tasks.labels) * n_trials
     if _has_repeats(key, size):
         _, first, place, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
         place = place.reshape(-1)
@@ -204,17 +209,8 @@ def _assembled(
         if joint is not None:
             joint = np.bincount(place, weights=joint) == count
         score = mean
-    cells = Cells.from_codes(
-        task_codes,
-        candidate_codes,
-        score,
-        n_tasks=len(tasks.labels),
-        n_candidates=len(candidates.labels),
-        weight=weight,
-        planned_tasks=planned_tasks,
-        tasks=tasks.labels,
-        candidates=candidates.labels,
-    )
+    cells = Cells(tasks=tasks.labels, candidates=candidates.labels, weight=weight, planned_tasks=planned_tasks)
+    cells.fill(task_codes, candidate_codes, score)
     return ScoreTable(
         tasks=tasks.labels,
         candidates=candidates.labels,

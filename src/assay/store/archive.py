@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import exists, select, true
 
 from assay.domain.errors import UnknownName
-from assay.domain.failure import Failure, Fault
-from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
-from assay.domain.selection import AssessmentDetail, RunSummary, Selection, TrialRow
+from assay.domain.selection import AssessmentDetail, RunSummary, Selection
 from assay.store import columns, schema
 from assay.store.codec import bytes_json
+from assay.store.events import first_broken
 from assay.store.projection import ASSESSMENT, TRIAL
-from assay.store.reading import AssessmentReader
+from assay.store.reading import AssessmentReader, trial_row, trial_rows
 from assay.store.selecting import Scope, find_run, scope_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from assay.analysis.columns import ScoreColumns
-    from assay.domain.selection import AssessmentRow, Excluded
+    from assay.domain.selection import AssessmentRow, Excluded, TrialRow
     from assay.store.database import Database
 
 _PORTION: Final = 200
@@ -83,6 +83,7 @@ class StoreArchive:
         /,
         *,
         states: frozenset[AssessmentState] | None = None,
+        trial: TrialKey | None = None,
         after: AssessmentKey | None = None,
         limit: int | None = None,
     ) -> Iterator[AssessmentRow]:
@@ -96,7 +97,7 @@ class StoreArchive:
         while left is None or left > 0:
             size = _PORTION if left is None else min(_PORTION, left)
             with self._database.reading() as connection:
-                rows = reader.rows(connection, scope, states=states, after=last, limit=size)
+                rows = reader.rows(connection, scope, states=states, trial=trial, after=last, limit=size)
             yield from rows
             if len(rows) < size:
                 return
@@ -113,54 +114,34 @@ class StoreArchive:
 
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
         """Trials, oldest run first, in plan order within each."""
-        table, planned, suite, run = schema.trial, schema.run_task, schema.suite, schema.run
+        table = schema.trial
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)
         for run_key in scope.runs:
             position, k = -1, 0
             while True:
-                where = [
+                statement = trial_rows().where(
                     *scope.where(table),
                     table.c.run_key == run_key,
                     (table.c.position > position) | ((table.c.position == position) & (table.c.k > k)),
-                ]
+                )
                 if failed_only:
-                    where.append(table.c.state == TrialState.FAILED.value)
+                    statement = statement.where(table.c.state == TrialState.FAILED.value)
                 with self._database.reading() as connection:
-                    rows = connection.execute(
-                        select(table, planned.c.task_id, planned.c.thing, planned.c.trials, suite.c.name, run.c.id)
-                        .join(
-                            planned, (planned.c.run_key == table.c.run_key) & (planned.c.position == table.c.position)
-                        )
-                        .join(run, run.c.key == table.c.run_key)
-                        .join(suite, suite.c.key == run.c.suite_key)
-                        .where(*where)
-                        .order_by(table.c.position, table.c.k)
-                        .limit(_PORTION)
-                    ).all()
+                    rows = connection.execute(statement.order_by(table.c.position, table.c.k).limit(_PORTION)).all()
                 for row in rows:
-                    failure = None
-                    if row.state == TrialState.FAILED:
-                        failure = Failure(
-                            kind=row.fail_kind,
-                            fault=Fault(row.fail_fault),
-                            detail=row.fail_detail,
-                            tries=row.fail_tries,
-                        )
-                    yield TrialRow(
-                        key=TrialKey(row.key),
-                        run_id=RunId(row.id),
-                        suite=row.name,
-                        task=row.task_id,
-                        thing=row.thing,
-                        k=row.k,
-                        of=row.trials,
-                        state=TrialState(row.state),
-                        failure=failure,
-                    )
+                    yield trial_row(row)
                 if len(rows) < _PORTION:
                     break
                 position, k = rows[-1].position, rows[-1].k
+
+    def trial(self, key: TrialKey, /) -> TrialRow:
+        """One trial; raises `UnknownName`."""
+        with self._database.reading() as connection:
+            row = connection.execute(trial_rows().where(schema.trial.c.key == key)).first()
+        if row is None:
+            raise UnknownName("trial", shown_trial(key), remedy="`assay show RUN` lists trials.")
+        return trial_row(row)
 
     def score_columns(self, selection: Selection, /) -> ScoreColumns:
         """Every score that counts, as columns; with `criteria`, scores of those criteria weighted within them."""
@@ -171,6 +152,11 @@ class StoreArchive:
         """What does not count; with `judges`, as if only those had graded."""
         with self._database.reading() as connection:
             return columns.excluded(connection, scope_of(connection, selection))
+
+    def first_broken_event(self) -> int | None:
+        """The id of the first review event that was changed after it was stored; None when all are as they were."""
+        with self._database.reading() as connection:
+            return first_broken(connection)
 
 
 def _tallies(connection: Connection, scope: Scope) -> dict[tuple[int, str], dict[str, int]]:

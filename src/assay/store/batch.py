@@ -18,21 +18,17 @@ if TYPE_CHECKING:
     from assay.domain.assessment import Assessment, Response
     from assay.domain.lifecycle import AssessmentState
     from assay.domain.run import CallRecord, Entry, NewAssessment
-    from assay.store.claims import Holding
+    from assay.store.holding import Holding, Slot
     from assay.store.names import Names
 
 Row: TypeAlias = tuple[object, ...]
-
-Slot: TypeAlias = tuple[int, int | None]
-"""(grader's key, candidate's key), the latter None for joint assessments."""
 
 
 class Batch:
     """Rows by table, and what the trials among them need afterwards.
 
     Attributes:
-        states: states of the assessments added, by trial.
-        slots: slots of the assessments added, by trial.
+        slots: state of the assessment added to each slot, by trial.
         rounds: latest round of the responses added, by trial and candidate.
         graders, criteria: pairs with the run they were seen in.
         sums: what each run's columns grow by, under the names of the statement that adds them.
@@ -61,8 +57,7 @@ class Batch:
         self.scores: list[Row] = []
         self.grades: list[Row] = []
         self.tally = Tally()
-        self.states: defaultdict[int, set[AssessmentState]] = defaultdict(set)
-        self.slots: defaultdict[int, set[Slot]] = defaultdict(set)
+        self.slots: defaultdict[int, dict[Slot, AssessmentState]] = defaultdict(dict)
         self.rounds: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self.graders: set[tuple[int, int]] = set()
         self.criteria: set[tuple[int, int]] = set()
@@ -157,8 +152,7 @@ class Batch:
             )
         )
         self.tally.add(run_key, ASSESSMENT, state)
-        self.states[trial].add(new.state)
-        self.slots[trial].add(slot)
+        self.slots[trial][slot] = new.state
         self.graders.add((run_key, grader))
         keys = {name: self._names.candidate(self._connection, name) for name in assessment.scores}
         place = (holding.task_key, trial, grader)

@@ -6,7 +6,7 @@ Everything here runs in the writing thread, inside its transactions; `Holding`s 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Integer, bindparam, delete, select, update
@@ -18,6 +18,8 @@ from assay.domain.lifecycle import AssessmentState, TrialState, standing
 from assay.domain.run import ClaimedTrial
 from assay.store import schema
 from assay.store.codec import bytes_text, task_record
+from assay.store.holding import Holding
+from assay.store.names import candidate_names
 from assay.store.projection import STANDING, TRIAL, Tally, current_states
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from assay.domain.suite import Task
-    from assay.store.batch import Slot
     from assay.store.database import Database
     from assay.store.liveness import OwnerLocks
 
@@ -35,23 +36,6 @@ _TASKS_KEPT: Final = 256
 
 _RUNNING: Final = TrialState.RUNNING.value
 _PENDING: Final = TrialState.PENDING.value
-
-
-@dataclass(slots=True)
-class Holding:
-    """What this process knows of a trial it holds.
-
-    Attributes:
-        rounds: latest stored round of each candidate's asked response.
-        slots: slots that have a current assessment.
-        standing: the trial's standing, true as long as `slots` is empty.
-    """
-
-    run_key: int
-    task_key: int
-    standing: str
-    rounds: dict[int, int] = field(default_factory=dict)
-    slots: set[Slot] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +223,7 @@ class Claims:
         run_id = RunId(connection.execute(select(schema.run.c.id).where(schema.run.c.key == run_key)).scalar_one())
         names = candidate_names(connection, run_key)
         tasks = self._tasks_at(connection, run_key, {row.position for row in rows})
-        holdings = {row.key: Holding(run_key, row.task_key, row.standing) for row in rows}
+        holdings = {row.key: Holding(run_key, row.task_key, row.rest, row.standing) for row in rows}
         asked = _responses(connection, keys, names, holdings)
         slots = _slots(connection, run_key, keys, names, holdings)
         trials = []
@@ -292,15 +276,6 @@ class Claims:
         return {row.position: (found[row.body_key], row.trials) for row in rows}
 
 
-def candidate_names(connection: Connection, run_key: int) -> dict[int, str]:
-    """A run's candidates by key, as that run writes them and in its order."""
-    table = schema.run_candidate
-    rows = connection.execute(
-        select(table.c.candidate_key, table.c.name).where(table.c.run_key == run_key).order_by(table.c.position)
-    )
-    return {row.candidate_key: row.name for row in rows}
-
-
 def _responses(
     connection: Connection, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
 ) -> dict[int, dict[str, Response]]:
@@ -333,7 +308,13 @@ def _slots(
     table, grader, score = schema.assessment, schema.grader, schema.score
     rows = connection.execute(
         select(
-            table.c.key, table.c.trial_key, table.c.grader_key, grader.c.name, table.c.candidate_key, table.c.attempt
+            table.c.key,
+            table.c.trial_key,
+            table.c.grader_key,
+            grader.c.name,
+            table.c.candidate_key,
+            table.c.attempt,
+            table.c.state,
         )
         .join(grader, grader.c.key == table.c.grader_key)
         .where(table.c.trial_key.in_(keys), table.c.state != AssessmentState.SUPERSEDED.value)
@@ -350,7 +331,7 @@ def _slots(
         if candidate in names:
             graded[assessment].add(names[candidate])
     for row in rows:
-        holdings[row.trial_key].slots.add((row.grader_key, row.candidate_key))
+        holdings[row.trial_key].slots[row.grader_key, row.candidate_key] = AssessmentState(row.state)
         slot = (row.name, names.get(row.candidate_key))
         found[row.trial_key][slot] = (row.attempt, frozenset(graded[row.key]))
     return found
@@ -362,6 +343,7 @@ _CLAIMED_COLUMNS: Final = (
     schema.trial.c.task_key,
     schema.trial.c.position,
     schema.trial.c.k,
+    schema.trial.c.rest,
     schema.trial.c.standing,
     schema.trial.c.tries,
 )

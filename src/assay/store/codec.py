@@ -159,7 +159,7 @@ def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
 
     Fields that JSON lacks keep their default (an older writer did not know them); keys that are no field are left out.
     """
-    known = {field.name for field in fields(kind)}
+    known = kind.__dataclass_fields__
     values: dict[str, Any] = {name: value for name, value in data.items() if name in known}
     values.update(decoded)
     return kind(**values)

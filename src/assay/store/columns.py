@@ -20,11 +20,14 @@ from assay.store.projection import ASSESSMENT, STANDING
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
     from assay.store.selecting import Scope
 
 _ROWS_AT_ONCE: Final = 20_000
+
+_JOINT: Final = 1
+_UNSEEN: Final = 2
 
 COUNTING: Final = tuple(sorted(state.value for state in COUNTS))
 
@@ -38,6 +41,7 @@ def score_columns(connection: Connection, scope: Scope) -> ScoreColumns:
     judges = _judges(connection, scope)
     rows = _matrix(connection, _scores(scope) if scope.criteria is None else _criteria_scores(scope))
     task = _codes(rows[:, 0], task_keys)
+    marks = rows[:, 5].astype(np.int64)
     return ScoreColumns(
         tasks=labels,
         candidates=tuple(candidates.values()),
@@ -47,8 +51,8 @@ def score_columns(connection: Connection, scope: Scope) -> ScoreColumns:
         judge=_codes(rows[:, 2], tuple(judges)),
         trial=rows[:, 3].astype(np.int64),
         score=np.ascontiguousarray(rows[:, 4]),
-        joint=rows[:, 5] != 0,
-        unseen=rows[:, 6] != 0,
+        joint=(marks & _JOINT) != 0,
+        unseen=(marks & _UNSEEN) != 0,
         runs=scope.ids,
         settings=_settings(connection, scope),
     )
@@ -88,14 +92,20 @@ def _scores(scope: Scope) -> Select[Any]:
         table.c.grader_key,
         table.c.trial_key,
         table.c.value,
-        table.c.joint,
-        table.c.state == AssessmentState.EXEMPT.value,
+        _marks(),
     ).where(
         *scope.where(table),
         *scope.where_grader(table),
         table.c.state.in_(COUNTING),
         table.c.value.is_not(None),
     )
+
+
+def _marks() -> ColumnElement[int]:
+    """Two yes-or-nos in one column, since each column costs as much as the row itself."""
+    table = schema.score
+    joint = case((table.c.joint, _JOINT), else_=0)
+    return joint + case((table.c.state == AssessmentState.EXEMPT.value, _UNSEEN), else_=0)
 
 
 def _criteria_scores(scope: Scope) -> Select[Any]:
@@ -108,10 +118,9 @@ def _criteria_scores(scope: Scope) -> Select[Any]:
     own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
     same = and_(*(column == grade.c[column.name] for column in own))
     shown = (table.c.task_key, table.c.candidate_key, table.c.grader_key, table.c.trial_key)
-    unseen = table.c.state == AssessmentState.EXEMPT.value
     missing = func.sum(case((and_(grade.c.value.is_(None), grade.c.weight > 0), 1), else_=0))
     return (
-        select(*shown, cast(score, Double), table.c.joint, unseen)
+        select(*shown, cast(score, Double), _marks())
         .join(grade, same)
         .where(
             *scope.where(table),
@@ -130,10 +139,12 @@ def _matrix(connection: Connection, statement: Select[Any]) -> NDArray[np.float6
 
     width = len(statement.selected_columns)
     parts = [np.empty((0, width), dtype=np.float64)]
-    result = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(statement)
-    for portion in result.partitions():
+    result = connection.execute(statement)
+    cursor = result.cursor  # the driver's own rows: SQLAlchemy's would cost three times as much, for names nobody reads
+    while cursor is not None and (portion := cursor.fetchmany(_ROWS_AT_ONCE)):
         flat = np.fromiter(chain.from_iterable(portion), dtype=np.float64, count=len(portion) * width)
         parts.append(flat.reshape(-1, width))
+    result.close()
     return np.concatenate(parts)
 
 

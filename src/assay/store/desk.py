@@ -11,8 +11,8 @@ from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.store import schema
-from assay.store.claims import candidate_names
 from assay.store.events import append_event, event_of_key
+from assay.store.names import candidate_names
 from assay.store.projection import ASSESSMENT, Tally, settle
 
 if TYPE_CHECKING:

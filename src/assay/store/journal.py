@@ -86,17 +86,19 @@ class StoreJournal:
             )
 
     def set_state(self, run: RunId, state: RunState, /) -> None:
-        """Set the run's state. `FINISHED` takes effect only when no trial is pending or held: the last process sets it."""
+        self._writer.call(lambda connection: self._set_state(connection, run_key_of(connection, run), state))
 
-        def set_state(connection: Connection) -> None:
+    def finish(self, run: RunId, /) -> bool:
+        """Mark the run as finished if no trial of it is pending or held by anyone; whether it was."""
+
+        def finish(connection: Connection) -> bool:
             run_key = run_key_of(connection, run)
-            if state is RunState.FINISHED and _unfinished(connection, run_key):
-                return
-            ended = self._clock.now() if state in (RunState.FINISHED, RunState.CANCELLED) else None
-            table = schema.run
-            connection.execute(update(table).where(table.c.key == run_key).values(state=state.value, finished=ended))
+            if _unfinished(connection, run_key):
+                return False
+            self._set_state(connection, run_key, RunState.FINISHED)
+            return True
 
-        self._writer.call(set_state)
+        return self._writer.call(finish)
 
     def claim(self, run: RunId, /, *, limit: int) -> Sequence[ClaimedTrial]:
         if limit < 1:
@@ -152,6 +154,11 @@ class StoreJournal:
         self._writer.close()
         self._claims.close()
         self._database.close()
+
+    def _set_state(self, connection: Connection, run_key: int, state: RunState) -> None:
+        ended = self._clock.now() if state in (RunState.FINISHED, RunState.CANCELLED) else None
+        table = schema.run
+        connection.execute(update(table).where(table.c.key == run_key).values(state=state.value, finished=ended))
 
     def _set_aside(self, connection: Connection, run_key: int, usd: float) -> None:
         self._claims.hold_lock()

@@ -63,3 +63,12 @@ class Names:
             key = connection.execute(insert(table).values(name=plain(name)).returning(table.c.key)).scalar_one()
         self._known[table.name, name] = key
         return int(key)
+
+
+def candidate_names(connection: Connection, run_key: int) -> dict[int, str]:
+    """A run's candidates by key, as that run writes them and in its order."""
+    table = schema.run_candidate
+    rows = connection.execute(
+        select(table.c.candidate_key, table.c.name).where(table.c.run_key == run_key).order_by(table.c.position)
+    )
+    return {row.candidate_key: row.name for row in rows}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from assay.domain.lifecycle import AssessmentState, TrialState, standing, trial_state
 from assay.store import schema
@@ -43,6 +43,10 @@ class Tally:
             if n and not connection.execute(_ADD, {"of_run": run_key, "of": subject, "which": state, "by": n}).rowcount:
                 row = {"run_key": run_key, "subject": subject, "state": state, "n": n}
                 connection.execute(insert(schema.run_tally), row)
+        lessened = {run_key for (run_key, _, _), n in self._changes.items() if n < 0}
+        if lessened:  # a count that is back to nothing leaves no trace
+            table = schema.run_tally
+            connection.execute(delete(table).where(table.c.run_key.in_(lessened), table.c.n == 0))
         self._changes.clear()
 
 

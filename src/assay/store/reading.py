@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select, or_, select
 
 from assay.domain.assessment import Grade, Response
+from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
-from assay.domain.lifecycle import AssessmentState
-from assay.domain.selection import AssessmentDetail, AssessmentRow
+from assay.domain.lifecycle import AssessmentState, TrialState
+from assay.domain.selection import AssessmentDetail, AssessmentRow, TrialRow
 from assay.store import schema
-from assay.store.claims import candidate_names
 from assay.store.codec import assessment_record, bytes_text, task_record
 from assay.store.events import events_of
+from assay.store.names import candidate_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,6 +57,7 @@ class AssessmentReader:
         scope: Scope,
         *,
         states: frozenset[AssessmentState] | None,
+        trial: TrialKey | None,
         after: int,
         limit: int,
     ) -> list[AssessmentRow]:
@@ -64,6 +66,8 @@ class AssessmentReader:
         statement = _joined().where(*scope.where(table), *scope.where_grader(table), table.c.key > after)
         if states is not None:
             statement = statement.where(table.c.state.in_([state.value for state in states]))
+        if trial is not None:
+            statement = statement.where(table.c.trial_key == trial)
         rows = connection.execute(statement.order_by(table.c.key).limit(limit)).all()
         return [row for row, _ in self._read(connection, rows)]
 
@@ -154,6 +158,34 @@ class AssessmentReader:
             elif snippet is not None:
                 responses.append(Response(candidate=name, text=snippet.text))
         return tuple(responses)
+
+
+def trial_rows() -> Select[Any]:
+    """Trials with what `trial_row` needs."""
+    table, planned, suite, run = schema.trial, schema.run_task, schema.suite, schema.run
+    return (
+        select(table, planned.c.task_id, planned.c.thing, planned.c.trials, suite.c.name, run.c.id)
+        .join(planned, (planned.c.run_key == table.c.run_key) & (planned.c.position == table.c.position))
+        .join(run, run.c.key == table.c.run_key)
+        .join(suite, suite.c.key == run.c.suite_key)
+    )
+
+
+def trial_row(row: Any) -> TrialRow:
+    failure = None
+    if row.state == TrialState.FAILED:
+        failure = Failure(kind=row.fail_kind, fault=Fault(row.fail_fault), detail=row.fail_detail, tries=row.fail_tries)
+    return TrialRow(
+        key=TrialKey(row.key),
+        run_id=RunId(row.id),
+        suite=row.name,
+        task=row.task_id,
+        thing=row.thing,
+        k=row.k,
+        of=row.trials,
+        state=TrialState(row.state),
+        failure=failure,
+    )
 
 
 def _joined() -> Select[Any]:

@@ -16,12 +16,12 @@ from assay.domain.errors import StoreError
 from assay.domain.identifiers import shown_trial
 from assay.domain.lifecycle import AssessmentState, TrialState, standing, trial_state
 from assay.store import schema
-from assay.store.batch import Batch, Slot
+from assay.store.batch import Batch
 from assay.store.codec import plain
 from assay.store.projection import ASSESSMENT, STANDING, TRIAL, current_states, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from assay.ports import Clock
     from assay.store.claims import Claims
     from assay.store.database import Database
+    from assay.store.holding import Slot
     from assay.store.names import Names
 
 _MANY = 200
@@ -47,6 +48,7 @@ class Recorded:
     recorder: Recorder
     batch: Batch
     finished: Collection[int]
+    standings: Mapping[int, str]
     pairs: Collection[tuple[str, int, int]]
 
     def committed(self) -> None:
@@ -93,17 +95,19 @@ class Recorder:
                 added_to.add(entry.trial)
         self._insert(connection, batch)
         self._settle_finished(connection, batch, finished)
-        self._settle_others(connection, batch, added_to.difference(finished))
+        standings = self._settle_others(connection, batch, added_to.difference(finished))
         for run_key, sums in batch.sums.items():
             connection.execute(_ADD_SUMS, {"of_run": run_key, **sums})
         batch.tally.write(connection)
-        return Recorded(self, batch, finished, self._pair(connection, batch))
+        return Recorded(self, batch, finished, standings, self._pair(connection, batch))
 
     def remember(self, recorded: Recorded) -> None:
         """Take over what a committed batch changed."""
         self._pairs.update(recorded.pairs)
         for trial, slots in recorded.batch.slots.items():
             self._claims.holding(trial).slots.update(slots)
+        for trial, stands in recorded.standings.items():
+            self._claims.holding(trial).standing = stands
         for trial, rounds in recorded.batch.rounds.items():
             self._claims.holding(trial).rounds.update(rounds)
         self._claims.let_go(recorded.finished)
@@ -119,18 +123,12 @@ class Recorder:
         ):
             self._database.insert(connection, table, rows)
 
-    def _settle_finished(self, connection: Connection, batch: Batch, finished: dict[int, Failure | None]) -> None:
+    def _settle_finished(self, connection: Connection, batch: Batch, finished: Mapping[int, Failure | None]) -> None:
         """Set the states of trials that are done, and see that they were still ours to set."""
-        holdings = {key: self._claims.holding(key) for key in finished}
-        looked_up = [key for key, holding in holdings.items() if holding.slots]
-        states = {key: frozenset(batch.states.get(key, ())) for key in finished}
-        stood = {key: holding.standing for key, holding in holdings.items()}
-        for some in _portions(looked_up):
-            states.update(current_states(connection, some))
-            stood.update(_standings(connection, some))
+        states, stood = self._assessed(connection, batch, finished)
         alike: defaultdict[tuple[TrialState, str], list[int]] = defaultdict(list)
         for key, failure in finished.items():
-            run_key = holdings[key].run_key
+            run_key = self._claims.holding(key).run_key
             if failure is not None:
                 state = TrialState.FAILED
             else:
@@ -146,6 +144,25 @@ class Recorder:
         for (state, stands), keys in alike.items():
             for some in _portions(keys):
                 self._end(connection, some, state, stands, None)
+
+    def _assessed(
+        self, connection: Connection, batch: Batch, trials: Iterable[int]
+    ) -> tuple[dict[int, frozenset[AssessmentState]], dict[int, str]]:
+        """States of each trial's current assessments, and its standing so far; looked up only where others may decide."""
+        states: dict[int, frozenset[AssessmentState]] = {}
+        stood: dict[int, str] = {}
+        uncertain = []
+        for key in trials:
+            holding = self._claims.holding(key)
+            if holding.certain:
+                states[key] = frozenset((holding.slots | batch.slots.get(key, {})).values())
+                stood[key] = holding.standing
+            else:
+                uncertain.append(key)
+        for some in _portions(uncertain):
+            states.update(current_states(connection, some))
+            stood.update(_standings(connection, some))
+        return states, stood
 
     def _end(
         self, connection: Connection, keys: Sequence[int], state: TrialState, stands: str, failure: Failure | None
@@ -168,14 +185,33 @@ class Recorder:
         if changed.rowcount != len(keys):
             raise _lost(keys)
 
-    def _settle_others(self, connection: Connection, batch: Batch, trials: set[int]) -> None:
+    def _settle_others(self, connection: Connection, batch: Batch, trials: set[int]) -> dict[int, str]:
+        """See that trials still under way are ours, and bring them in line; returns new standings."""
         table = schema.trial
         for some in _portions(sorted(trials)):
             ours = select(table.c.key).where(table.c.key.in_(some), table.c.owner == self._claims.owner)
             if len(connection.execute(ours).all()) != len(some):
                 raise _lost(some)
-        for some in _portions(sorted(key for key in trials if batch.slots.get(key))):
+        new: dict[int, str] = {}
+        alike: defaultdict[str, list[int]] = defaultdict(list)
+        looked_at = []
+        for key in sorted(trials.intersection(batch.slots)):
+            holding = self._claims.holding(key)
+            if not holding.certain or holding.rest != TrialState.PENDING:
+                looked_at.append(key)
+                continue
+            states = frozenset((holding.slots | batch.slots[key]).values())
+            stands = standing(TrialState.PENDING, states).value
+            if stands != holding.standing:
+                new[key] = stands
+                alike[stands].append(key)
+                batch.tally.move(holding.run_key, STANDING, holding.standing, stands)
+        for stands, keys in alike.items():
+            for some in _portions(keys):
+                connection.execute(update(table).where(table.c.key.in_(some)).values(standing=stands))
+        for some in _portions(looked_at):
             settle(connection, some, batch.tally)
+        return new
 
     def _pair(self, connection: Connection, batch: Batch) -> set[tuple[str, int, int]]:
         """Note which graders and criteria each run has, for filters; returns what is new."""

@@ -307,6 +307,7 @@ assessment = Table(
     Index("ix_assessment_trial_key", "trial_key"),
     Index("ix_assessment_run_state", "run_key", "state", "key"),
     Index("ix_assessment_state", "state", "key"),
+    Index("ix_assessment_run_key", "run_key", "key"),
 )
 """`candidate_key` is null for joint ones. `state_before` is what it was when superseded. Graded responses have keys below
 `response_limit`."""

@@ -303,6 +303,7 @@ class _Reading:
     def _task_file(self, fields: Fields) -> TaskFile | None:
         file = fields.name("file")
         shape = self._shape(fields)
+        scoring = fields.read("score", partial(score, checks=self.checks))
         fields.finish()
         if "file" not in fields:
             fields.missing("file", "Name the file of tasks, or write the tasks as a list.")
@@ -314,7 +315,9 @@ class _Reading:
             fields.complain("file", f"names {file!r}, which {what}.", f"Looked for {path}.")
             return None
         tasks = TaskFile(path, str(path), shape, self.rules)
-        if self.rules.default is None and "expected" in shape.keys and "score" not in shape.keys:
+        if scoring is not None:
+            self.rules.default = scoring
+        elif self.rules.default is None and "expected" in shape.keys and "score" not in shape.keys:
             # Rows made by others have no place to name a score; a mapped reference without a judge can mean one thing.
             self.rules.default = Scoring(method="exact")
             tasks.exact_by_default = True

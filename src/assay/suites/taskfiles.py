@@ -59,8 +59,12 @@ class Shape:
 BATCH: Final = Shape({"id": "custom_id", "prompt": "body.messages", "expected": "expected"}, {}, batch=True)
 
 
+KEPT_BYTES: Final = 2 * 2**20
+"""Files up to this size are parsed once; larger ones at every pass, so that memory does not grow with them."""
+
+
 class TaskFile:
-    """The tasks of one file, read from it at every iteration.
+    """The tasks of one file, read from it at every iteration; a small file's are kept.
 
     `exact_by_default` says that neither its rows nor its suite name a way of scoring. Iterating raises `SuiteErrors`
     when the file is no longer what it was when the suite was loaded.
@@ -77,6 +81,7 @@ class TaskFile:
         self.exact_by_default = False
         self._state: tuple[int, int] | None = None
         self._count = 0
+        self._kept: list[Task] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -86,6 +91,9 @@ class TaskFile:
             found = Complaints(self.place(0))
             found.add((), "was changed while it was in use.", "Load the suite again.")
             raise SuiteErrors(found.errors())
+        if self._kept is not None:
+            yield from self._kept
+            return
         for number, row in self._rows(self.file):
             complaints = Complaints(self.place(number))
             read = self._task(number, row, complaints)
@@ -96,21 +104,26 @@ class TaskFile:
     def check(self, complaints: Complaints) -> bool:
         """Read the file once, complain about what is wrong with it; True when some task has a weight above 0.
 
-        Keeps eight bytes a task, to find ids that stand twice.
+        Keeps eight bytes a task, to find ids that stand twice; of a small file it keeps the tasks as well.
         """
         self._state = self._now()
+        kept: list[Task] | None = [] if self.file.stat().st_size <= KEPT_BYTES else None
         ids = _Hashes()
         weighs = False
         for number, row in self._rows(self.file):
             read = self._task(number, row, complaints.at(self.place(number)))
             self._count += 1
-            if read is not None:
-                ids.add(read.id)
-                weighs = weighs or read.weight > 0
+            if read is None:
+                continue
+            ids.add(read.id)
+            weighs = weighs or read.weight > 0
+            if kept is not None:
+                kept.append(read)
         if not self._count:
             complaints.at(self.place(0)).add((), "holds no tasks.")
         if repeated := ids.repeated():
             self._complain_of_repeated(repeated, complaints)
+        self._kept = None if complaints else kept
         return weighs
 
     def is_batch(self, complaints: Complaints) -> bool:

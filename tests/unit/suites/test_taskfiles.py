@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from assay.domain.suite import Message, Scoring
+from assay.suites import taskfiles
 from assay.suites.complaints import SuiteErrors
 from assay.suites.loading import load_suite, problems_in
 from assay.suites.notes import notes_on
@@ -63,6 +64,19 @@ def test_mapped_answers_without_score_and_judge_are_matched_exactly_and_that_is_
     suite = load_suite(path)
     assert {task.scoring.method for task in suite.tasks} == {"exact"}
     assert any("are scored by `exact`" in note for note in notes_on(suite))
+
+
+def test_a_file_may_say_how_its_tasks_are_scored(tmp_path: Path) -> None:
+    tasks = f"{{file: t.jsonl, map: {MAP}, score: {{numeric: {{tolerance: 0.1}}}}}}"
+    suite = load_suite(suite_over(tmp_path, "t.jsonl", lines(ROWS), tasks, "candidates: [echo]\nscore: exact"))
+    assert {task.scoring.method for task in suite.tasks} == {"numeric"}
+
+
+@pytest.mark.parametrize("kept", [0, 10**6])
+def test_small_and_large_files_give_the_same_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+    monkeypatch.setattr(taskfiles, "KEPT_BYTES", kept)
+    suite = load_suite(suite_over(tmp_path, "t.jsonl", lines(ROWS), f"{{file: t.jsonl, map: {MAP}}}"))
+    assert [task.id for task in suite.tasks] == [task.id for task in suite.tasks] == ["r1", "r2"]
 
 
 def test_columns_of_a_wide_file_are_snippets(tmp_path: Path) -> None:
@@ -126,7 +140,9 @@ def test_the_digest_of_the_copy_follows_the_task_file(tmp_path: Path) -> None:
     assert load_suite(path).copy.digest != before.digest
 
 
-def test_a_hundred_thousand_tasks_do_not_pile_up(tmp_path: Path) -> None:
+def test_tasks_of_a_large_file_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taskfiles, "KEPT_BYTES", 0)
+
     def rows(count: int) -> Path:
         (tmp_path / "t.jsonl").write_text(
             "".join(

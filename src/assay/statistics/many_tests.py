@@ -36,6 +36,10 @@ def multiplicity(p_values: Sequence[float | None]) -> Adjusted:
             raise ValueError(f"p-value {p} at place {place} (counted from 0) is outside 0 to 1")
     known = np.array([p for p in p_values if p is not None], np.float64)
     adjusted = (holm(known), benjamini_hochberg(known), np.minimum(known * known.size, 1.0))
+    if known.size == len(p_values):
+        return Adjusted(
+            holm=tuple(adjusted[0].tolist()), bh=tuple(adjusted[1].tolist()), bonferroni=tuple(adjusted[2].tolist())
+        )
     spread = []
     for values in adjusted:
         left = iter(values.tolist())

@@ -1,0 +1,237 @@
+"""The review queue: which waiting assessment comes next, and who has it on the desk.
+
+Theory. A half-reviewed queue should say the same as a finished one would, and a reviewer who grows milder through the day
+should do so for all candidates alike. So items are not taken in the order in which they were stored. A walk with golden
+ratio steps visits the range of keys: its start is drawn from the selection, every prefix of it is spread evenly over the
+range (and so over tasks, trials, judges and candidates, which lie side by side in it), and the next item is one index
+seek at the walk's next point. Nothing is counted, sorted or skipped over, so a million waiting items cost as much as ten.
+
+House rules. A lease says that an item lies on somebody's desk; it ends by decision, skip, leaving or time, and lives in
+this process only: two processes may show one item twice, and the second decision is then refused by the store. A desk is
+one browser tab, so that two tabs of one reviewer do not show the same item.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.identifiers import AssessmentKey
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from assay.ports import Archive, Clock
+
+LEASE_S: Final = 300.0
+"""How long an item stays on a desk that shows no sign of life."""
+
+_GOLDEN: Final = 0.6180339887498949
+_PENDING: Final = frozenset({AssessmentState.PENDING})
+_MISSES: Final = 6  # walk points in a row that give nothing new before the rest is simply read through
+_SCAN: Final = 500  # rows read through at most, when nearly everything waiting lies on desks
+_LOOK_S: Final = 2.0  # how often a growing run is asked for its newest key
+_WALKS: Final = 64  # selections remembered
+_SOON: Final = 100  # new attempts remembered; older ones wait where the walk finds them
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Where a selection's walk stands: keys seen lie in low..high."""
+
+    start: float
+    low: int = 0
+    high: int = 0
+    steps: int = 0
+    looked: float = float("-inf")
+
+    def point(self) -> int:
+        """The key before the walk's next point."""
+        place = (self.start + self.steps * _GOLDEN) % 1.0
+        self.steps += 1
+        return self.low + int(place * (self.high - self.low + 1)) - 1
+
+
+@dataclass(slots=True)
+class _Desk:
+    """One tab: what lies on it, and what was put back from it."""
+
+    leases: dict[int, float] = field(default_factory=dict)
+    skipped: OrderedDict[int, None] = field(default_factory=OrderedDict)
+
+
+class ReviewQueue:
+    """Hands out waiting assessments, a few at a time. Thread-safe.
+
+    Args:
+        archive: where waiting assessments are read.
+        clock: for the length of leases.
+    """
+
+    def __init__(self, archive: Archive, clock: Clock) -> None:
+        self._archive = archive
+        self._clock = clock
+        self._lock = Lock()  # protects everything below
+        self._walks: OrderedDict[Selection, _Walk] = OrderedDict()
+        self._desks: dict[str, _Desk] = {}
+        self._soon: deque[int] = deque(maxlen=_SOON)
+
+    def take(
+        self, selection: Selection, *, desk: str, holding: Collection[int] = (), limit: int = 5
+    ) -> tuple[AssessmentKey, ...]:
+        """Up to `limit` waiting items that nobody has on the desk, in the order in which they should be shown.
+
+        Args:
+            selection: what is reviewed.
+            desk: who asks; what this desk leased before and does not hold any more is handed out first.
+            holding: items the desk still has; their leases are renewed.
+        """
+        with self._lock:
+            now = self._clock.monotonic()
+            self._drop_stale(now)
+            mine = self._desks.setdefault(desk, _Desk())
+            for key in holding:
+                mine.leases[key] = now + LEASE_S
+            given: list[int] = []
+            self._reread(selection, mine, holding, given, limit)
+            self._take_soon(selection, given, limit)
+            self._take_walking(selection, mine, given, limit, now)
+            for key in given:
+                mine.leases[key] = now + LEASE_S
+            return tuple(AssessmentKey(key) for key in given)
+
+    def put_back(self, key: AssessmentKey, *, desk: str) -> None:
+        """A skip: the item goes back into the queue, and comes to this desk again only when nothing else waits."""
+        with self._lock:
+            mine = self._desks.setdefault(desk, _Desk())
+            mine.leases.pop(key, None)
+            mine.skipped[key] = None
+
+    def done_with(self, key: AssessmentKey) -> None:
+        """The item was decided or replaced: it lies on no desk any more."""
+        with self._lock:
+            for desk in self._desks.values():
+                desk.leases.pop(key, None)
+                desk.skipped.pop(key, None)
+            if key in self._soon:
+                self._soon.remove(key)
+
+    def keep(self, key: AssessmentKey, *, desk: str) -> None:
+        """The item lies on this desk: it was taken back by an undo, or opened by its own address."""
+        with self._lock:
+            self._desks.setdefault(desk, _Desk()).leases[key] = self._clock.monotonic() + LEASE_S
+
+    def leave(self, desk: str) -> None:
+        """The tab was closed: what lay there is free."""
+        with self._lock:
+            self._desks.pop(desk, None)
+
+    def soon(self, key: AssessmentKey) -> None:
+        """A new attempt: near the front for whoever asks next, but behind what already lies on the desks."""
+        with self._lock:
+            self._soon.append(key)
+
+    def on_desks(self, *, but: str) -> int:
+        """How many items lie on other desks than this one."""
+        with self._lock:
+            self._drop_stale(self._clock.monotonic())
+            return sum(len(desk.leases) for name, desk in self._desks.items() if name != but)
+
+    def _drop_stale(self, now: float) -> None:
+        for name in [*self._desks]:
+            desk = self._desks[name]
+            for key in [key for key, until in desk.leases.items() if until < now]:
+                del desk.leases[key]
+            if not desk.leases and not desk.skipped:
+                del self._desks[name]
+
+    def _reread(
+        self, selection: Selection, mine: _Desk, holding: Collection[int], given: list[int], limit: int
+    ) -> None:
+        """After a reload the same items come back, in the same order."""
+        for key in [key for key in mine.leases if key not in holding][:limit]:
+            if self._first(selection, after=key - 1) == key:
+                given.append(key)
+            else:
+                del mine.leases[key]
+
+    def _take_soon(self, selection: Selection, given: list[int], limit: int) -> None:
+        """New attempts; one that is not of this selection, or does not wait any more, is left for others to find."""
+        for key in [*self._soon]:
+            if len(given) == limit:
+                return
+            if not self._is_held(key) and self._first(selection, after=key - 1) == key:
+                self._soon.remove(key)
+                given.append(key)
+
+    def _take_walking(self, selection: Selection, mine: _Desk, given: list[int], limit: int, now: float) -> None:
+        walk = self._walk(selection, now)
+        misses = 0
+        while len(given) < limit and misses < _MISSES and walk.high:
+            point = walk.point()
+            found = self._first(selection, after=point)
+            if found is None:
+                found = self._first(selection, after=walk.low - 1)
+            if found is None:
+                return
+            if found in given or found in mine.skipped or self._is_held(found):
+                misses += 1
+            else:
+                misses = 0
+                given.append(found)
+        if len(given) < limit:
+            self._read_through(selection, mine, given, limit)
+
+    def _read_through(self, selection: Selection, mine: _Desk, given: list[int], limit: int) -> None:
+        """The end of the queue: few items wait, and most of them lie on desks."""
+        last_resort: list[int] = []
+        for row in self._archive.assessments(selection, states=_PENDING, limit=_SCAN):
+            if row.key in given or self._is_held(row.key):
+                continue
+            (last_resort if row.key in mine.skipped else given).append(row.key)
+            if len(given) == limit:
+                return
+        if not given:
+            for key in last_resort[:limit]:
+                mine.skipped.pop(key)
+                given.append(key)
+
+    def _walk(self, selection: Selection, now: float) -> _Walk:
+        walk = self._walks.get(selection)
+        if walk is None:
+            drawn = hashlib.sha256(repr(selection).encode()).digest()[:6]
+            walk = self._walks[selection] = _Walk(start=int.from_bytes(drawn, "big") / 2**48)
+            while len(self._walks) > _WALKS:
+                self._walks.popitem(last=False)
+        self._walks.move_to_end(selection)
+        if now - walk.looked >= _LOOK_S:
+            walk.looked = now
+            walk.low = walk.low or self._first(selection, after=0) or 0
+            walk.high = self._last(selection, from_=walk.high or walk.low)
+        return walk
+
+    def _last(self, selection: Selection, *, from_: int) -> int:
+        """The greatest waiting key, found by doubling and halving; `from_` where nothing greater waits."""
+        if not from_:
+            return 0
+        reached, stride = from_, 1
+        while (found := self._first(selection, after=reached + stride - 1)) is not None:
+            reached, stride = found, stride * 2
+        while stride > 1:
+            stride //= 2
+            found = self._first(selection, after=reached + stride - 1)
+            if found is not None:
+                reached = found
+        return reached
+
+    def _first(self, selection: Selection, *, after: int) -> int | None:
+        rows = self._archive.assessments(selection, states=_PENDING, after=AssessmentKey(max(0, after)), limit=1)
+        return next((int(row.key) for row in rows), None)
+
+    def _is_held(self, key: int) -> bool:
+        return any(key in desk.leases for desk in self._desks.values())

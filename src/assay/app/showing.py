@@ -1,0 +1,437 @@
+"""What a reviewer is shown of an assessment: labels in place of names, evidence at its lines, what is missing said.
+
+House rule. While an assessment waits for a person, nothing made here holds a candidate's or a judge's name: not as a
+field, not inside a text, not in an order that gives it away. Candidates stand in the order in which the judge saw them.
+A decision names candidates by their place in that order, and `named` turns it back.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from assay.domain.digest import shuffled
+from assay.domain.errors import InputError, UnknownName
+from assay.domain.identifiers import shown_assessment
+from assay.domain.lifecycle import MAX_ATTEMPTS, AssessmentState
+from assay.domain.selection import Selection
+from assay.report.markdown import safe_tree
+from assay.scoring.blinding import letters
+from assay.scoring.quotes import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from assay.domain.assessment import Assessment, Flag, Grade
+    from assay.domain.identifiers import RunId
+    from assay.domain.run import RunPlan
+    from assay.domain.selection import AssessmentDetail, AssessmentRow
+    from assay.ports import Archive, Journal
+    from assay.report.markdown import Node
+
+Lines: TypeAlias = "tuple[int, int]"
+"""First and last line, 1-based, both included."""
+
+HIDDEN_NAME: Final = "▒▒▒"
+"""What stands in a text where a candidate's name would give away who wrote it."""
+
+_SHORT: Final = 3  # shorter names are words of their own too often to be hidden inside texts
+_CODE_SPAN: Final = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """A quotation; `at` is where it stands in its candidate's response, None where it stands nowhere."""
+
+    text: str
+    at: Lines | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pane:
+    """One candidate's response. `name` is None while names are hidden; scores are on 0 to 1."""
+
+    label: str
+    name: str | None
+    text: str
+    lines: int
+    truncated: bool
+    score: float | None
+    judged: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One grade: `score` on 0 to 1 as it counts, `raw` on the criterion's scale, `judged` the judge's own raw score."""
+
+    score: float | None
+    raw: float | None
+    judged: float | None
+    reason: tuple[str | Quote, ...]
+    evidence: tuple[Quote, ...]
+    confidence: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricRow:
+    """One criterion with a cell for each pane, None where the judge gave no grade."""
+
+    name: str
+    weight: float
+    low: float
+    high: float
+    guidance: str
+    cells: tuple[Cell | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFlag:
+    """A flag in words; `pane` and `criterion` say where to look, if anywhere."""
+
+    kind: str
+    detail: str
+    pane: int | None
+    criterion: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """Another attempt at judging the same trial. `raw` holds a row for each criterion, with the panes of the item."""
+
+    id: str
+    attempt: int
+    state: str
+    scores: tuple[float | None, ...]
+    raw: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sibling:
+    """Another trial of the same task: `id` of its assessment, None while there is none."""
+
+    k: int
+    state: str
+    id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastDecision:
+    """One event, in the words the page needs."""
+
+    verb: str
+    reviewer: str
+    at: str
+    reason: str
+    note: str
+    via: str
+    displayed: bool
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Everything a page shows of one assessment.
+
+    Attributes:
+        hidden: whether names are hidden.
+        judge: who graded; None while names are hidden.
+        missing: what has to be corrected before the assessment can be approved, as (pane, criterion or None).
+        ranking: panes, best first.
+        rerunnable: whether one more attempt is allowed without insisting.
+    """
+
+    id: str
+    run_id: str
+    suite: str
+    task: str
+    thing: str
+    k: int
+    of: int
+    attempt: int
+    state: str
+    current: bool
+    hidden: bool
+    joint: bool
+    judge: str | None
+    by_model: bool
+    rerunnable: bool
+    language: str
+    context: str
+    prompt: tuple[tuple[str, str], ...]
+    expected: str | None
+    panes: tuple[Pane, ...]
+    criteria: tuple[RubricRow, ...]
+    report: list[Node]
+    ranking: tuple[int, ...]
+    flags: tuple[ShownFlag, ...]
+    missing: tuple[tuple[int, str | None], ...]
+    attempts: tuple[Attempt, ...]
+    trials: tuple[Sibling, ...]
+    events: tuple[PastDecision, ...]
+    call: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Showcase:
+    """Makes items out of stored assessments.
+
+    Args:
+        archive: where assessments are read.
+        journal: where a run's plan, with its rubric, is read.
+    """
+
+    def __init__(self, archive: Archive, journal: Journal) -> None:
+        self._archive = archive
+        self._journal = journal
+        self._plans: dict[RunId, RunPlan] = {}
+
+    def item(self, detail: AssessmentDetail) -> Item:
+        """One assessment as a person is shown it now."""
+        row = detail.row
+        earlier = [self._archive.assessment(key) for key in detail.attempts if key != row.key]
+        hidden = any(other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier))
+        plan = self._plan(row.run_id)
+        order = panes_of(row)
+        mask = _mask(_identities(plan)) if hidden else None
+        pages = _pages(detail)
+        trials = tuple(self._siblings(row))
+        return Item(
+            id=shown_assessment(row.key),
+            run_id=row.run_id,
+            suite=row.suite,
+            task=row.task,
+            thing=row.thing,
+            k=row.k,
+            of=row.of,
+            attempt=row.attempt,
+            state=str(row.state),
+            current=row.current,
+            hidden=hidden,
+            joint=row.candidate is None,
+            judge=None if hidden else row.grader,
+            by_model=row.by_model,
+            rerunnable=row.by_model and row.current and row.attempt < MAX_ATTEMPTS,
+            language=detail.task.language,
+            context=detail.task.context,
+            prompt=tuple((message.role, message.content) for message in detail.task.prompt),
+            expected=detail.task.expected,
+            panes=tuple(_pane(detail, name, place, order, hidden, mask) for place, name in enumerate(order)),
+            criteria=tuple(_rubric_rows(detail, order, plan, pages, mask)),
+            report=_linked(safe_tree(_masked(detail.judged.report, mask)), pages, order),
+            ranking=tuple(order.index(name) for name in detail.judged.ranking if name in order),
+            flags=tuple(_flag(flag, order, mask) for flag in detail.judged.flags),
+            missing=tuple(_missing(row.assessment, order)),
+            attempts=tuple(_attempt(other, order, detail) for other in earlier),
+            trials=trials,
+            events=tuple(
+                PastDecision(
+                    verb=str(event.decision.verb),
+                    reviewer=event.decision.reviewer,
+                    at=event.at,
+                    reason=event.decision.reason,
+                    note=event.decision.note,
+                    via=str(event.decision.via),
+                    displayed=event.decision.displayed,
+                    after=str(event.after),
+                )
+                for event in detail.events
+            ),
+            call={} if hidden else dict(detail.call),
+        )
+
+    def _siblings(self, row: AssessmentRow) -> Iterable[Sibling]:
+        """The trials of the item's task: one assessment of each, a waiting one before others."""
+        where = Selection(runs=(row.run_id,), tasks=(row.task,))
+        by_k: dict[int, AssessmentRow] = {}
+        for other in self._archive.assessments(where, limit=_MOST_SIBLINGS):
+            same = other.grader == row.grader and other.candidate == row.candidate
+            if same and other.current:
+                by_k[other.k] = other
+        for trial in self._archive.trials(where):
+            found = by_k.get(trial.k)
+            state = str(found.state if found else trial.state)
+            yield Sibling(k=trial.k, state=state, id=shown_assessment(found.key) if found else None)
+
+    def _plan(self, run: RunId) -> RunPlan:
+        if run not in self._plans:
+            self._plans[run] = self._journal.plan_of(run)
+        return self._plans[run]
+
+
+_MOST_SIBLINGS: Final = 400
+
+
+def panes_of(row: AssessmentRow) -> tuple[str, ...]:
+    """The candidates of an assessment in the order in which they are shown: as the judge saw them, else drawn."""
+    labels = row.assessment.labels
+    if all(name in labels for name in row.candidates):
+        return tuple(sorted(row.candidates, key=lambda name: (len(labels[name]), labels[name])))
+    return shuffled(row.candidates, int(row.key))
+
+
+def named(
+    row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float]]
+) -> dict[tuple[str, str | None], float]:
+    """Corrections by pane as corrections by candidate; raises `UnknownName` for a pane that is not there."""
+    order = panes_of(row)
+    found: dict[tuple[str, str | None], float] = {}
+    for pane, criterion, value in corrections:
+        if not 0 <= pane < len(order):
+            raise UnknownName("candidate", str(pane), remedy=f"This assessment has {len(order)}, counted from 0.")
+        if (order[pane], criterion) in found:
+            raise InputError("corrections", "the same score is corrected twice.")
+        found[order[pane], criterion] = value
+    return found
+
+
+def _label(row: AssessmentRow, name: str, place: int) -> str:
+    label = row.assessment.labels.get(name, letters(place))
+    return f"Candidate {label}" if len(label) <= 2 else label
+
+
+def _pane(
+    detail: AssessmentDetail, name: str, place: int, order: Sequence[str], hidden: bool, mask: re.Pattern[str] | None
+) -> Pane:
+    response = next((response for response in detail.responses if response.candidate == name), None)
+    text = response.text if response else ""
+    return Pane(
+        label=_label(detail.row, name, place),
+        name=None if hidden else name,
+        text=_masked(text, mask),
+        lines=len(text.splitlines()),
+        truncated=bool(response and response.truncated),
+        score=detail.row.assessment.scores.get(name),
+        judged=detail.judged.scores.get(name),
+    )
+
+
+def _rubric_rows(
+    detail: AssessmentDetail,
+    order: Sequence[str],
+    plan: RunPlan,
+    pages: Mapping[str, Page],
+    mask: re.Pattern[str] | None,
+) -> Iterable[RubricRow]:
+    guidance = {criterion.name: criterion.guidance for criterion in plan.rubric.criteria}
+    counted = {(grade.candidate, grade.criterion): grade for grade in detail.row.assessment.grades}
+    judged = {(grade.candidate, grade.criterion): grade for grade in detail.judged.grades}
+    for criterion in dict.fromkeys((*detail.judged.weights, *(grade.criterion for grade in detail.judged.grades))):
+        grades = [counted.get((name, criterion)) for name in order]
+        scale = next((grade for grade in grades if grade is not None), None)
+        yield RubricRow(
+            name=criterion,
+            weight=detail.judged.weights.get(criterion, 1.0),
+            low=scale.min_score if scale else 0.0,
+            high=scale.max_score if scale else 1.0,
+            guidance=guidance.get(criterion, ""),
+            cells=tuple(
+                _cell(grade, judged.get((name, criterion), grade), pages.get(name), mask) if grade else None
+                for name, grade in zip(order, grades, strict=True)
+            ),
+        )
+
+
+def _cell(grade: Grade, judged: Grade, page: Page | None, mask: re.Pattern[str] | None) -> Cell:
+    raw = grade.raw_score
+    if grade.score is not None:
+        raw = round(grade.min_score + grade.score * (grade.max_score - grade.min_score), 6)
+    return Cell(
+        score=grade.score,
+        raw=raw,
+        judged=judged.raw_score,
+        reason=tuple(_with_quotes(judged.reason, page, mask)),
+        evidence=tuple(_quote(text, page, mask) for text in judged.evidence if text.strip()),
+        confidence=judged.confidence,
+    )
+
+
+def _quote(text: str, page: Page | None, mask: re.Pattern[str] | None) -> Quote:
+    return Quote(text=_masked(text, mask), at=page.where(text) if page else None)
+
+
+def _with_quotes(reason: str, page: Page | None, mask: re.Pattern[str] | None) -> Iterable[str | Quote]:
+    """The reason, with code spans that stand in the response set apart; other spans stay as they were written."""
+    rest = 0
+    for span in _CODE_SPAN.finditer(reason):
+        quote = _quote(span[2].strip(), page, mask)
+        if quote.at is None:
+            continue
+        if span.start() > rest:
+            yield _masked(reason[rest : span.start()], mask)
+        yield quote
+        rest = span.end()
+    if rest < len(reason):
+        yield _masked(reason[rest:], mask)
+
+
+def _linked(nodes: list[Node], pages: Mapping[str, Page], order: Sequence[str]) -> list[Node]:
+    """The report, with each piece of code that stands in exactly one response leading to its place there."""
+    for node in nodes:
+        if not isinstance(node, list):
+            continue
+        children = node[2:]
+        if node[0] == "code" and len(children) == 1 and isinstance(children[0], str):
+            found = [(place, at) for place, name in enumerate(order) if (at := pages[name].where(children[0]))]
+            if len(found) == 1:
+                (place, at) = found[0]
+                node[1] = {"pane": str(place), "from": str(at[0]), "to": str(at[1])}
+        elif node[0] != "pre":
+            _linked([child for child in children if not isinstance(child, dict)], pages, order)
+    return nodes
+
+
+def _pages(detail: AssessmentDetail) -> dict[str, Page]:
+    texts = {response.candidate: response.text for response in detail.responses}
+    return {name: Page(texts.get(name, "")) for name in detail.row.candidates}
+
+
+def _flag(flag: Flag, order: Sequence[str], mask: re.Pattern[str] | None) -> ShownFlag:
+    pane = order.index(flag.candidate) if flag.candidate in order else None
+    return ShownFlag(kind=str(flag.kind), detail=_masked(flag.detail, mask), pane=pane, criterion=flag.criterion)
+
+
+def _missing(assessment: Assessment, order: Sequence[str]) -> Iterable[tuple[int, str | None]]:
+    for place, name in enumerate(order):
+        if assessment.scores.get(name) is not None:
+            continue
+        graded = {grade.criterion: grade.score for grade in assessment.grades if grade.candidate == name}
+        wanted = [criterion for criterion, weight in assessment.weights.items() if weight > 0] or list(graded)
+        lacking = [criterion for criterion in wanted if graded.get(criterion) is None]
+        yield from ((place, criterion) for criterion in lacking or [None])
+
+
+def _attempt(other: AssessmentDetail, order: Sequence[str], item: AssessmentDetail) -> Attempt:
+    raw = {(grade.candidate, grade.criterion): grade.raw_score for grade in other.row.assessment.grades}
+    criteria = dict.fromkeys((*item.judged.weights, *(grade.criterion for grade in item.judged.grades)))
+    return Attempt(
+        id=shown_assessment(other.row.key),
+        attempt=other.row.attempt,
+        state=str(other.row.state),
+        scores=tuple(other.row.assessment.scores.get(name) for name in order),
+        raw=tuple(tuple(raw.get((name, criterion)) for name in order) for criterion in criteria),
+    )
+
+
+def _identities(plan: RunPlan) -> Iterable[str]:
+    """Every name that would give away who wrote a response or who graded it."""
+    for candidate in plan.candidates:
+        yield candidate.name
+        if candidate.model is not None:
+            yield candidate.model.ref
+            yield candidate.model.name
+    for judge in plan.judges:
+        yield judge.name
+        yield judge.model.ref
+
+
+def _mask(names: Iterable[str]) -> re.Pattern[str] | None:
+    """Finds these names standing alone, in any case."""
+    long = sorted({name for name in names if len(name) >= _SHORT}, key=len, reverse=True)
+    if not long:
+        return None
+    either = "|".join(re.escape(name) for name in long)
+    return re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
+
+
+def _masked(text: str, mask: re.Pattern[str] | None) -> str:
+    return mask.sub(HIDDEN_NAME, text) if mask else text

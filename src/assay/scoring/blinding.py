@@ -1,0 +1,34 @@
+"""Labels that stand for candidates while a judge looks at their work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.domain.digest import shuffled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def labels_for(names: Sequence[str], seed: int) -> dict[str, str]:
+    """Label by name: A, B, … Z, AA, … given out in an order that only the names and the seed decide.
+
+    The mapping keeps the order of `names`; judges are shown the candidates in the order of the labels (`shown_order`).
+    """
+    label_of = {name: letters(place) for place, name in enumerate(shuffled(names, seed))}
+    return {name: label_of[name] for name in names}
+
+
+def shown_order(labels: dict[str, str]) -> tuple[str, ...]:
+    """The names in the order of their labels."""
+    return tuple(sorted(labels, key=lambda name: (len(labels[name]), labels[name])))
+
+
+def letters(place: int) -> str:
+    """The label of a 0-based place: A for 0, Z for 25, AA for 26."""
+    label = ""
+    place += 1
+    while place:
+        place, rest = divmod(place - 1, 26)
+        label = chr(ord("A") + rest) + label
+    return label

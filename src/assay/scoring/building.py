@@ -1,0 +1,42 @@
+"""Which evaluators grade a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.domain.errors import SuiteError
+from assay.domain.suite import JudgeMode
+from assay.scoring.judge import EachJudge, JointJudge
+from assay.scoring.rubrics import default_rubric
+from assay.scoring.scorers import ScorerEvaluator, option_problems
+
+if TYPE_CHECKING:
+    from assay.domain.suite import JudgeSpec, Rubric, Task
+    from assay.scoring.evaluator import Evaluator
+
+
+def evaluators_for(task: Task, judges: tuple[JudgeSpec, ...], rubric: Rubric | None) -> tuple[Evaluator, ...]:
+    """The evaluators of a task: every judge for `score: judge`, else the one deterministic scorer.
+
+    Args:
+        rubric: the suite's; None takes the default that suits the task and the judge.
+
+    Raises:
+        SuiteError: no judge for a judged task, or a scorer that does not exist or has wrong options.
+    """
+    method = task.scoring.method
+    if method == "judge":
+        if not judges:
+            raise SuiteError(
+                f"tasks[{task.id}].score",
+                "is `judge`, but no judge is set.",
+                remedy="Add `judge:` to the suite or use --judge.",
+            )
+        return tuple(_judge(judge, rubric or default_rubric(task, judge)) for judge in judges)
+    if problems := option_problems(method, task.scoring.options):
+        raise SuiteError(f"tasks[{task.id}].score", problems[0])
+    return (ScorerEvaluator(task.scoring),)
+
+
+def _judge(spec: JudgeSpec, rubric: Rubric) -> Evaluator:
+    return JointJudge(spec, rubric) if spec.mode is JudgeMode.JOINT else EachJudge(spec, rubric)

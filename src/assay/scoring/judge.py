@@ -1,0 +1,307 @@
+"""Judges: an LLM is shown the work and the rubric, and its reply is read as grades with flags.
+
+`JointJudge` shows all candidates of a task in one call, so that their scores mean the same; `EachJudge` makes one call
+a candidate. What the candidates wrote is data: it stands between markers that carry a nonce it cannot know.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from assay.domain.assessment import Assessment, Grade, weighted_score, weights_of
+from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Role
+from assay.domain.digest import text_digest
+from assay.domain.model import Parameters
+from assay.domain.run import Slot
+from assay.domain.suite import Message
+from assay.scoring.evaluator import UnreadableReply
+from assay.scoring.flags import flags_of
+from assay.scoring.prompts import JOINT, SAFETY, SOLO, SYSTEM, filled, named_placeholders
+from assay.scoring.reading import read_grading
+
+if TYPE_CHECKING:
+    from assay.domain.assessment import Response
+    from assay.domain.calls import Reply
+    from assay.domain.digest import JsonValue
+    from assay.domain.suite import Criterion, JudgeSpec, Rubric, Task
+    from assay.scoring.evaluator import Sitting
+    from assay.scoring.reading import Reading
+
+Schema: TypeAlias = "dict[str, JsonValue]"
+
+JUDGE_DEFAULTS: Final = Parameters(temperature=0.1, max_tokens=6000)
+"""What a judge is asked with where neither its own entry nor its model's says anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointJudge:
+    """One call grades all candidates of a task."""
+
+    spec: JudgeSpec
+    rubric: Rubric
+
+    @property
+    def grader(self) -> str:
+        return self.spec.name
+
+    @property
+    def by_model(self) -> bool:
+        return True
+
+    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
+        """One slot for all candidates together."""
+        return (Slot(grader=self.grader, candidate=None, by_model=True),) if candidates else ()
+
+    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+        """The one question of this sitting."""
+        return (_request(self.spec, self.rubric, sitting, candidate=None),)
+
+    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment:
+        """The assessment in the last reply; raises `UnreadableReply` when it holds no grades."""
+        return _assessment(self.rubric, sitting, replies)
+
+
+@dataclass(frozen=True, slots=True)
+class EachJudge:
+    """One call a candidate: each response is graded on its own."""
+
+    spec: JudgeSpec
+    rubric: Rubric
+
+    @property
+    def grader(self) -> str:
+        return self.spec.name
+
+    @property
+    def by_model(self) -> bool:
+        return True
+
+    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
+        """One slot for each candidate."""
+        return tuple(Slot(grader=self.grader, candidate=candidate, by_model=True) for candidate in candidates)
+
+    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+        """The one question about this sitting's response; raises ValueError when it has not exactly one."""
+        if len(sitting.responses) != 1:
+            raise ValueError(f"A judge of mode each grades one response in a sitting, not {len(sitting.responses)}.")
+        return (_request(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
+
+    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment:
+        """The assessment in the last reply; raises `UnreadableReply` when it holds no grades."""
+        return _assessment(self.rubric, sitting, replies)
+
+
+# --- asking --------------------------------------------------------------------------------------------------------
+
+
+def answer_schema(labels: tuple[str, ...], rubric: Rubric) -> Schema:
+    """JSON Schema of the answer about these labels: property names are the labels and criteria, everything required.
+
+    Grades come before the report, so that a reply cut off by the token limit loses words rather than grades.
+    """
+    grades: Schema = {criterion.name: _grade_schema(criterion) for criterion in rubric.criteria}
+    parts: Schema = {"candidates": _object({label: _object(dict(grades)) for label in labels})}
+    if len(labels) > 1:
+        parts["ranking"] = {"type": "array", "items": {"type": "string", "enum": [*labels]}}
+    parts["report"] = {"type": "string"}
+    return _object(parts)
+
+
+def _object(properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def _grade_schema(criterion: Criterion) -> Schema:
+    score: Schema
+    if criterion.labels:
+        score = {"type": "string", "enum": [label for label, _ in criterion.labels]}
+    else:
+        score = {"type": "number", "minimum": criterion.low, "maximum": criterion.high}
+    return _object(
+        {"evidence": {"type": "array", "items": {"type": "string"}}, "reason": {"type": "string"}, "score": score}
+    )
+
+
+def _request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, *, candidate: str | None) -> ModelRequest:
+    labels = _labels(sitting)
+    shown = tuple(labels[response.candidate] for response in sitting.responses)
+    parameters = spec.parameters.over(spec.model.parameters).over(JUDGE_DEFAULTS)
+    if sitting.seed is not None:
+        parameters = Parameters(seed=sitting.seed).over(parameters)
+    return ModelRequest(
+        model=spec.model,
+        messages=_messages(spec, rubric, sitting, labels),
+        parameters=parameters,
+        purpose=Purpose(
+            role=Role.JUDGE,
+            task=sitting.task.id,
+            trial=sitting.k,
+            attempt=sitting.attempt,
+            candidate=candidate,
+            judge=spec.name,
+            labels=labels,
+        ),
+        answer_schema=AnswerSchema(name="grading", schema=answer_schema(shown, rubric)),
+    )
+
+
+def _labels(sitting: Sitting) -> dict[str, str]:
+    """Label by name for this sitting's responses; a name that is not hidden is its own label."""
+    shown = [response.candidate for response in sitting.responses]
+    hidden = {name: label for name, label in sitting.labels.items() if name in shown}
+    return hidden | {name: name for name in shown if name not in hidden}
+
+
+def _messages(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[str, str]) -> tuple[Message, ...]:
+    task = sitting.task
+    note = sitting.note.strip()
+    own = spec.prompt is None
+    values = {
+        "thing": task.thing,
+        "context": _section("Context and rules", task.context) if own else task.context.strip(),
+        "prompt": _section("What was asked", prompt_text(task)) if own else prompt_text(task),
+        "expected": _section("Reference answer", task.expected or "") if own else (task.expected or "").strip(),
+        "candidates": _candidates(sitting, labels),
+        "rubric": _rubric_text(rubric),
+        "schema": _example(tuple(labels[response.candidate] for response in sitting.responses), rubric),
+        "note": _section("From the reviewer of your last attempt", note) if own else note,
+    }
+    if spec.prompt is None:
+        user = filled(JOINT if len(sitting.responses) > 1 else SOLO, values)
+        return (Message(role="system", content=SYSTEM), Message(role="user", content=user))
+    user = filled(spec.prompt, values)
+    if note and "note" not in named_placeholders(spec.prompt):
+        user = f"{user}\n\n{note}"
+    return (Message(role="system", content=SAFETY), Message(role="user", content=user))
+
+
+def prompt_text(task: Task) -> str:
+    """What the candidates were asked, as one text; several messages are set apart by who speaks."""
+    if len(task.prompt) == 1:
+        return task.prompt[0].content.strip()
+    return "\n\n".join(f"[{message.role}]\n{message.content.strip()}" for message in task.prompt)
+
+
+def _section(title: str, body: str) -> str:
+    return f"## {title}\n\n{body.strip()}\n\n" if body.strip() else ""
+
+
+def _candidates(sitting: Sitting, labels: dict[str, str]) -> str:
+    nonce = _nonce(sitting)
+    return "\n\n".join(
+        f'<candidate-{nonce} label="{labels[response.candidate]}">\n'
+        f"{_fenced(response, sitting.task.language)}\n"
+        f"</candidate-{nonce}>"
+        for response in sitting.responses
+    )
+
+
+def _nonce(sitting: Sitting) -> str:
+    """Eight characters that no candidate's text holds, the same for the same sitting."""
+    everything = "\n".join(response.text for response in sitting.responses)
+    drawn = text_digest(f"{sitting.seed}\x1f{sitting.task.digest}\x1f{sitting.k}\x1f{sitting.attempt}")[:8]
+    while drawn in everything:
+        drawn = text_digest(drawn)[:8]
+    return drawn
+
+
+def _fenced(response: Response, language: str) -> str:
+    """The text between fences longer than any it holds itself; plain prose is fenced too: it is data."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", response.text)), default=2)
+    fence = "`" * (longest + 1)
+    cut = "\n(The candidate's own output limit cut this answer off here.)" if response.truncated else ""
+    return f"{fence}{language}\n{response.text}\n{fence}{cut}"
+
+
+def _rubric_text(rubric: Rubric) -> str:
+    rows = []
+    for criterion in rubric.criteria:
+        if criterion.labels:
+            scale = "one of " + ", ".join(f'"{label}"' for label, _ in criterion.labels)
+        else:
+            scale = f"{criterion.low:g} (worst) to {criterion.high:g} (best), decimals allowed"
+        weight = "" if len(rubric.criteria) == 1 else f"; weight {criterion.weight:g}"
+        guidance = f"\n  {criterion.guidance.strip()}" if criterion.guidance.strip() else ""
+        rows.append(f"- `{criterion.name}` ({scale}{weight}){guidance}")
+    return "\n".join(rows)
+
+
+def _example(labels: tuple[str, ...], rubric: Rubric) -> str:
+    """The answer's shape as a skeleton, for endpoints that are not held to the schema; one line a grade."""
+    grades = ",\n".join(
+        f'   {_quoted(criterion.name)}: {{"evidence": ["..."], "reason": "...", "score": {_score_place(criterion)}}}'
+        for criterion in rubric.criteria
+    )
+    graded = ",\n".join(f"  {_quoted(label)}: {{\n{grades}\n  }}" for label in labels)
+    ranking = f' "ranking": [{", ".join(["<best label>", "..."])}],\n' if len(labels) > 1 else ""
+    return f'```json\n{{\n "candidates": {{\n{graded}\n }},\n{ranking} "report": "..."\n}}\n```'
+
+
+def _score_place(criterion: Criterion) -> str:
+    if criterion.labels:
+        return "<" + " or ".join(_quoted(label) for label, _ in criterion.labels) + ">"
+    return f"<number from {criterion.low:g} to {criterion.high:g}>"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def _assessment(rubric: Rubric, sitting: Sitting, replies: tuple[Reply, ...]) -> Assessment:
+    if not replies:
+        raise UnreadableReply("There is no reply to read.")
+    reply = replies[-1]
+    labels = _labels(sitting)
+    if reply.finish_reason == "refusal":
+        raise UnreadableReply("The judge refused to answer.")
+    reading = read_grading(reply.text, labels=labels, rubric=rubric, cut=reply.truncated)
+    grades = tuple(_grade(candidate, criterion, reading) for candidate in labels for criterion in rubric.criteria)
+    weights = weights_of(rubric)
+    scores = {
+        candidate: weighted_score(
+            {grade.criterion: grade.score for grade in grades if grade.candidate == candidate}, weights
+        )
+        for candidate in labels
+    }
+    return Assessment(
+        grades=grades,
+        scores=scores,
+        weights=weights,
+        report=reading.report,
+        ranking=reading.ranking,
+        labels={name: label for name, label in labels.items() if name in sitting.labels},
+        flags=flags_of(
+            reading,
+            grades=grades,
+            scores=scores,
+            rubric=rubric,
+            labels=labels,
+            task=sitting.task,
+            responses=sitting.responses,
+            token_limit_hit=reply.truncated,
+        ),
+        raw=reply.text,
+    )
+
+
+def _grade(candidate: str, criterion: Criterion, reading: Reading) -> Grade:
+    read = reading.grades.get((candidate, criterion.name))
+    score = read.score if read else None
+    raw = score.raw if score else None
+    return Grade(
+        candidate=candidate,
+        criterion=criterion.name,
+        score=None if raw is None or (score is not None and score.outside) else criterion.normalised(raw),
+        raw_score=raw,
+        min_score=criterion.low,
+        max_score=criterion.high,
+        reason=read.reason if read else "",
+        evidence=read.evidence if read else (),
+        confidence=read.confidence if read else None,
+    )

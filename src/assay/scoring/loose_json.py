@@ -1,0 +1,585 @@
+r"""The JSON in a model's reply, however it was written.
+
+How it works. The text is searched for places where a JSON object or array could begin. From each such place the strict
+reader of the standard library is tried first; where it fails, the tolerant reader below goes on: it walks the text once,
+left to right, and mends what it meets (comments, missing commas, bare words, raw newlines, LaTeX backslashes, quotation
+marks inside strings, a missing end). Fences, prose and concatenated documents need no rule of their own: whatever is not
+a document is prose.
+
+House rules:
+- Nothing here raises on any text, and nothing is invented: a value that is not there stays away, and a bare word or
+  number that the end of the text cut off (`"score": 1` may have been going to be 10) is dropped. A string that was cut
+  off is a `CutText`, so that nobody reads a number out of it.
+- Work is bounded: nesting by `MAX_DEPTH`, failed starts by a budget proportional to the text.
+- What a model thought (`<think>`) is not its answer, and is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
+
+MAX_DEPTH: Final = 60
+"""Levels of nesting the tolerant reader follows; a grading needs five."""
+
+MAX_DEEP_STARTS: Final = 20
+"""How many documents may turn out too deep before the rest of the text is left unread."""
+
+START_COST: Final = 200
+"""What a false start is charged beyond the characters it read; the budget is twelve times the text."""
+
+MAX_STRICT_TRIES: Final = 50
+"""Failures of the strict reader before it is no longer tried first: each one counts the lines of the text so far."""
+
+
+class CutText(str):
+    """A string whose end the reply does not hold."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One JSON document found in a text.
+
+    `start` (inclusive) and `end` (exclusive) are character positions; `truncated` says that its end is missing;
+    `repairs` names what was mended, in alphabetical order.
+    """
+
+    value: JsonValue
+    start: int
+    end: int
+    truncated: bool = False
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LooseText:
+    """A reply taken apart.
+
+    `documents` stand in the order of the text, `prose` is what stands around them, `answer` both together as they came,
+    without the thoughts; `thoughts_only` says that nothing else came.
+    """
+
+    documents: tuple[Document, ...]
+    prose: str
+    answer: str
+    thoughts_only: bool = False
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the last document's end is missing."""
+        return bool(self.documents) and self.documents[-1].truncated
+
+
+def read_loosely(text: str) -> LooseText:
+    """The JSON documents in any text, mended where they had to be, and the prose around them."""
+    whole = _strict(text.strip().lstrip("\ufeff").strip())
+    if isinstance(whole, str):
+        inner = read_loosely(whole) if whole.lstrip()[:1] in ("{", "[") else None
+        if inner and inner.documents:
+            return inner
+    elif isinstance(whole, dict | list):
+        return LooseText(documents=(Document(value=whole, start=0, end=len(text)),), prose="", answer=text)
+    found = _scan(text)
+    if not found.documents and '\\"' in text:
+        unescaped = _scan(text.replace('\\"', '"'))
+        if unescaped.documents:
+            return unescaped
+    return found
+
+
+# --- finding documents ---------------------------------------------------------------------------------------------
+
+_START: Final = re.compile(
+    r"<(?P<close>/?)(?P<tag>think|thinking|thought|thoughts|reasoning|reflection|scratchpad)\b[^<>]{0,100}>"
+    r"|\{(?=\s*(?:[\"'“‘`}\w$/#]|\\\"))"
+    r"|\[(?=\s*[{\[])",
+    re.IGNORECASE,
+)
+_OPENING_FENCE: Final = re.compile(r"(?:```|~~~)[^\n`~]*\s*\Z")
+_CLOSING_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
+_DECODER: Final = json.JSONDecoder(
+    parse_float=lambda digits: _finite(float(digits)), parse_constant=lambda _: None
+)  # fmt: skip
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+# What strict JSON accepts but nobody meant: control characters out of LaTeX commands, and characters no database takes.
+_ODD_ESCAPES: Final = re.compile(
+    r"\\u(?:0000|[dD][89a-fA-F])|\\[bf](?=[A-Za-z])|\\t(?=imes|heta|au\b|ext\{|frac)|\\n(?=abla|eq\b)|\\r(?=ho\b|angle|ight)"
+    r"|[\x00\ud800-\udfff]"
+)
+
+
+def _strict(text: str) -> JsonValue:
+    """The value of a text that is JSON and nothing else; None for any other text."""
+    if not text or text[0] not in '{["' or _ODD_ESCAPES.search(text):
+        return None
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if end == len(text) else None
+
+
+def _scan(text: str) -> LooseText:
+    documents: list[Document] = []
+    prose: list[str] = []
+    answer: list[str] = []
+    position = prose_from = answer_from = 0
+    budget = 12 * len(text) + 10_000
+    deep = 0
+    strict_tries = MAX_STRICT_TRIES
+    thoughts = False
+    while budget > 0 and deep < MAX_DEEP_STARTS and (start := _START.search(text, position)):
+        if tag := start["tag"]:
+            thoughts = True
+            prose.append(text[prose_from : start.start()])
+            answer.append(text[answer_from : start.start()])
+            if start["close"]:  # its opening tag was in the prompt: all that came so far was thinking
+                documents.clear()
+                prose.clear()
+                answer.clear()
+                position = start.end()
+            else:
+                end = re.compile(rf"</{tag}\s*>", re.IGNORECASE).search(text, start.end())
+                position = end.end() if end else len(text)
+            prose_from = answer_from = position
+            continue
+        try:
+            document = _document_at(text, start.start(), strict=strict_tries > 0)
+        except _TooDeep as stopped:
+            deep += 1
+            position = max(stopped.position, start.start() + 1)
+            continue
+        except _NoDocument as stopped:
+            budget -= stopped.position - start.start() + START_COST
+            strict_tries -= 1
+            position = start.start() + 1
+            continue
+        budget -= document.end - document.start + (START_COST if document.repairs else 0)
+        strict_tries -= bool(document.repairs)
+        documents.append(document)
+        prose.append(_OPENING_FENCE.sub("", text[prose_from : document.start]))
+        closing = _CLOSING_FENCE.match(text, document.end)
+        prose_from = closing.end() if closing else document.end
+        position = max(document.end, start.start() + 1)
+    prose.append(text[prose_from:])
+    answer.append(text[answer_from:])
+    around = "\n".join(part.strip() for part in prose if part.strip()).lstrip("\ufeff").strip()
+    return LooseText(
+        documents=tuple(documents),
+        prose=_clean(around),
+        answer=_clean("".join(answer).strip()),
+        thoughts_only=thoughts and not documents and not around,
+    )
+
+
+def _document_at(text: str, start: int, *, strict: bool) -> Document:
+    if strict:
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            if not _ODD_ESCAPES.search(text, start, end):
+                return Document(value=value, start=start, end=end)
+    reader = _Reader(text, start)
+    value = reader.document()
+    return Document(
+        value=value, start=start, end=reader.at, truncated=reader.truncated, repairs=tuple(sorted(reader.repairs))
+    )
+
+
+# --- the tolerant reader -------------------------------------------------------------------------------------------
+
+
+class _NoDocument(Exception):
+    """What began like an object is none; `position` is how far it was read."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
+
+
+class _TooDeep(_NoDocument):
+    """Nesting beyond `MAX_DEPTH`."""
+
+
+class _Nothing:
+    """Marks the place of a value that is not there."""
+
+
+_NOTHING: Final = _Nothing()
+
+_BLANK: Final = re.compile(r"(?:[\s\ufeff\u200b\u2060]+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|$))+")
+_FENCE: Final = re.compile(r"```|~~~")
+_NUMBER: Final = re.compile(
+    r"[-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+    r"(?=[ \t]*(?:[,;}\]\n\r\"'“”#]|//|/\*|```|$))"
+)
+_BARE: Final = re.compile(r"[^,;{}\[\]\n\r\"“”`]+")
+_BARE_COMMENT: Final = re.compile(r"\s*(?:(?<=\s)//|(?<=\s)#|/\*).*", re.DOTALL)
+_BARE_KEY: Final = re.compile(r"([\w$][\w$.\-]{0,80}(?: [\w$.\-]{1,40}){0,6})\s*:(?!//)")
+_UNFINISHED_KEY: Final = re.compile(r"[^\n]{1,200}\Z")
+_UNFINISHED_BARE_KEY: Final = re.compile(r"[\w$.\- ]{1,120}\Z")
+_JUNK: Final = re.compile(r"[^,}\]\n\"'“{\[]+")
+_STRICT_STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+_KEY_STRING: Final = {
+    '"': re.compile(r'"((?:[^"\\\n]|\\.)*)"'),
+    "'": re.compile(r"'((?:[^'\\\n]|\\.)*)'"),
+    "`": re.compile(r"`((?:[^`\\\n]|\\.)*)`"),
+    "“": re.compile(r'[“”„]((?:[^"“”\\\n]|\\.)*)["“”]'),
+    "‘": re.compile(r"[‘’]((?:[^'‘’\\\n]|\\.)*)['‘’]"),
+}
+_QUOTES: Final = {'"': '"', "'": "'", "`": "`", "“": '“”"', "”": '“”"', "„": '“”"', "‘": "‘’'", "’": "‘’'"}
+_CHUNK: Final = {
+    '"': re.compile(r'[^"\\]*'),
+    "'": re.compile(r"[^'\\]*"),
+    "`": re.compile(r"[^`\\]*"),
+    '“”"': re.compile(r'[^"“”\\]*'),
+    "‘’'": re.compile(r"[^'‘’\\]*"),
+}
+_WORDS: Final[dict[str, bool | None]] = {
+    "true": True, "false": False, "null": None, "none": None, "nil": None, "undefined": None,
+    "nan": None, "infinity": None, "-infinity": None, "+infinity": None, "inf": None, "-inf": None,
+}  # fmt: skip
+_ESCAPES: Final = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+_NEXT_KEY: Final = r"""(?:"(?:[^"\\\n]|\\.){0,120}"\s*:|'[^'\n]{0,120}'\s*:|“[^”\n]{0,120}[”"]\s*:)"""
+_AFTER_BRACKET: Final = r"(?=\s*(?:$|[,;}\])]|```|~~~)|[ \t]*(?:\n|//|\#))"
+
+
+def _ends_value(next_key: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"""\s*(?:$|\}}{_AFTER_BRACKET}|\]\s*(?=$|[,}}\]])|[,;]\s*(?=$|\}}|{next_key}|//|\#|/\*)|{next_key}
+        |(?://|\#)[^\n]*\n\s*(?=\}}|{next_key})|/\*|```|~~~|\+\s*["'])""",
+        re.VERBOSE,
+    )
+
+
+_ENDS: Final = {
+    "member": _ends_value(_NEXT_KEY),
+    "bare member": _ends_value(rf"(?:{_NEXT_KEY}|[A-Za-z_$][\w$\-]{{0,60}}\s*:)"),
+    "item": re.compile(
+        rf"""\s*(?:$|\]{_AFTER_BRACKET}|[,;]\s*(?=$|["'“‘\[{{\]]|-?\d|true|false|null|None|//|\#|/\*)
+        |\n\s*["'“]|\}}\s*(?=$|[,}}\]])|(?://|\#)[^\n]*\n|/\*|```|~~~|\+\s*["'])""",
+        re.VERBOSE,
+    ),
+}  # fmt: skip
+_MAY_END: Final = re.compile(r"\s*(?:$|[,}\]\n])")
+_CONCATENATED: Final = re.compile(r"\s*\+\s*(?=[\"'])")
+
+
+class _Reader:
+    """Reads one document from `at`; members and items are kept as far as they can be read."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self.text = text
+        self.at = at
+        self.truncated = False
+        self.repairs: set[str] = set()
+        self._open_lists = 0
+
+    def document(self) -> JsonValue:
+        return self._object(1) if self.text[self.at] == "{" else self._list(1)
+
+    def _blank(self) -> None:
+        if blank := _BLANK.match(self.text, self.at):
+            if "/" in blank[0] or "#" in blank[0]:
+                self.repairs.add("comment")
+            self.at = blank.end()
+
+    def _cut_here(self) -> bool:
+        """Whether the document stops here without its end: at the end of the text or of its fence."""
+        if self.at < len(self.text) and not _FENCE.match(self.text, self.at):
+            return False
+        self.truncated = True
+        self.repairs.add("unclosed")
+        return True
+
+    def _object(self, depth: int) -> dict[str, JsonValue]:
+        if depth > MAX_DEPTH:
+            raise _TooDeep(self.at)
+        members: dict[str, JsonValue] = {}
+        self.at += 1
+        comma = True
+        while True:
+            self._blank()
+            if self._cut_here():
+                return members
+            mark = self.text[self.at]
+            if mark == "}":
+                if comma and members:
+                    self.repairs.add("trailing comma")
+                self.at += 1
+                return members
+            if mark in ",;":
+                comma = True
+                self.at += 1
+                continue
+            if mark == "]" and self._open_lists:
+                self.repairs.add("wrong bracket")
+                return members
+            key = self._key()
+            if key is None:
+                if self.at >= len(self.text):
+                    self._cut_here()
+                    return members
+                if depth == 1 and not members:
+                    raise _NoDocument(self.at)
+                self._pass_over(depth)
+                continue
+            if not comma:
+                self.repairs.add("missing comma")
+            value = self._value(depth, "member")
+            if not isinstance(value, _Nothing):
+                members[key] = value
+            comma = False
+
+    def _list(self, depth: int) -> list[JsonValue]:
+        if depth > MAX_DEPTH:
+            raise _TooDeep(self.at)
+        items: list[JsonValue] = []
+        self.at += 1
+        self._open_lists += 1
+        comma = True
+        try:
+            while True:
+                self._blank()
+                if self._cut_here():
+                    return items
+                mark = self.text[self.at]
+                if mark == "]":
+                    if comma and items:
+                        self.repairs.add("trailing comma")
+                    self.at += 1
+                    return items
+                if mark in ",;":
+                    comma = True
+                    self.at += 1
+                    continue
+                if mark == "}":
+                    self.repairs.add("wrong bracket")
+                    return items
+                before = self.at
+                if not comma:
+                    self.repairs.add("missing comma")
+                comma = False
+                value = self._value(depth, "item")
+                if not isinstance(value, _Nothing):
+                    items.append(value)
+                if self.at == before:
+                    self._pass_over(depth)
+        finally:
+            self._open_lists -= 1
+
+    def _key(self) -> str | None:
+        """The next member's key with its colon taken, or None: then nothing was taken, or the text ended."""
+        mark = self.text[self.at]
+        if mark == "\\" and self.text.startswith('\\"', self.at):
+            return None
+        if mark in _QUOTES:
+            quoted = _KEY_STRING[{"”": "“", "„": "“", "’": "‘"}.get(mark, mark)].match(self.text, self.at)
+            if quoted is None:
+                if _UNFINISHED_KEY.match(self.text, self.at):
+                    self.at = len(self.text)
+                return None
+            after = quoted.end()
+            if blank := _BLANK.match(self.text, after):
+                after = blank.end()
+            if after >= len(self.text):
+                self.at = after
+                return None
+            if self.text[after] not in ":=":
+                return None
+            if mark != '"':
+                self.repairs.add("quotes")
+            self.at = after + (2 if self.text.startswith("=>", after) else 1)
+            return self._decoded(quoted[1])
+        if bare := _BARE_KEY.match(self.text, self.at):
+            self.repairs.add("bare key")
+            self.at = bare.end()
+            return bare[1]
+        if _UNFINISHED_BARE_KEY.match(self.text, self.at):
+            self.at = len(self.text)
+        return None
+
+    def _value(self, depth: int, place: str) -> JsonValue | _Nothing:
+        self._blank()
+        if self._cut_here():
+            return _NOTHING
+        mark = self.text[self.at]
+        if mark == "{":
+            return self._object(depth + 1)
+        if mark == "[":
+            return self._list(depth + 1)
+        if mark in _QUOTES:
+            return self._string(place)
+        if mark in ",;}]":
+            if place == "member":
+                self.repairs.add("missing value")
+            return _NOTHING
+        return self._bare()
+
+    def _bare(self) -> JsonValue | _Nothing:
+        if (number := _NUMBER.match(self.text, self.at)) and len(number[0]) < 400:
+            self.at = number.end()
+            if self._ends_at(self.at):
+                self.truncated = True
+                self.repairs.add("unclosed")
+                return _NOTHING
+            return _number(number[0])
+        bare = _BARE.match(self.text, self.at)
+        if bare is None:
+            return _NOTHING
+        start, self.at = self.at, bare.end()
+        word = bare[0]
+        if comment := _BARE_COMMENT.search(word):
+            self.repairs.add("comment")
+            if "/*" in comment[0]:
+                self.at = start + comment.start()
+                self._blank()
+            word = word[: comment.start()]
+        word = word.strip()
+        if self._ends_at(self.at):
+            self.truncated = True
+            self.repairs.add("unclosed")
+            return _NOTHING
+        if word.lower() in _WORDS:
+            if word not in ("true", "false", "null"):
+                self.repairs.add("literal")
+            return _WORDS[word.lower()]
+        if word in ("", "...", "…"):
+            self.repairs.add("ellipsis")
+            return _NOTHING
+        self.repairs.add("bare word")
+        return _clean(word)
+
+    def _ends_at(self, position: int) -> bool:
+        return not self.text[position : position + 1] and position >= len(self.text)
+
+    def _string(self, place: str) -> str:
+        if place == "member" and "bare key" in self.repairs:
+            place = "bare member"
+        joined = ""
+        while True:
+            part = self._one_string(place)
+            joined = type(part)(joined + part)
+            plus = None if isinstance(part, CutText) else _CONCATENATED.match(self.text, self.at)
+            if plus is None:
+                return joined
+            self.repairs.add("concatenation")
+            self.at = plus.end()
+
+    def _one_string(self, place: str) -> str:
+        text, opening = self.text, self.at
+        ends = _ENDS[place]
+        strict = _STRICT_STRING.match(text, opening)
+        if strict and ends.match(text, strict.end()):
+            self.at = strict.end()
+            return self._decoded(strict[0][1:-1])
+        if text.startswith('"""', opening) and (close := text.find('"""', opening + 3)) >= 0:
+            self.at = close + 3
+            self.repairs.add("quotes")
+            return self._decoded(text[opening + 3 : close])
+        closing = _QUOTES[text[opening]]
+        if closing != '"':
+            self.repairs.add("quotes")
+        chunk = _CHUNK[closing]
+        position = opening + 1
+        likely_end = None
+        while True:
+            position = chunk.match(text, position).end()  # type: ignore[union-attr]
+            if position >= len(text):
+                break
+            if text[position] == "\\":
+                position += 2
+                continue
+            if ends.match(text, position + 1):
+                self.at = position + 1
+                return self._decoded(text[opening + 1 : position])
+            if likely_end is None and _MAY_END.match(text, position + 1):
+                likely_end = position
+            self.repairs.add("inner quotes")
+            position += 1
+        if likely_end is not None:
+            self.at = likely_end + 1
+            return self._decoded(text[opening + 1 : likely_end])
+        self.at = len(text)
+        self.truncated = True
+        self.repairs.add("unclosed")
+        return CutText(self._decoded(_without_half_escape(text[opening + 1 :])))
+
+    def _decoded(self, inner: str) -> str:
+        """The characters a string's source stands for; a backslash that escapes nothing stays as it is."""
+        if "\\" not in inner:
+            if _CONTROL.search(inner):
+                self.repairs.add("control characters")
+            return _clean(inner)
+
+        def meant(escape: re.Match[str]) -> str:
+            if escape["hex"]:
+                return chr(int(escape["hex"], 16))
+            if escape["latex"]:
+                self.repairs.add("backslashes")
+                return escape[0]
+            mark = escape["mark"]
+            if mark in _ESCAPES:
+                return _ESCAPES[mark]
+            self.repairs.add("backslashes")
+            return escape[0]
+
+        return _clean(_ESCAPE.sub(meant, inner))
+
+    def _pass_over(self, depth: int) -> None:
+        """Go past something that belongs nowhere, by at least one character."""
+        self.repairs.add("skipped text")
+        mark = self.text[self.at]
+        if mark in "{[":
+            self._object(depth + 1) if mark == "{" else self._list(depth + 1)
+        elif mark in _KEY_STRING and (quoted := _KEY_STRING[mark].match(self.text, self.at)):
+            self.at = quoted.end()
+        elif junk := _JUNK.match(self.text, self.at):
+            self.at = junk.end()
+        else:
+            self.at += 1
+
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f]")
+_ESCAPE: Final = re.compile(
+    r"\\(?:u(?P<hex>[0-9a-fA-F]{4})"
+    r"|(?P<latex>[bf](?=[A-Za-z])|t(?=imes|heta|au\b|ext\{|frac)|n(?=abla|eq\b)|r(?=ho\b|angle|ight))"
+    r"|(?P<mark>.))",
+    re.DOTALL,
+)
+_UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
+
+
+def _clean(text: str) -> str:
+    """The text with surrogate pairs joined and what no database takes (NUL, lone surrogates) replaced by U+FFFD."""
+    if not _UNSTORABLE.search(text):
+        return text
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\x00", "\ufffd")
+
+
+def _without_half_escape(source: str) -> str:
+    return re.sub(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$", r"\1", source)
+
+
+def _number(digits: str) -> JsonValue:
+    plain = digits.replace("−", "-").lstrip("+")
+    if re.fullmatch(r"-?\d+", plain):
+        return int(plain)
+    return _finite(float(plain))

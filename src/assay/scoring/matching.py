@@ -1,0 +1,64 @@
+"""Scoring by the text itself: `exact` with graded credit for near misses, and `boolean`, a contains check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rapidfuzz.distance import Levenshtein
+
+from assay.scoring.outcome import Outcome, Score, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.domain.digest import JsonValue
+
+MAX_COMPARED_CELLS: Final = 30_000_000_000
+"""Longest comparison (length times length) that Levenshtein is asked for: about a second."""
+
+
+def exact(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
+    """1 for the reference itself, less for a near miss; the first rule that fits decides, both texts stripped.
+
+    Equal 1; equal but for case 0.95; the reference inside the response 0.95 down to 0.60 by how much else there is, or
+    0.90 down to 0.55 when only the case differs; then similarity s = 1 - Levenshtein / longer length: 0.7 s above one
+    half, 0.4 s above one fifth, else 0.
+    """
+    given, wanted = response.strip(), reference.strip()
+    if not wanted:
+        return Unscored("no_reference", "There is no reference to compare with.")
+    if given == wanted:
+        return Score(1.0, "equal", 1.0)
+    if given.lower() == wanted.lower():
+        return Score(0.95, "equal but for case", 1.0)
+    if not given:
+        return Score(0.0, "the response is empty", 1.0)
+    extra = 1 - len(wanted) / len(given)
+    if wanted in given:
+        return Score(max(0.60, 0.95 - 0.35 * extra), "contains the reference", 0.9)
+    if wanted.lower() in given.lower():
+        return Score(max(0.55, 0.90 - 0.35 * extra), "contains the reference but for case", 0.85)
+    return _similar(given, wanted)
+
+
+def _similar(given: str, wanted: str) -> Outcome:
+    shorter, longer = sorted((len(given), len(wanted)))
+    if shorter <= 0.2 * longer:  # the length alone keeps the similarity at or below one fifth
+        return Score(0.0, "not similar", 0.5)
+    if shorter * longer > MAX_COMPARED_CELLS:
+        return Unscored("too_long", f"Texts of {len(given)} and {len(wanted)} characters are too long to compare.")
+    similarity = (longer - Levenshtein.distance(given, wanted)) / longer
+    if similarity > 0.5:
+        return Score(0.7 * similarity, f"similarity {similarity:.2f}", max(0.4, 0.8 * similarity))
+    if similarity > 0.2:
+        return Score(0.4 * similarity, f"similarity {similarity:.2f}", 0.3)
+    return Score(0.0, "not similar", 0.5)
+
+
+def boolean(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
+    """1 when the reference occurs in the response, whatever the case, else 0; it cannot see a "not" before it."""
+    wanted = reference.strip().lower()
+    if not wanted:
+        return Unscored("no_reference", "There is no reference to look for.")
+    found = wanted in response.lower()
+    return Score(1.0, "contains the reference") if found else Score(0.0, "does not contain the reference")

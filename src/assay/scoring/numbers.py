@@ -1,0 +1,116 @@
+"""Scoring by a number in the response: `numeric`.
+
+Full credit within a relative tolerance of 1%, then 1 - sqrt(error / 0.25) down to nothing at 25%. The curve starts at
+0.8, so there is a step just above the tolerance; `curve: continuous` has none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Final
+
+from assay.scoring.outcome import Outcome, Score, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from assay.domain.digest import JsonValue
+
+TOLERANCE: Final = 0.01
+ZERO_TOLERANCE: Final = 0.01
+"""Absolute tolerance where the reference is 0 and none is asked for: a relative error of 0 does not exist."""
+LIMIT: Final = 0.25
+"""Relative error from which on nothing is given."""
+EPSILON: Final = 1e-9
+"""An error of exactly the tolerance counts as within it, despite floating point (42.42 against 42)."""
+MAX_DIGITS: Final = 400
+
+_NUMBER: Final = re.compile(
+    r"""
+    (?P<sign>(?<![0-9A-Za-z_)\].%°])[-−+])?[$€£¥]?    # a hyphen after a digit, word or bracket is no sign: 10-5, x-1
+    (?P<whole>
+        [0-9]{1,3}(?:,[0-9]{3})+(?![0-9])             # 1,234,567
+      | [0-9]{1,3}(?:[\u00a0\u202f\u2009][0-9]{3})+(?![0-9])
+      | [0-9]+
+      | (?=\.[0-9])(?<![0-9A-Za-z_)\].])              # .5 has no whole part
+    )
+    (?P<fraction>\.[0-9]*)?
+    (?:[eE](?P<exponent>[-+−]?[0-9]+)
+      |\s*(?:×|\\times|\\cdot|[x*])\s*10\s*(?:\^|\*\*)\s*\{?\s*(?P<power>[-+−]?[0-9]+)\s*\}?
+    )?
+    """,
+    re.VERBOSE,
+)  # fmt: skip
+
+
+def numbers_in(text: str) -> Iterator[float]:
+    """The finite numbers in a text, in order: `1,234`, `.5`, `−3` with a Unicode minus, `6.02e23`, `6.02 × 10^23`."""
+    for match in _NUMBER.finditer(text):
+        whole = re.sub(r"\D", "", match["whole"])
+        fraction = (match["fraction"] or "").rstrip(".")
+        exponent = (match["exponent"] or match["power"] or "").replace("−", "-")
+        if (not whole and not fraction) or len(whole) > MAX_DIGITS or len(exponent) > 6:
+            continue
+        number = float(f"{whole or '0'}{fraction[:MAX_DIGITS]}" + (f"e{exponent}" if exponent else ""))
+        if math.isfinite(number):
+            yield -number if match["sign"] in ("-", "−") else number
+
+
+def numeric(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
+    """How near the response's number comes to the reference's first number; with no number at all 0.
+
+    Options: `tolerance` (relative, 0.01), `abs_tolerance` (none; 0.01 where the reference is 0), `pick`
+    (`any`: the number that scores best; `first`; `last`), `curve` (`step` or `continuous`).
+    """
+    wanted = next(numbers_in(reference), None)
+    if wanted is None:
+        return Unscored("no_reference", "There is no number in the reference to compare with.")
+    found: list[float] = list(numbers_in(response))
+    if not found:
+        return Score(0.0, "no number in the response", 1.0)
+    pick = options.get("pick", "any")
+    if pick == "first":
+        found = found[:1]
+    elif pick == "last":
+        found = found[-1:]
+    nearest = min(found, key=lambda number: abs(number - wanted))
+    difference = abs(nearest - wanted)
+    asked = options.get("abs_tolerance")
+    absolute = asked if isinstance(asked, int | float) else (ZERO_TOLERANCE if wanted == 0 else None)
+    error = difference / abs(wanted) if wanted else difference
+    given = options.get("tolerance", TOLERANCE)
+    tolerance = float(given) if isinstance(given, int | float) else TOLERANCE
+    note = f"{nearest:g} against {wanted:g}"
+    near = bool(wanted) and error <= tolerance + EPSILON
+    if near or (absolute is not None and difference <= absolute * (1 + EPSILON)):
+        return Score(1.0, f"{note}: within tolerance", 1.0)
+    if error >= LIMIT or not math.isfinite(error):
+        return Score(0.0, f"{note}: off by {_percent(error)}", 1.0)
+    if options.get("curve") == "continuous":
+        value = 1 - math.sqrt(max(0.0, error - tolerance) / (LIMIT - tolerance))
+    else:
+        value = 1 - math.sqrt(error / LIMIT)
+    return Score(min(1.0, max(0.0, value)), f"{note}: off by {_percent(error)}", max(0.5, 1 - 2 * error))
+
+
+def _percent(error: float) -> str:
+    return f"{100 * error:.3g}%"
+
+
+def option_problems(options: Mapping[str, JsonValue]) -> Iterator[str]:
+    """What is wrong with the options of `numeric`."""
+    tolerance = options.get("tolerance", TOLERANCE)
+    if not _is_number(tolerance) or not 0 <= float(str(tolerance)) <= 1:
+        yield f"`tolerance` is {tolerance!r}; it must be a number from 0 to 1, 0.01 for one per cent."
+    absolute = options.get("abs_tolerance", 0)
+    if not _is_number(absolute) or float(str(absolute)) < 0:
+        yield f"`abs_tolerance` is {absolute!r}; it must be a number of at least 0."
+    if options.get("pick", "any") not in ("any", "first", "last"):
+        yield f"`pick` is {options['pick']!r}; it must be `any`, `first` or `last`."
+    if options.get("curve", "step") not in ("step", "continuous"):
+        yield f"`curve` is {options['curve']!r}; it must be `step` or `continuous`."
+
+
+def _is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

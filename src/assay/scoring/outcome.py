@@ -1,0 +1,26 @@
+"""What a deterministic scorer answers: a score, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How good a response is, on 0 to 1; `note` says which rule decided, `confidence` on 0 to 1 how telling it is."""
+
+    value: float
+    note: str = ""
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """The scorer could not decide; that says nothing about the response. `kind` is a short machine word."""
+
+    kind: str
+    detail: str
+
+
+Outcome: TypeAlias = Score | Unscored

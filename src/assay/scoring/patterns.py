@@ -1,0 +1,175 @@
+"""Scoring by a regular expression: `regex`.
+
+Two engines. RE2 runs in time linear in the text whatever the pattern, so no pattern can hang it; it has no look-around
+and no back-references. A pattern that needs those runs on the `regex` library, which backtracks, under a limit of half a
+second and after a check of its repetitions, because counted repetitions inside each other are unrolled in memory. In both,
+`\\d`, `\\w`, `\\s` and `\\b` mean ASCII, and `$` holds at the end of the text and before a line break that ends it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Protocol
+
+import re2  # type: ignore[import-untyped]  # it ships no types
+import regex  # type: ignore[import-untyped]  # it ships no types
+
+from assay.scoring.outcome import Outcome, Score, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from assay.domain.digest import JsonValue
+
+TIME_LIMIT_S: Final = 0.5
+MAX_PATTERN: Final = 10_000
+MAX_UNROLLED: Final = 20_000
+"""Atoms a back-tracking pattern may have once its counted repetitions are written out."""
+
+_MEANT_FLAGS: Final = {"i", "m", "s"}
+_IGNORED_FLAGS: Final = {"g", "u", "y"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern taken apart: its source and the flags among `i`, `m`, `s` that change its meaning."""
+
+    source: str
+    flags: str
+
+
+class _Searches(Protocol):
+    def search(self, text: str, /) -> object | None: ...
+
+
+class _SearchesInTime(Protocol):
+    def search(self, text: str, /, *, timeout: float) -> object | None:
+        """Raises TimeoutError after `timeout` seconds."""
+        ...
+
+
+class BadPattern(ValueError):
+    """A pattern that cannot be used; the message is a sentence."""
+
+
+def pattern_of(text: str) -> Pattern:
+    """A plain pattern, or `/pattern/flags` split at the last slash; raises `BadPattern` for a flag that does not exist."""
+    slashed = re.fullmatch(r"/(.+)/([A-Za-z]*)", text, re.DOTALL)
+    if not slashed:
+        return Pattern(text, "")
+    source, flags = slashed[1], set(slashed[2])
+    if unknown := flags - _MEANT_FLAGS - _IGNORED_FLAGS:
+        raise BadPattern(
+            f"has no flag {''.join(sorted(unknown))!r}; flags are i, m and s (g, u and y change nothing here)."
+        )
+    return Pattern(source, "".join(sorted(flags & _MEANT_FLAGS)))
+
+
+def pattern_problem(text: str) -> str | None:
+    """Why this pattern cannot be used, as the end of a sentence that begins with the pattern; None when it can."""
+    try:
+        _search_for(text)
+    except BadPattern as problem:
+        return str(problem)
+    return None
+
+
+def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
+    """1 when the pattern is found anywhere in the response, else 0; unscored when it takes longer than its time."""
+    if not reference.strip():
+        return Unscored("no_reference", "There is no pattern to look for.")
+    try:
+        found = _search_for(reference.strip())(response)
+    except BadPattern as problem:
+        return Unscored("bad_pattern", f"The pattern {reference.strip()[:80]!r} {problem}")
+    except TimeoutError:
+        return Unscored(
+            "pattern_timeout",
+            f"The pattern {reference.strip()[:80]!r} took longer than {TIME_LIMIT_S:g} s on this response.",
+        )
+    return Score(1.0, "the pattern matches") if found else Score(0.0, "the pattern does not match")
+
+
+@lru_cache(maxsize=256)
+def _search_for(reference: str) -> Callable[[str], bool]:
+    """Whether a text holds the pattern; a suite asks for few patterns in many responses, so the last ones are kept."""
+    pattern = pattern_of(reference)
+    linear = _linear(pattern)
+    if linear is None:
+        backtracking = _backtracking(pattern)
+        return lambda text: bool(backtracking.search(_encodable(text), timeout=TIME_LIMIT_S))
+
+    def found(text: str) -> bool:
+        text = _encodable(text)
+        return bool(linear.search(text)) or (text.endswith("\n") and bool(linear.search(text[:-1])))
+
+    return found
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _linear(pattern: Pattern) -> _Searches | None:
+    """The pattern on RE2, or None where RE2 has no such thing."""
+    if len(pattern.source) > MAX_PATTERN:
+        raise BadPattern(f"is longer than {MAX_PATTERN} characters.")
+    settings = re2.Options()
+    settings.log_errors = False
+    prefix = f"(?{pattern.flags})" if pattern.flags else ""
+    try:
+        compiled: _Searches = re2.compile(prefix + pattern.source, settings)
+    except re2.error:
+        return None
+    return compiled
+
+
+def _backtracking(pattern: Pattern) -> _SearchesInTime:
+    source = _literal_braces(pattern.source)
+    if _unrolled(source) > MAX_UNROLLED:
+        raise BadPattern("repeats too much: its counted repetitions, written out, are longer than can be searched for.")
+    flags = regex.VERSION0 | regex.ASCII
+    for flag in pattern.flags:
+        flags |= {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}[flag]
+    try:
+        compiled: _SearchesInTime = regex.compile(source, flags)
+    except (regex.error, ValueError, OverflowError, RecursionError) as problem:
+        raise BadPattern(f"is not a regular expression: {problem}.") from problem
+    return compiled
+
+
+_TOKEN: Final = re.compile(
+    r"\\[pPNxug]\{[^{}]*\}|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\{(?P<count>\d*(?:,\d*)?)\}|.", re.DOTALL
+)
+
+
+def _literal_braces(source: str) -> str:
+    """The source with braces that count nothing escaped: the library would read `x_{i}` as fuzzy matching."""
+    return "".join(
+        f"\\{token[0]}" if token[0] in "{}" and len(token[0]) == 1 else token[0] for token in _TOKEN.finditer(source)
+    )
+
+
+def _unrolled(source: str) -> int:
+    """How many atoms the pattern has once every counted repetition is written out."""
+    sizes = [0]
+    last = 0
+    for token in _TOKEN.finditer(source):
+        text = token[0]
+        count = token["count"]
+        if count is not None and re.search(r"\d", count):
+            most = max(int(digits[:9]) for digits in re.findall(r"\d+", count))
+            sizes[-1] += last * max(0, most - 1)
+            last *= max(1, most)
+        elif text == "(":
+            sizes.append(0)
+            last = 0
+        elif text == ")" and len(sizes) > 1:
+            last = sizes.pop() + 1
+            sizes[-1] += last
+        elif text not in "*+?|":
+            last = 1
+            sizes[-1] += 1
+    return sum(sizes)

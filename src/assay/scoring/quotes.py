@@ -1,0 +1,151 @@
+"""Where quoted code stands, and which names in a sentence are nowhere.
+
+A quotation is compared without white space, because judges re-indent and re-wrap; what stands between `...` is compared
+piece by piece. Names are compared leniently: `lock` is found in `self._lock`, since prose shortens names.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from bisect import bisect_right
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SPACE: Final = re.compile(r"\s+")
+_ELLIPSIS: Final = re.compile(r"(?:\.{3,}|…|\[\s*(?:\.{3}|…)\s*\])")
+_LINE_MARK: Final = re.compile(
+    r"^\s*(?:(?:lines?|l)\.?\s*\d+(?:\s*[-–]\s*\d+)?\s*[:\-–]?\s+|\d+\s*[:|]\s+|[+>]\s+)", re.IGNORECASE
+)
+_SMART: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "\u00a0": " ", "−": "-"})
+
+
+def where_quoted(evidence: str, code: str) -> tuple[int, int] | None:
+    """The first and last line (1-based, inclusive) of `code` on which a quotation stands, or None when it is not there.
+
+    A quotation may be re-indented, wrapped in backticks or quotation marks, numbered by line, shortened with `...`, or
+    leave lines out; its lines then have to stand in `code` in their order. For many quotations of one text use `Page`.
+    """
+    return Page(code).where(evidence)
+
+
+def _readings_of(evidence: str) -> Iterable[str]:
+    """The quotation as it stands, then without what people put around quotations."""
+    plain = evidence.translate(_SMART).strip()
+    yield plain
+    fenced = re.sub(r"^\s*(?:```|~~~)[^\n]*$", "", plain, flags=re.MULTILINE).strip()
+    unmarked = "\n".join(_LINE_MARK.sub("", line) for line in fenced.splitlines())
+    bare = unmarked.strip().strip("`").strip()
+    yield bare
+    if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'":
+        yield bare[1:-1]
+    yield re.sub(r"[;,.:]+$", "", bare)
+    yield re.sub(r"\s+(?:#|//|--).*$", "", bare, flags=re.MULTILINE)  # a remark of the judge's own behind the code
+
+
+class Page:
+    """Code without its white space, and the way back to its lines."""
+
+    def __init__(self, code: str) -> None:
+        lines = [_SPACE.sub("", line.translate(_SMART)) for line in code.splitlines()]
+        self._text = "".join(lines)
+        self._ends = list(accumulate(len(line) for line in lines))
+
+    def where(self, evidence: str) -> tuple[int, int] | None:
+        """As `where_quoted`."""
+        for quotation in _readings_of(evidence):
+            for pieces in ((quotation,), _ELLIPSIS.split(quotation), quotation.splitlines()):
+                if (found := self._find([piece for piece in pieces if re.search(r"\S\s*\S", piece)])) is not None:
+                    return found
+        return None
+
+    def _find(self, pieces: list[str]) -> tuple[int, int] | None:
+        """The lines from the first piece to the last, each standing after the one before."""
+        start = end = -1
+        for piece in pieces:
+            wanted = _SPACE.sub("", piece)
+            place = self._text.find(wanted, max(end, 0))
+            if place < 0:
+                return None
+            start = place if start < 0 else start
+            end = place + len(wanted)
+        if start < 0:
+            return None
+        return bisect_right(self._ends, start) + 1, bisect_right(self._ends, end - 1) + 1
+
+
+# --- names ---------------------------------------------------------------------------------------------------------
+
+_NAME: Final = re.compile(r"[^\W\d]\w*")
+_STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
+
+_OTHER_LANGUAGES: Final = _NAME.findall(
+    """
+abstract any api args argv array as ascii assert async atomic auto await bar bigint bool boolean break byte camelcase
+case catch chan char class cli console const constructor continue crate css csv date debugger decimal default defer
+delete deque dict do document double dyn else enum error eval except explicit export extends extern fallthrough false
+final finally float fn foo for foreach friend from func function get go goto hash html http https id ids if impl
+implements import in inline inner int int32 int64 integer interface internal iota is iso it iterator json key kwargs
+lambda lazy let list lock long loop macro main map match math method mock mod module mut mutable mutex namespace
+native new nil none nonlocal not null number o1 object of ok operator option optional or out override package param
+params partial private promise protected protocol pub public pytest queue raise readonly record ref regex register
+rejection require return rune sealed select self set short signed sizeof slice snake_case snakecase some sql static
+std stderr stdin stdout str string struct super switch symbol sync synchronized template test then this thread throw
+throws time timer todo trait transient true try tuple type typealias typedef typeof uint undefined union unittest
+unknown unsafe unsigned url use using utc utf utf8 uuid value var vec vector virtual void volatile weak when where
+while window with yaml yield
+"""
+)
+
+COMMON_NAMES: Final = frozenset(
+    name.casefold() for name in (*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OTHER_LANGUAGES)
+)
+"""Names that stand for the language or the trade rather than for something in the code."""
+
+
+class Vocabulary:
+    """The names in some texts."""
+
+    def __init__(self, *texts: str) -> None:
+        self._names = frozenset(name.casefold() for text in texts for name in _NAME.findall(text))
+        self._all = "\n".join(sorted(self._names))
+        self._pressed = self._all.replace("_", "")
+
+    def holds(self, name: str) -> bool:
+        """Whether the name, or a longer one with it inside, is among them; underscores and case do not matter."""
+        plain = name.casefold().strip("_")
+        return not plain or plain in self._all or plain.replace("_", "") in self._pressed
+
+
+def names_nowhere(span: str, known: Vocabulary) -> tuple[str, ...]:
+    """The names in a piece of code that are neither known nor common; empty for what is not code at all."""
+    code = span.translate(_SMART).strip().strip("`").strip()
+    if not code or re.fullmatch(r"[OΘΩo]\(.*\)", code) or _is_prose(code):
+        return ()
+    return tuple(
+        dict.fromkeys(
+            name
+            for name in _NAME.findall(_STRING.sub(" ", code))
+            if len(name) > 1
+            and name.casefold() not in COMMON_NAMES
+            and not re.fullmatch(r"\w*(?:Error|Exception|Warning)|[A-Z]{2,6}", name)
+            and not known.holds(name)
+        )
+    )
+
+
+def _is_prose(text: str) -> bool:
+    """Three words or more and nothing that only code has."""
+    return len(text.split()) >= 3 and not looks_like_code(text)
+
+
+def looks_like_code(text: str) -> bool:
+    """Whether something in it only code has: brackets, assignments, calls, joined names, statement keywords."""
+    return bool(
+        re.search(r"[{}\[\]=<>;@$\\]|\w\(|\w\.\w|\w_\w|_\w|[a-z][A-Z]|::|->|^\s*(?:return|raise|import|from|def|class|with|for|if|else|try|"
+                  r"except|while|yield|await|throw|const|let|var)\b[^.!?]*[:(]?\s*$|\w\s*[+*/%|&]\s*\w", text)
+    )  # fmt: skip

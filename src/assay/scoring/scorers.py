@@ -1,0 +1,137 @@
+"""The deterministic scorers by name, and the evaluator that grades with one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol, assert_never
+
+from assay.domain.assessment import Assessment, Grade
+from assay.domain.errors import did_you_mean
+from assay.domain.run import Slot
+from assay.scoring import numbers
+from assay.scoring.evaluator import Unscorable
+from assay.scoring.matching import boolean, exact
+from assay.scoring.numbers import numbers_in, numeric
+from assay.scoring.outcome import Outcome, Score, Unscored
+from assay.scoring.patterns import pattern_problem, regex_scorer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.digest import JsonValue
+    from assay.domain.suite import Scoring
+    from assay.scoring.evaluator import Sitting
+
+
+class Scorer(Protocol):
+    """A pure function from a response and its reference to a score."""
+
+    def __call__(self, response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome: ...
+
+
+SCORERS: Final[Mapping[str, Scorer]] = MappingProxyType(
+    {"exact": exact, "regex": regex_scorer, "numeric": numeric, "boolean": boolean}
+)
+
+JUDGED: Final = "judge"
+"""The method that is no scorer: an LLM grades."""
+
+_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"numeric": ("tolerance", "abs_tolerance", "pick", "curve")}
+)
+
+
+def method_problems(method: str) -> tuple[str, ...]:
+    """Why a task cannot be scored this way, a sentence; nothing when it can."""
+    known = (*SCORERS, JUDGED)
+    if method in known:
+        return ()
+    listed = ", ".join(f"`{name}`" for name in known)
+    return (f"There is no scoring method {method!r}.{did_you_mean(method, known)} Known are {listed}.",)
+
+
+def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """What is wrong with a scoring method and its options, a sentence each; nothing when they can be used."""
+    if problems := method_problems(method):
+        return problems
+    known = _OPTIONS.get(method, ())
+    unknown = [
+        f"`{method}` has no option {name!r}.{did_you_mean(name, known)}"
+        + (f" It has {', '.join(f'`{option}`' for option in known)}." if known else " It has none.")
+        for name in options
+        if name not in known
+    ]
+    return (*unknown, *(numbers.option_problems(options) if method == "numeric" else ()))
+
+
+def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
+    """What is wrong with a task's `expected` for this method, a sentence each; nothing when it can be used."""
+    if method == JUDGED or method not in SCORERS:
+        return ()
+    if expected is None or not expected.strip():
+        missing = "is missing" if expected is None else "is empty"
+        return (f"`expected` {missing}, and `score: {method}` compares with it.",)
+    if method == "numeric" and next(numbers_in(expected), None) is None:
+        return (f"`expected` is {expected.strip()[:60]!r} and holds no number, which `score: numeric` needs.",)
+    if method == "regex" and (problem := pattern_problem(expected.strip())):
+        return (f"The pattern {expected.strip()[:80]!r} {problem}",)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerEvaluator:
+    """Grades each response with one deterministic scorer; asks nobody."""
+
+    scoring: Scoring
+
+    @property
+    def grader(self) -> str:
+        return self.scoring.method
+
+    @property
+    def by_model(self) -> bool:
+        return False
+
+    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
+        """One slot for each candidate."""
+        return tuple(Slot(grader=self.grader, candidate=candidate, by_model=False) for candidate in candidates)
+
+    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+        """Nothing: the response is all it needs."""
+        return ()
+
+    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment:
+        """One grade a response, on the criterion named like the method.
+
+        Raises:
+            Unscorable: the scorer could not decide; the response is neither right nor wrong.
+        """
+        method = self.scoring.method
+        grades = []
+        for response in sitting.responses:
+            outcome = SCORERS[method](response.text, sitting.task.expected or "", self.scoring.options)
+            match outcome:
+                case Score(value=value, note=note, confidence=confidence):
+                    grades.append(
+                        Grade(
+                            candidate=response.candidate,
+                            criterion=method,
+                            score=value,
+                            raw_score=value,
+                            min_score=0.0,
+                            max_score=1.0,
+                            reason=note,
+                            confidence=confidence,
+                        )
+                    )
+                case Unscored(kind=kind, detail=detail):
+                    raise Unscorable(kind, detail)
+                case _:
+                    assert_never(outcome)
+        return Assessment(
+            grades=tuple(grades),
+            scores={grade.candidate: grade.score for grade in grades},
+            weights={method: 1.0},
+        )

@@ -1,0 +1,226 @@
+"""Did the reviewing favour a side: rates of approval by candidate, and rejections by who was ahead.
+
+Rejecting only one candidate's poor trials biases a comparison and shows in the rates. A joint trial is lost to all its
+candidates at once, so rates cannot differ; there the difference of the rejected trials is set against that of the
+counted ones, task by task.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from assay.statistics.arrays import Bools, Floats, Ints
+from assay.statistics.coding import coded
+from assay.statistics.distributions import log_gamma
+from assay.statistics.table import Column, Numbers
+
+MOST_TABLES = 200_000
+MOST_SPLITS = 200_000
+# Tables as likely as the one seen count with it; rounding may set them apart in the last digits.
+SLACK = 1e-7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateTest:
+    """Do rates differ between candidates. `method`: fisher_exact (2), freeman_halton_exact or freeman_halton_random.
+
+    `warning` is `unequal_approval` where p < .05.
+    """
+
+    candidates: tuple[Hashable, ...]
+    rates: tuple[float | None, ...]
+    totals: tuple[int, ...]
+    p_value: float | None
+    method: str | None
+    warning: str | None
+    reason: str | None
+
+
+def approval_rates(
+    candidates: Sequence[Hashable],
+    approved: Sequence[int],
+    total: Sequence[int],
+    *,
+    rng: np.random.Generator | None = None,
+    draws: int = 9999,
+) -> RateTest:
+    """Exact test that all candidates have the same rate of approval (or rejection, or rerun: any count of a total).
+
+    Args:
+        candidates: names.
+        approved, total: counts per candidate, 0 <= approved <= total.
+        rng: for more than two candidates with too many tables to list (over 200,000).
+        draws: random tables then.
+
+    Raises:
+        ValueError: unequal lengths, or counts out of range.
+
+    Source:
+        Fisher (1934); Freeman & Halton (1951), Biometrika 38:141-149; checked against scipy.stats.fisher_exact and
+        full enumeration.
+    """
+    if not len(candidates) == len(approved) == len(total):
+        raise ValueError("approval_rates: candidates, approved and total must be equally long")
+    for name, k, n in zip(candidates, approved, total, strict=True):
+        if not 0 <= k <= n:
+            raise ValueError(f"approval_rates: {name!r} has {k} of {n}; it takes 0 <= approved <= total")
+    rates = tuple(k / n if n else None for k, n in zip(approved, total, strict=True))
+    use = [(k, n) for k, n in zip(approved, total, strict=True) if n]
+    p_value, method, reason = _rates_differ(use, rng, draws)
+    return RateTest(
+        candidates=tuple(candidates),
+        rates=rates,
+        totals=tuple(int(n) for n in total),
+        p_value=p_value,
+        method=method,
+        warning="unequal_approval" if p_value is not None and p_value < 0.05 else None,
+        reason=reason,
+    )
+
+
+def _rates_differ(
+    counts: list[tuple[int, int]], rng: np.random.Generator | None, draws: int
+) -> tuple[float | None, str | None, str | None]:
+    if len(counts) < 2:
+        return None, None, "need_at_least_2_candidates"
+    k = np.array([one for one, _ in counts], np.int64)
+    n = np.array([two for _, two in counts], np.int64)
+    hits = int(k.sum())
+    seen = float(_log_ways(k, n).sum())
+    method = "fisher_exact" if len(counts) == 2 else "freeman_halton_exact"
+    logs = _all_tables(n, hits)
+    if logs is not None:
+        weights = np.exp(logs - logs.max())
+        likely = logs <= seen + SLACK
+        return min(1.0, float(weights[likely].sum() / weights.sum())), method, None
+    if rng is None:
+        return None, None, "needs_generator"
+    drawn = rng.multivariate_hypergeometric(n, hits, size=draws, method="marginals")
+    rare = _log_ways(drawn, n).sum(axis=1) <= seen + SLACK
+    return (1.0 + float(rare.sum())) / (1.0 + draws), "freeman_halton_random", None
+
+
+def _log_ways(k: Ints, n: Ints) -> Floats:
+    return log_gamma(n + 1.0) - log_gamma(k + 1.0) - log_gamma(n - k + 1.0)
+
+
+def _all_tables(n: Ints, hits: int) -> Floats | None:
+    """Log weights of all tables with these totals and that many hits, or None when there are too many."""
+    given, logs = np.zeros(1, np.int64), np.zeros(1)
+    for place, size in enumerate(n):
+        left = int(n[place + 1 :].sum())
+        low = np.maximum(hits - given - left, 0)
+        high = np.minimum(hits - given, size)
+        count = np.maximum(high - low + 1, 0)
+        if int(count.sum()) > MOST_TABLES:
+            return None
+        parent = np.repeat(np.arange(given.size), count)
+        taken = np.arange(parent.size) - np.repeat(np.cumsum(count) - count, count) + low[parent]
+        given = given[parent] + taken
+        logs = logs[parent] + _log_ways(taken, np.full(taken.size, size))
+    return logs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectiveRejection:
+    """Were joint trials rejected by which side was ahead.
+
+    `excess` is the mean raw difference a - b of rejected (and rerun) trials less that of counted ones, within tasks:
+    above 0 trials with a ahead were rejected more. `warning` is `selective_rejection` where p < .05.
+    """
+
+    excess: float | None
+    p_value: float | None
+    n_rejected: int
+    n_counted: int
+    n_tasks: int
+    method: str | None
+    warning: str | None
+    reason: str | None
+
+
+def selective_rejection(
+    task: Column,
+    difference: Numbers,
+    rejected: Sequence[bool] | Bools,
+    *,
+    rng: np.random.Generator | None = None,
+    draws: int = 9999,
+) -> SelectiveRejection:
+    """Compare raw differences of rejected and counted joint trials, permuting within tasks.
+
+    Only tasks with both kinds bear on it. Exact while there are at most 200,000 ways to choose the rejected trials,
+    else random from `rng`, else None with reason `needs_generator`.
+
+    Args:
+        task: task of each trial.
+        difference: raw a - b of the trial as the judge graded it, finite.
+        rejected: whether the trial was rejected or rerun.
+
+    Raises:
+        ValueError: columns of unequal length or a difference that is not finite.
+    """
+    tasks = coded(task)
+    d, out = np.asarray(difference, np.float64), np.asarray(rejected, np.bool_)
+    if not tasks.codes.size == d.size == out.size:
+        raise ValueError("selective_rejection: task, difference and rejected must be equally long")
+    if not np.isfinite(d).all():
+        raise ValueError("selective_rejection: a difference is not a finite number")
+    strata = []
+    for code in range(len(tasks.labels)):
+        mine = np.flatnonzero(tasks.codes == code)
+        gone = out[mine]
+        if gone.any() and not gone.all():
+            centred = d[mine] - d[mine].mean()
+            strata.append((centred, int(gone.sum()), float(centred[gone].sum())))
+    seen = sum(one[2] for one in strata)
+    p_value, method, reason = _permuted(strata, seen, rng, draws)
+    n_in = sum(k for _, k, _ in strata)
+    # Rejected less counted, not less all: n / (n - k) turns the one into the other, task by task.
+    excess = sum(s * len(v) / (len(v) - k) for v, k, s in strata) / n_in if strata else None
+    return SelectiveRejection(
+        excess=excess,
+        p_value=p_value,
+        n_rejected=int(out.sum()),
+        n_counted=int((~out).sum()),
+        n_tasks=len(strata),
+        method=method,
+        warning="selective_rejection" if p_value is not None and p_value < 0.05 else None,
+        reason=reason,
+    )
+
+
+def _permuted(
+    strata: list[tuple[Floats, int, float]], seen: float, rng: np.random.Generator | None, draws: int
+) -> tuple[float | None, str | None, str | None]:
+    if not strata:
+        return None, None, "no_task_with_both"
+    bar = abs(seen) - 1e-9
+    ways = 1
+    for values, k, _ in strata:
+        ways *= comb(len(values), k)
+        if ways > MOST_SPLITS:
+            break
+    if ways <= MOST_SPLITS:
+        sums = np.zeros(1)
+        for values, k, _ in strata:
+            sums = (sums[:, None] + _subset_sums(values, k)[None, :]).reshape(-1)
+        return float((np.abs(sums) >= bar).mean()), "permutation_exact", None
+    if rng is None:
+        return None, None, "needs_generator"
+    totals = np.zeros(draws)
+    for values, k, _ in strata:
+        order = np.argsort(rng.random((draws, len(values))), axis=1)[:, :k]
+        totals += values[order].sum(axis=1)
+    return (1.0 + float((np.abs(totals) >= bar).sum())) / (1.0 + draws), "permutation_random", None
+
+
+def _subset_sums(values: Floats, size: int) -> Floats:
+    """Sums of all subsets of that size."""
+    groups: list[list[Floats]] = [[np.zeros(1)]] + [[] for _ in range(size)]
+    for value in values:
+        for taken in range(size, 0, -1):
+            groups[taken].extend(group + value for group in list(groups[taken - 1]))
+    return np.concatenate(groups[size])

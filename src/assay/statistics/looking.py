@@ -1,0 +1,233 @@
+"""Looking while it runs: planned looks, and an e-value that stays valid however often one looks.
+
+A fixed-size test read after every new task from the 3rd to the 30th errs in 21 to 28% of benchmarks. Either plan a few
+looks with stricter bars, or use the mixture-t e-value: declare when it reaches 20, at any time; it costs about 1.6
+times the width of the fixed interval.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, log, log1p, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from assay.statistics.arrays import NO_SPREAD, Floats, Interval
+from assay.statistics.distributions import normal_below, normal_quantile
+
+LARGEST_LOG = 700.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EValue:
+    """Evidence against no difference at one moment.
+
+    `anytime_p` is min(1, 1 / e_value). `half_width_over_se` times the standard error is the half width of the interval
+    that holds at all times; None with reason `interval_not_finite_yet` while there are too few observations.
+    """
+
+    e_value: float | None
+    log_e_value: float | None
+    anytime_p: float | None
+    half_width_over_se: float | None
+    n: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedLooks:
+    """Two-sided nominal p-values to beat at each of equally spaced looks; the last is the fixed-size one for 1 look."""
+
+    looks: int
+    alpha: float
+    obf_nominal_p: tuple[float, ...]
+    pocock_nominal_p: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EProcess:
+    """A path of task differences looked at after each one.
+
+    `max_e_value` decides: 20 or more is a claim at 5% whenever it was reached. `ci95` holds now and at all other times;
+    `decision` is better, worse or not_decided.
+    """
+
+    n: int
+    difference: float | None
+    e_value: float
+    max_e_value: float
+    anytime_p: float
+    ci95: Interval | None
+    decision: str
+    reason: str | None
+
+
+def sequential(
+    *,
+    n: int | None = None,
+    t: float | None = None,
+    g: float = 1.0,
+    alpha: float = 0.05,
+    looks: int | None = None,
+) -> EValue | PlannedLooks:
+    """Both sequential questions by their numbers: `looks` for planned looks, `n` (and `t`) for the e-value.
+
+    Raises:
+        ValueError: neither or both of n and looks, or a number out of range.
+    """
+    if looks is not None and n is None:
+        return planned_looks(looks, alpha=alpha)
+    if n is not None and looks is None:
+        return e_value(t, n, g=g, alpha=alpha)
+    raise ValueError("sequential: give looks, or n with t")
+
+
+def e_value(t: float | None, n: int, *, g: float = 1.0, alpha: float = 0.05) -> EValue:
+    """Mixture-t e-value of a one-sample t statistic over n differences.
+
+    Args:
+        t: the statistic; None for the interval alone, or where all differences are equal so far (e-value 1).
+        n: differences so far, at least 1.
+        g: variance of the prior on the standardised difference, above 0.
+        alpha: of the interval.
+
+    Raises:
+        ValueError: an argument out of range.
+
+    Source:
+        Gönen et al. (2005), Am. Statistician 59:252-257; valid at any time by Wang & Ramdas, arXiv:2310.03722;
+        checked against quadrature of the noncentral t.
+    """
+    if n < 1 or not 0 < g < float("inf") or not 0 < alpha < 1 or (t is not None and not np.isfinite(t)):
+        raise ValueError(f"e_value: n {n} must be at least 1, g {g} above 0, alpha {alpha} in (0, 1), t {t} finite")
+    nu, k = n - 1.0, 1.0 + n * g
+    log_e = 0.0
+    if t is not None and n >= 2:
+        log_e = -0.5 * log(k) + (nu + 1) / 2 * (log1p(t * t / nu) - log1p(t * t / (nu * k)))
+    half = None
+    if n >= 2:
+        r = exp(min((2.0 / (nu + 1)) * (0.5 * log(k) - log(alpha)), LARGEST_LOG))
+        half = sqrt(nu * (r - 1) / (1 - r / k)) if r < k else None
+    return EValue(
+        e_value=exp(min(log_e, LARGEST_LOG)) if t is not None else None,
+        log_e_value=log_e if t is not None else None,
+        anytime_p=min(1.0, exp(-log_e)) if t is not None else None,
+        half_width_over_se=half,
+        n=n,
+        reason=None if half is not None else "interval_not_finite_yet",
+    )
+
+
+def e_process(differences: ArrayLike, *, g: float = 1.0, alpha: float = 0.05) -> EProcess:
+    """The e-value along a path of task differences, in the order in which tasks were completed.
+
+    Inside one task, pair trial k of A with trial k of B in order of arrival, for this purpose only. Near-symmetric
+    differences are assumed; with strongly skewed ones it errs as the t-test does.
+
+    Raises:
+        ValueError: a difference that is not finite.
+    """
+    d = np.asarray(differences, np.float64).reshape(-1)
+    if not np.isfinite(d).all():
+        raise ValueError("e_process: a difference is not a finite number")
+    if d.size == 0:
+        return EProcess(
+            n=0,
+            difference=None,
+            e_value=1.0,
+            max_e_value=1.0,
+            anytime_p=1.0,
+            ci95=None,
+            decision="not_decided",
+            reason="no_shared_tasks",
+        )
+    mean, std_err, log_e = _path(d, g)
+    now = e_value(None, d.size, g=g, alpha=alpha)
+    best = float(log_e.max())
+    at = int(log_e.argmax())
+    ci95 = None
+    if now.half_width_over_se is not None and std_err[-1] >= NO_SPREAD:
+        half = now.half_width_over_se * float(std_err[-1])
+        ci95 = (float(mean[-1]) - half, float(mean[-1]) + half)
+    claimed = best >= -log(alpha)
+    direction = "better" if mean[at] > 0 else "worse"
+    return EProcess(
+        n=int(d.size),
+        difference=float(mean[-1]),
+        e_value=exp(min(float(log_e[-1]), LARGEST_LOG)),
+        max_e_value=exp(min(best, LARGEST_LOG)),
+        anytime_p=min(1.0, exp(-best)),
+        ci95=ci95,
+        decision=direction if claimed else "not_decided",
+        reason=None if ci95 is not None else now.reason or "zero_variance",
+    )
+
+
+def _path(d: Floats, g: float) -> tuple[Floats, Floats, Floats]:
+    """Running mean, standard error and log e-value; e-value 1 while all differences are equal."""
+    n = np.arange(1, d.size + 1, dtype=np.float64)
+    centred = d - d[0]
+    mean = np.cumsum(centred) / n
+    scatter = np.maximum(np.cumsum(centred * centred) - n * mean * mean, 0.0)
+    spread = np.maximum.accumulate(d) - np.minimum.accumulate(d)
+    varied = (spread >= NO_SPREAD) & (scatter > 0)
+    nu = np.maximum(n - 1, 1.0)
+    std_err = np.where(varied, np.sqrt(scatter / nu / n), 0.0)
+    t2 = np.where(varied, ((mean + d[0]) / np.where(varied, std_err, 1.0)) ** 2, 0.0)
+    k = 1 + n * g
+    log_e = -0.5 * np.log(k) + (nu + 1) / 2 * (np.log1p(t2 / nu) - np.log1p(t2 / (nu * k)))
+    return mean + d[0], std_err, np.where(varied, log_e, 0.0)
+
+
+def planned_looks(looks: int, *, alpha: float = 0.05) -> PlannedLooks:
+    """O'Brien-Fleming and Pocock bars for equally spaced looks at a two-sided test.
+
+    The constants are found by integrating the path of the statistic from look to look and kept to three decimals, as
+    they are printed.
+
+    Raises:
+        ValueError: looks outside 1 to 20, or alpha outside (0, 0.5).
+
+    Source:
+        Jennison & Turnbull (2000), Group Sequential Methods, tables 2.1 and 2.3 (5 looks, .05: 2.040 and 2.413);
+        recursion of Armitage, McPherson & Rowe (1969).
+    """
+    if not 1 <= looks <= 20 or not 0.0 < alpha < 0.5:
+        raise ValueError(f"planned_looks: looks {looks} must be 1 to 20, alpha {alpha} in (0, 0.5)")
+    steps = np.arange(1, looks + 1)
+    obf = _constant(lambda c: c * np.sqrt(looks / steps), alpha)
+    pocock = _constant(lambda c: np.full(looks, c), alpha)
+    return PlannedLooks(
+        looks=looks,
+        alpha=alpha,
+        obf_nominal_p=tuple((2 * normal_below(-obf * np.sqrt(looks / steps))).tolist()),
+        pocock_nominal_p=float(2 * normal_below(-pocock)),
+    )
+
+
+def _constant(bars: Callable[[float], Floats], alpha: float) -> float:
+    low, high = float(normal_quantile(1 - alpha / 2)) - 1e-9, 8.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _crossing(bars(middle)) > alpha else (low, middle)
+    return round((low + high) / 2, 3)
+
+
+def _crossing(bars: Floats, points: int = 201) -> float:
+    """Probability that a standardised random walk leaves ± bars[k] at some look k, by Simpson's rule on the sums."""
+    limits = np.minimum(bars, 9.0) * np.sqrt(np.arange(1, bars.size + 1))
+    simpson = np.ones(points)
+    simpson[1:-1:2], simpson[2:-1:2] = 4.0, 2.0
+    crossed = float(2 * normal_below(-limits[0]))
+    grid = np.linspace(-limits[0], limits[0], points)
+    mass = _bell(grid) * simpson * (grid[1] - grid[0]) / 3
+    for limit in limits[1:]:
+        crossed += float(mass @ (normal_below(-limit - grid) + normal_below(grid - limit)))
+        following = np.linspace(-limit, limit, points)
+        density = _bell(following[:, None] - grid[None, :]) @ mass
+        grid, mass = following, density * simpson * (following[1] - following[0]) / 3
+    return crossed
+
+
+def _bell(x: Floats) -> Floats:
+    return np.asarray(np.exp(-0.5 * x * x) / sqrt(2 * np.pi))

@@ -1,0 +1,255 @@
+"""When people reviewed only some of what a judge graded: three numbers, each with what it assumes.
+
+* vetted only: what people saw, and nothing else. The only default, the only headline.
+* the judge as it is: assumes that the judge is right; nothing makes it so.
+* calibrated: the judge on everything, corrected by what people changed on a randomly chosen part
+  (prediction-powered inference). Assumes that chance chose the part; refused where it did not.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Interval, Ints
+from assay.statistics.coding import coded
+from assay.statistics.distributions import t_quantile
+from assay.statistics.intervals import logit_interval
+from assay.statistics.spread import across_tasks
+from assay.statistics.table import Column, Numbers
+
+FEWEST_REVIEWS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionPowered:
+    """A mean of judge scores corrected by the reviewed part, with what each half says alone.
+
+    `judge_only_mean` is over all of the judge's scores, `rectifier` the mean of human - judge on the reviewed part,
+    `lam` the weight given to the judge. The interval is not cut at 0 and 1.
+    """
+
+    mean: float | None
+    ci95: Interval | None
+    std_err: float | None
+    df: float | None
+    lam: float | None
+    humans_only_mean: float | None
+    judge_only_mean: float | None
+    rectifier: float | None
+    n_human: int
+    n_judge_only: int
+    reason: str | None
+
+
+def ppi(
+    human: Numbers,
+    judge_on_human: Numbers,
+    judge_unlabelled: Numbers,
+    *,
+    lam: float | None = None,
+    random: bool = True,
+) -> PredictionPowered:
+    """Prediction-powered mean of one pool of exchangeable trials; with tasks use `partial_review`.
+
+    Args:
+        human: people's scores of the reviewed trials.
+        judge_on_human: the judge's scores of the same trials, in the same order.
+        judge_unlabelled: the judge's scores of the trials no person reviewed.
+        lam: weight of the judge, 0 to 1; None tunes it, at the price of a degree of freedom.
+        random: whether chance chose the reviewed trials; if not, the answer is refused (`not_random_review`).
+
+    Raises:
+        ValueError: unequal lengths, a score that is not finite, lam outside 0 to 1.
+
+    Source:
+        Angelopoulos et al. (2023), Science 382:669-674; tuning of Angelopoulos, Duchi & Zrnic (2023),
+        arXiv:2311.01453; here with sample variances (n - 1) and Student's t, which holds its level at 10 reviews where
+        the normal does not. Checked against ppi_py.
+    """
+    y, f, u = (np.asarray(column, np.float64) for column in (human, judge_on_human, judge_unlabelled))
+    if y.shape != f.shape:
+        raise ValueError(f"ppi: {y.size} human scores, {f.size} of the judge on the same trials")
+    if not all(np.isfinite(column).all() for column in (y, f, u)):
+        raise ValueError("ppi: a score is not a finite number")
+    if lam is not None and not 0.0 <= lam <= 1.0:
+        raise ValueError(f"lam is {lam}; it takes a weight in 0 to 1")
+    n, big_n = y.size, u.size
+    reason = _refusal(n, random) or ("no_unreviewed_trials" if big_n < 2 else None)
+    if reason is not None:
+        return _refused(y, f, u, reason)
+    weight = _tuned(y, f, u) if lam is None else lam
+    corrected = y - weight * f
+    mean = weight * float(u.mean()) + float(corrected.mean())
+    variance = weight**2 * float(np.var(u, ddof=1)) / big_n + float(np.var(corrected, ddof=1)) / n
+    df = n - 1.0
+    if lam is None:
+        variance, df = variance * (n - 1) / (n - 2), n - 2.0
+    std_err = float(np.sqrt(variance))
+    half = float(t_quantile(0.975, df)) * std_err
+    return PredictionPowered(
+        mean=mean,
+        ci95=(mean - half, mean + half) if std_err >= NO_SPREAD else None,
+        std_err=std_err,
+        df=df,
+        lam=weight,
+        humans_only_mean=float(y.mean()),
+        judge_only_mean=float(np.concatenate([f, u]).mean()),
+        rectifier=float((y - f).mean()),
+        n_human=n,
+        n_judge_only=big_n,
+        reason=None if std_err >= NO_SPREAD else "zero_variance",
+    )
+
+
+def _refusal(n_reviews: int, random: bool) -> str | None:
+    if not random:
+        return "not_random_review"
+    return "too_few_human_reviews" if n_reviews < FEWEST_REVIEWS else None
+
+
+def _tuned(y: Floats, f: Floats, u: Floats) -> float:
+    n, big_n = y.size, u.size
+    var_f = float(np.var(np.concatenate([f, u]), ddof=1))
+    if var_f < NO_SPREAD**2:
+        return 0.0
+    cov = float(((y - y.mean()) * (f - f.mean())).sum()) / (n - 1)
+    return float(np.clip(cov / ((1 + n / big_n) * var_f), 0.0, 1.0))
+
+
+def _refused(y: Floats, f: Floats, u: Floats, reason: str) -> PredictionPowered:
+    return PredictionPowered(
+        mean=None,
+        ci95=None,
+        std_err=None,
+        df=None,
+        lam=None,
+        humans_only_mean=float(y.mean()) if y.size else None,
+        judge_only_mean=float(np.concatenate([f, u]).mean()) if f.size + u.size else None,
+        rectifier=float((y - f).mean()) if y.size else None,
+        n_human=y.size,
+        n_judge_only=u.size,
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialMean:
+    """One of the three numbers. `assumes` is a code: nothing, judge_is_right or random_review."""
+
+    mean: float | None
+    ci95: Interval | None
+    std_err: float | None
+    df: float | None
+    n_trials: int
+    n_tasks: int
+    assumes: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialReview:
+    """Three numbers side by side, for tasks like these; only `vetted_only` may be a headline.
+
+    `left_out_tasks` have unreviewed trials but no reviewed one, and so no part in `calibrated`.
+    """
+
+    vetted_only: PartialMean
+    judge_as_it_is: PartialMean
+    calibrated: PartialMean
+    left_out_tasks: tuple[Hashable, ...]
+
+
+def partial_review(
+    task: Column,
+    judge: Numbers,
+    human: Numbers,
+    *,
+    weight: Numbers | None = None,
+    random: bool,
+) -> PartialReview:
+    """One candidate's score from vetted trials, from the judge, and from the judge corrected per task.
+
+    Calibrated, per task: mean judge score of all trials plus mean of human - judge on the reviewed ones; then over
+    tasks as any mean, on the logit scale.
+
+    Args:
+        task: task of each trial.
+        judge: the judge's score of each trial, 0 to 1.
+        human: the person's score, NaN where no person reviewed the trial.
+        weight: of the task, the same on all its rows, at least 0; default 1.
+        random: whether chance chose which trials people reviewed.
+
+    Raises:
+        ValueError: columns of unequal length, a score outside 0 to 1, a weight that is not finite or negative.
+
+    Source:
+        Angelopoulos et al. (2023), per task; coverage .952 to .953 in the study, against .58 to .76 for one pool.
+    """
+    tasks = coded(task)
+    f, y = np.asarray(judge, np.float64), np.asarray(human, np.float64)
+    if not tasks.codes.size == f.size == y.size:
+        raise ValueError("partial_review: task, judge and human must be equally long")
+    seen = ~np.isnan(y)
+    wrong = ~((f >= 0) & (f <= 1)) | (seen & ~((y >= 0) & (y <= 1)))
+    if wrong.any():
+        raise ValueError(f"row {int(np.flatnonzero(wrong)[0])} (counted from 0): a score is outside 0 to 1")
+    weights = _weights_of(tasks.codes, weight, len(tasks.labels))
+    every = np.ones(f.size, np.bool_)
+    n_all, judge_mean = _means(tasks.codes, f, every, len(tasks.labels))
+    n_seen, human_mean = _means(tasks.codes, np.where(seen, y, 0.0), seen, len(tasks.labels))
+    _, shift = _means(tasks.codes, np.where(seen, y - f, 0.0), seen, len(tasks.labels))
+    refusal = _refusal(int(seen.sum()), random)
+    reviewed = np.where(n_seen > 0, weights, 0.0)
+    corrected = _over_tasks(judge_mean + shift, reviewed, int(n_all[n_seen > 0].sum()), "random_review", refusal)
+    return PartialReview(
+        vetted_only=_over_tasks(human_mean, reviewed, int(seen.sum()), "nothing", None),
+        judge_as_it_is=_over_tasks(judge_mean, np.where(n_all > 0, weights, 0.0), f.size, "judge_is_right", None),
+        calibrated=corrected,
+        left_out_tasks=tuple(tasks.labels[i] for i in np.flatnonzero((n_seen == 0) & (weights > 0))),
+    )
+
+
+def _weights_of(task: Ints, weight: Numbers | None, n_tasks: int) -> Floats:
+    of_task = np.ones(n_tasks)
+    if weight is None:
+        return of_task
+    column = np.asarray(weight, np.float64)
+    if column.shape != task.shape or not (np.isfinite(column) & (column >= 0)).all():
+        raise ValueError("partial_review: weight must be one finite number of at least 0 per row")
+    of_task[task] = column
+    if (of_task[task] != column).any():
+        row = int(np.flatnonzero(of_task[task] != column)[0])
+        raise ValueError(f"row {row} (counted from 0): weight {column[row]} differs within its task")
+    return of_task
+
+
+def _means(task: Ints, values: Floats, use: Bools, n_tasks: int) -> tuple[Floats, Floats]:
+    n = np.bincount(task, weights=use.astype(np.float64), minlength=n_tasks)
+    return n.astype(np.float64), np.bincount(task, weights=values * use, minlength=n_tasks) / np.maximum(n, 1.0)
+
+
+def _over_tasks(values: Floats, weights: Floats, n_trials: int, assumes: str, refusal: str | None) -> PartialMean:
+    moments = across_tasks(values, weights)
+    n_tasks, mean = int(moments.n_tasks), float(moments.estimate)
+    reason = refusal
+    if reason is None and n_tasks < 2:
+        reason = "need_at_least_2_tasks" if n_tasks else "no_approved_trials"
+    if reason is None and moments.constant:
+        reason = "zero_variance"
+    # A correction can carry the mean out of 0 to 1; it is shown at the end, without an interval.
+    if reason is None and not 0.0 < mean < 1.0:
+        reason = "corrected_mean_out_of_range"
+    hidden = refusal is not None or n_tasks == 0
+    std_err, df = float(np.sqrt(moments.variance)), float(moments.df)
+    bounds = None if reason is not None else logit_interval(mean, std_err, df)
+    return PartialMean(
+        mean=None if hidden else min(max(mean, 0.0), 1.0),
+        ci95=None if bounds is None else (float(bounds[0]), float(bounds[1])),
+        std_err=None if reason is not None else std_err,
+        df=None if reason is not None else df,
+        n_trials=n_trials,
+        n_tasks=n_tasks,
+        assumes=assumes,
+        reason=reason,
+    )

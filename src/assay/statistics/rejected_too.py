@@ -1,0 +1,42 @@
+"""Would the conclusion be another if rejected trials counted at the score the judge gave them."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from assay.statistics.comparisons import Comparison, compare
+from assay.statistics.table import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """The same comparison twice; `changes` is True when the decision is not the same."""
+
+    counted: Comparison
+    with_rejected: Comparison
+    changes: bool
+
+
+def sensitivity(
+    counted: ScoreTable,
+    with_rejected: ScoreTable,
+    a: Hashable,
+    b: Hashable,
+    *,
+    scope: str | None = None,
+    margin: float | None = None,
+) -> Sensitivity:
+    """Compare a and b on what counts and on what counts plus rejected trials at their raw scores.
+
+    The second is compared in the scope of the first, so that only the trials differ.
+
+    Raises:
+        ValueError: as `compare`.
+    """
+    one = compare(counted, a, b, scope, margin)
+    same = scope if scope is not None else _asked_for(one.scope)
+    other = compare(with_rejected, a, b, same, margin)
+    return Sensitivity(counted=one, with_rejected=other, changes=one.decision != other.decision)
+
+
+def _asked_for(scope: str) -> str:
+    return "tasks_like_these" if scope == "tasks_like_these" else "these_tasks"

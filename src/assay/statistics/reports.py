@@ -1,0 +1,32 @@
+"""The whole report in one call: every candidate, every pair, Holm; from a table or from kept cells alone."""
+
+from dataclasses import dataclass
+
+from assay.statistics.cells import Cells
+from assay.statistics.estimates import Estimate
+from assay.statistics.ranking import Ranking, rank
+from assay.statistics.table import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Estimates in label order and the ranking they belong to."""
+
+    estimates: tuple[Estimate, ...]
+    ranking: Ranking
+
+
+def report(scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None) -> Report:
+    """Estimates of all candidates and the ranking with all pairs.
+
+    From kept cells the cost does not depend on the number of rows: the page of a million-row suite can refresh after
+    each decision.
+
+    Raises:
+        ValueError: as `rank`.
+    """
+    ranking = rank(scores, scope, margin)
+    cells = scores.cells if isinstance(scores, ScoreTable) else scores
+    place = {label: i for i, label in enumerate(cells.candidates)}
+    ordered = sorted((one.estimate for one in ranking.candidates), key=lambda one: place[one.candidate])
+    return Report(estimates=tuple(ordered), ranking=ranking)

@@ -1,0 +1,37 @@
+"""What this process knows of a trial it holds, so that the usual entry is written without looking anything up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from assay.domain.lifecycle import AssessmentState
+
+Slot: TypeAlias = tuple[int, int | None]
+"""(grader's key, candidate's key), the latter None for joint assessments."""
+
+_UNTOUCHABLE: Final = frozenset({AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT})
+
+
+@dataclass(slots=True)
+class Holding:
+    """A trial held by this process.
+
+    Attributes:
+        rest: the state it falls back to.
+        standing: the trial's standing; true as long as `certain`.
+        rounds: latest stored round of each candidate's asked response.
+        slots: state of each slot's current assessment when last seen.
+    """
+
+    run_key: int
+    task_key: int
+    rest: str
+    standing: str
+    rounds: dict[int, int] = field(default_factory=dict)
+    slots: dict[Slot, AssessmentState] = field(default_factory=dict)
+
+    @property
+    def certain(self) -> bool:
+        """Whether nobody but us can change the trial's assessments: none of them waits for, or had, a decision."""
+        return _UNTOUCHABLE.issuperset(self.slots.values())

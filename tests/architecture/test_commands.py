@@ -1,0 +1,96 @@
+"""The command line as the contract and a stranger expect it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+
+from assay.cli.main import COMMANDS, cli
+
+OF_THE_CONTRACT = {
+    "run": {"--trials", "--candidate", "--judge", "--concurrency", "--benchmark", "--batch-id", "--budget", "--dry-run",
+            "--show-prompt", "--limit"},
+    "resume": set(),
+    "extend": {"--trials", "--until-approved", "--candidate"},
+    "validate": set(),
+    "init": set(),
+    "config": set(),
+    "review": {"--run"},
+    "stats": {"--run", "--suite", "--batch-id", "--task", "--tag", "--language", "--criterion", "--judge"},
+    "compare": {"--scope", "--margin", "--run"},
+    "rank": {"--run"},
+    "gate": {"--against", "--margin", "--run"},
+    "runs": set(),
+    "show": set(),
+    "serve": {"--host", "--port"},
+    "doctor": set(),
+}  # fmt: skip
+
+
+def command(name: str) -> click.Command:
+    found = cli.get_command(click.Context(cli), name)
+    assert found is not None, name
+    return found
+
+
+def options(of: click.Command) -> dict[str, click.Option]:
+    return {name: option for option in of.params if isinstance(option, click.Option) for name in option.opts}
+
+
+@pytest.mark.parametrize("name", OF_THE_CONTRACT)
+def test_a_command_takes_the_contract_s_options_and_json(name: str) -> None:
+    assert {*OF_THE_CONTRACT[name], "--json", "--store"} <= set(options(command(name)))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_is_documented(name: str) -> None:
+    found = command(name)
+    family = [found, *(found.commands.values() if isinstance(found, click.Group) else [])]
+    for one in family:
+        assert one.help, one.name
+        undocumented = [name for name, option in options(one).items() if not option.help]
+        assert undocumented == [], one.name
+
+
+def test_review_has_every_decision_and_each_takes_a_reviewer() -> None:
+    group = command("review")
+    assert isinstance(group, click.Group)
+    assert set(group.commands) >= {"list", "show", "approve", "reject", "correct", "rerun", "undo"}
+    assert all("--reviewer" in options(one) for one in group.commands.values())
+
+
+def test_help_answers_without_loading_what_it_does_not_need() -> None:
+    code = (
+        "import sys; from assay.cli.main import exit_code; exit_code(['--help']);"
+        "print(*[m for m in ('numpy', 'sqlalchemy', 'aiohttp', 'fastapi', 'alembic', 'rich', 'yaml') if m in sys.modules],"
+        "file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == ""
+
+
+def test_help_takes_less_than_three_tenths_of_a_second_of_cpu() -> None:
+    children = __import__("resource")
+
+    def cpu_s() -> float:
+        used = children.getrusage(children.RUSAGE_CHILDREN)
+        return float(used.ru_utime + used.ru_stime)
+
+    figures = []
+    for _ in range(3):
+        before = cpu_s()
+        subprocess.run([sys.executable, "-m", "assay", "--help"], capture_output=True, check=True)
+        figures.append(cpu_s() - before)
+        time.sleep(0.05)
+    assert min(figures) < 0.3
+
+
+def test_a_misspelt_command_is_answered_with_a_likely_one() -> None:
+    done = subprocess.run([sys.executable, "-m", "assay", "rveiew"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Did you mean 'review'?" in done.stderr
+    assert done.stdout == ""

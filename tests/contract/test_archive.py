@@ -1,0 +1,325 @@
+"""What every Archive must do: only what counts reaches a column, every filter holds, unknown names are named."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from tests.contract.stores import a_call, a_decision, a_plan, a_task, grades, judged, plain_grades, planned, wait
+
+from assay.domain.assessment import Response
+from assay.domain.errors import InputError, UnknownName
+from assay.domain.failure import Failure, Fault
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
+from assay.domain.lifecycle import AssessmentState, RunState, TrialState, Verb
+from assay.domain.run import Entry
+from assay.domain.selection import Excluded, Selection
+from assay.store.opening import Store
+
+EVERYTHING = Selection()
+STATE = AssessmentState
+OLD, NEW = "20250101-000000-alpha-aaaa", "20250201-000000-beta-bbbb"
+
+
+def run_all(store: Store, run: str, value: float, *, state: STATE = STATE.EXEMPT, grader: str = "judge") -> None:
+    """Grade every trial of a run alike."""
+    for trial in store.journal.claim(RunId(run), limit=100):
+        wait(store.journal.record(judged(trial, plain_grades(value), state=state, grader=grader)))
+
+
+@pytest.fixture
+def two_runs(store: Store) -> Store:
+    """An older run of suite alpha with two tasks and two trials, and a newer one of suite beta with one of each."""
+    old = a_plan(OLD, suite="alpha", started="2025-01-01T00:00:00.000Z", batch_id="January")
+    auth = a_task("auth", tags=["security"], language="python", thing="Auth Service")
+    store.journal.open_run(old, planned(auth, a_task("pay", tags=["money", "security"], language="go"), trials=2))
+    run_all(store, OLD, 0.25)
+    new = a_plan(NEW, suite="beta", started="2025-02-01T00:00:00.000Z", candidates=("Bob", "carol"), judges=("Second",))
+    store.journal.open_run(new, planned(a_task("mail", language="go")))
+    (trial,) = store.journal.claim(RunId(NEW), limit=1)
+    graded = grades({"Bob": {"integrity": 1.0, "fitness": 0.0}, "carol": {"integrity": 0.5, "fitness": 0.5}})
+    wait(store.journal.record(judged(trial, graded, state=STATE.EXEMPT, grader="Second")))
+    return store
+
+
+# Columns
+
+
+def test_columns_hold_exactly_what_counts(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task(), trials=7))
+    trials = store.journal.claim(RunId(OLD), limit=7)
+    for trial, value in zip(trials[:6], (0.1, 0.2, 0.3, 0.4, 0.5, 0.6), strict=True):
+        state = {0: STATE.NOT_REQUIRED, 1: STATE.EXEMPT}.get(trial.k - 1, STATE.PENDING)
+        wait(store.journal.record(judged(trial, plain_grades(value, ["alice"]), state=state)))
+    third, fourth, fifth, sixth = (row.key for row in list(store.archive.assessments(EVERYTHING))[2:])
+    store.desk.decide(
+        [
+            a_decision(Verb.APPROVE, third),
+            a_decision(Verb.CORRECT, fourth, corrections={("alice", None): 0.95}),
+            a_decision(Verb.REJECT, fifth, reason="no"),
+        ]
+    )
+    again = store.journal.claim_trial(trials[0].key)
+    wait(store.journal.record(judged(again, plain_grades(0.7, ["alice"]), attempt=2, state=STATE.PENDING)))
+    columns = store.archive.score_columns(EVERYTHING)
+    found = dict(zip(columns.trial.tolist(), columns.score.tolist(), strict=True))
+    assert found == pytest.approx({trials[1].key: 0.2, trials[2].key: 0.3, trials[3].key: 0.95})
+    assert columns.unseen.tolist() == [True, False, False]
+    excluded = store.archive.excluded(EVERYTHING)
+    assert excluded == Excluded(pending=3, rejected=1, failed=0, superseded=1)
+    assert len(found) + excluded.pending + excluded.rejected + excluded.failed == 7
+    assert sixth not in found
+
+
+def test_columns_name_tasks_candidates_and_judges_by_code(two_runs: Store) -> None:
+    columns = two_runs.archive.score_columns(EVERYTHING)
+    rows = sorted(
+        (columns.tasks[t].suite, columns.tasks[t].task, columns.candidates[c], columns.judges[j], round(float(s), 6))
+        for t, c, j, s in zip(columns.task, columns.candidate, columns.judge, columns.score, strict=True)
+    )
+    assert rows == sorted(
+        [("alpha", task, name, "judge", 0.25) for task in ("auth", "pay") for name in ("alice", "bob")] * 2
+        + [("beta", "mail", "bob", "Second", round(2 / 3, 6)), ("beta", "mail", "carol", "Second", 0.5)]
+    )
+    assert columns.runs == (OLD, NEW)
+    assert columns.joint.all()
+    assert len(columns.settings) == 2
+    assert columns.task.dtype == columns.trial.dtype == "int64"
+
+
+def test_an_empty_store_gives_empty_columns(store: Store) -> None:
+    columns = store.archive.score_columns(EVERYTHING)
+    assert (len(columns.score), columns.tasks, columns.candidates, columns.runs) == (0, (), (), ())
+    assert store.archive.excluded(EVERYTHING) == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+
+
+def test_tasks_without_a_score_are_planned_all_the_same(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task("auth"), a_task("pay", weight=3.0)))
+    columns = store.archive.score_columns(EVERYTHING)
+    assert [(label.task, label.weight) for label in columns.tasks] == [("auth", 1.0), ("pay", 3.0)]
+    assert columns.candidates == ("alice", "bob")
+
+
+def test_a_task_that_changed_is_another_task_and_said_to_be(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task("auth", prompt="one", weight=1.0), a_task("pay")))
+    later = a_plan(NEW, started="2025-02-01T00:00:00.000Z")
+    store.journal.open_run(later, planned(a_task("auth", prompt="two"), a_task("pay", weight=5.0, thing="Payments")))
+    run_all(store, OLD, 0.1)
+    run_all(store, NEW, 0.9)
+    columns = store.archive.score_columns(EVERYTHING)
+    assert sorted((label.task, label.changed) for label in columns.tasks) == [
+        ("auth", True),
+        ("auth", True),
+        ("pay", False),
+    ]
+    pay = next(label for label in columns.tasks if label.task == "pay")
+    assert (pay.weight, pay.thing) == (5.0, "Payments")  # the newest selected run's
+    for code, label in enumerate(columns.tasks):
+        if label.changed:
+            assert len(set(columns.score[columns.task == code].tolist())) == 1
+    assert not any(label.changed for label in store.archive.score_columns(Selection(runs=(NEW,))).tasks)
+
+
+def test_candidates_are_one_across_runs_whatever_their_case(two_runs: Store) -> None:
+    assert two_runs.archive.score_columns(EVERYTHING).candidates == ("alice", "bob", "carol")
+
+
+def test_criteria_are_weighted_within_themselves(two_runs: Store) -> None:
+    of_beta = Selection(suites=("beta",), criteria=("integrity",))
+    assert sorted(two_runs.archive.score_columns(of_beta).score.tolist()) == [0.5, 1.0]
+    both = Selection(suites=("beta",), criteria=("Integrity", "fitness"))
+    assert sorted(two_runs.archive.score_columns(both).score.tolist()) == pytest.approx([0.5, 2 / 3])
+
+
+def test_a_missing_criterion_gives_no_score_on_it(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task()))
+    (trial,) = store.journal.claim(RunId(OLD), limit=1)
+    half = grades({"alice": {"integrity": None, "fitness": 0.4}, "bob": {"integrity": 0.8, "fitness": 0.8}})
+    wait(store.journal.record(judged(trial, half, state=STATE.EXEMPT)))
+
+    def scores(*criteria: str) -> list[float]:
+        return sorted(store.archive.score_columns(Selection(criteria=criteria)).score.tolist())
+
+    assert scores() == pytest.approx([0.8])
+    assert scores("integrity") == pytest.approx([0.8])
+    assert scores("fitness") == pytest.approx([0.4, 0.8])
+    assert scores("integrity", "fitness") == pytest.approx([0.8])
+
+
+def test_equal_settings_are_one_setting_and_seeds_make_no_difference(store: Store) -> None:
+    for number, temperature in ((1, 0.1), (2, 0.1), (3, 0.9)):
+        plan = a_plan(f"2025010{number}-x", judge_temperature=temperature)
+        store.journal.open_run(plan, planned(a_task()))
+    assert len(store.archive.score_columns(EVERYTHING).settings) == 2
+    assert len(store.archive.score_columns(Selection(runs=("20250101", "20250102"))).settings) == 1
+
+
+# Filters
+
+
+@pytest.mark.parametrize(
+    ("selection", "rows"),
+    [
+        (Selection(runs=("20250101",)), 8),
+        (Selection(runs=(OLD, "20250201-0")), 10),
+        (Selection(suites=("BETA",)), 2),
+        (Selection(batch_ids=("january",)), 8),
+        (Selection(tasks=("auth",)), 4),
+        (Selection(tasks=("AUTH SERVICE", "Pay")), 8),
+        (Selection(tags=("money",)), 4),
+        (Selection(tags=("security",)), 8),
+        (Selection(languages=("Go",)), 6),
+        (Selection(languages=("go",), suites=("alpha",)), 4),
+        (Selection(judges=("second",)), 2),
+        (Selection(judges=("judge", "second")), 10),
+        (Selection(tags=("security",), tasks=("pay",)), 4),
+        (Selection(criteria=("fitness",), languages=("python",)), 4),
+        (Selection(tasks=("mail",), tags=("money",)), 0),
+    ],
+)
+def test_filters_leave_in_what_they_name(two_runs: Store, selection: Selection, rows: int) -> None:
+    columns = two_runs.archive.score_columns(selection)
+    assert len(columns.score) == rows
+    assert len(list(two_runs.archive.assessments(selection))) == rows / 2
+    labelled = set(columns.task.tolist())
+    assert labelled == set(range(len(columns.tasks)))
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        (Selection(runs=("20250301",)), "no run '20250301'"),
+        (Selection(suites=("alpa",)), "no suite 'alpa'. Did you mean 'alpha'"),
+        (Selection(batch_ids=("Januar",)), "no batch 'Januar'. Did you mean 'January'"),
+        (Selection(tasks=("auht",)), "no task 'auht'. Did you mean 'auth'"),
+        (Selection(tags=("secruity",)), "no tag 'secruity'. Did you mean 'security'"),
+        (Selection(languages=("pyton",)), "no language 'pyton'. Did you mean 'python'"),
+        (Selection(judges=("jugde",)), "no judge 'jugde'. Did you mean 'judge'"),
+        (Selection(criteria=("fitnes",)), "no criterion 'fitnes'. Did you mean 'fitness'"),
+        (Selection(suites=("beta",), tasks=("auth",)), "no task 'auth'"),
+    ],
+)
+def test_a_name_that_is_not_there_is_an_error(two_runs: Store, selection: Selection, message: str) -> None:
+    for ask in (two_runs.archive.score_columns, two_runs.archive.excluded, two_runs.archive.runs):
+        with pytest.raises(UnknownName, match=message):
+            ask(selection)
+    with pytest.raises(UnknownName, match=message):
+        list(two_runs.archive.assessments(selection))
+
+
+def test_the_beginning_of_an_id_must_say_which_run(two_runs: Store) -> None:
+    with pytest.raises(InputError, match="several runs begin with '2025'"):
+        two_runs.archive.runs(Selection(runs=("2025",)))
+    assert two_runs.archive.find_run("20250201") == NEW
+    with pytest.raises(UnknownName):
+        two_runs.archive.find_run("2025%")
+
+
+def test_excluded_trials_follow_the_filters(two_runs: Store) -> None:
+    two_runs.journal.open_run(a_plan("20250301-x", suite="alpha"), planned(a_task("auth"), a_task("slow"), trials=2))
+    (trial, *_) = two_runs.journal.claim(RunId("20250301-x"), limit=1)
+    failure = Failure(kind="timeout", fault=Fault.PROVIDER, detail="no answer")
+    wait(two_runs.journal.record(Entry(trial=trial.key, finished=True, failure=failure)))
+    assert two_runs.archive.excluded(EVERYTHING) == Excluded(pending=3, rejected=0, failed=1, superseded=0)
+    of_auth = two_runs.archive.excluded(Selection(tasks=("auth",)))
+    assert of_auth == Excluded(pending=1, rejected=0, failed=1, superseded=0)
+    assert two_runs.archive.excluded(Selection(tags=("money",))).pending == 0
+
+
+def test_with_a_judge_trials_are_excluded_as_if_only_it_had_graded(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD, judges=("first", "second")), planned(a_task(), trials=3))
+    for trial in store.journal.claim(RunId(OLD), limit=3):
+        wait(store.journal.record(judged(trial, grader="first", state=STATE.EXEMPT, finished=False)))
+        wait(store.journal.record(judged(trial, grader="second")))
+    rows = [row for row in store.archive.assessments(EVERYTHING) if row.grader == "second"]
+    store.desk.decide([a_decision(Verb.REJECT, rows[0].key, reason="no")])
+    assert store.archive.excluded(EVERYTHING) == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+    assert store.archive.excluded(Selection(judges=("first",))).pending == 0
+    second = store.archive.excluded(Selection(judges=("second",)))
+    assert second == Excluded(pending=2, rejected=1, failed=0, superseded=0)
+
+
+# Lists and single items
+
+
+def test_runs_are_listed_newest_first_with_their_counts(two_runs: Store) -> None:
+    new, old = two_runs.archive.runs()
+    assert (new.id, old.id) == (NEW, OLD)
+    assert (old.suite, old.batch_id, old.candidates, old.judges) == ("alpha", "January", ("alice", "bob"), ("judge",))
+    assert new.candidates == ("Bob", "carol")  # as this run writes them
+    assert old.trials == {TrialState.APPROVED: 4}
+    assert old.assessments == {STATE.EXEMPT: 4}
+    assert old.state is RunState.PLANNED
+    assert [run.id for run in two_runs.archive.runs(Selection(tasks=("mail",)))] == [NEW]
+
+
+def test_assessments_come_by_key_in_portions(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task(), trials=450))
+    claimed = store.journal.claim(RunId(OLD), limit=430)
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(store.journal.record(judged(trial)) for trial in claimed))
+
+    wait(all_at_once())
+    rows = list(store.archive.assessments(EVERYTHING))
+    assert [row.key for row in rows] == sorted(row.key for row in rows)
+    assert len(rows) == 430
+    some = list(store.archive.assessments(EVERYTHING, after=rows[99].key, limit=250))
+    assert some == rows[100:350]
+    assert list(store.archive.assessments(EVERYTHING, limit=0)) == []
+    assert list(store.archive.assessments(EVERYTHING, states=frozenset())) == []
+    endless: Iterator[object] = store.archive.assessments(EVERYTHING)
+    next(endless)
+    store.desk.decide([a_decision(Verb.APPROVE, rows[0].key)])  # a half-read list holds nobody up
+    waiting = store.archive.assessments(EVERYTHING, states=frozenset({STATE.PENDING}), limit=1)
+    assert next(waiting).key == rows[1].key
+    (one,) = store.archive.assessments(EVERYTHING, trial=rows[5].trial)
+    assert one == rows[5]
+
+
+def test_a_row_says_where_it_belongs(two_runs: Store) -> None:
+    row = next(iter(two_runs.archive.assessments(Selection(tasks=("Auth Service",)))))
+    assert (row.run_id, row.suite, row.task, row.thing) == (OLD, "alpha", "auth", "Auth Service")
+    assert (row.k, row.of, row.attempt, row.grader, row.by_model) == (1, 2, 1, "judge", True)
+    assert (row.candidate, row.candidates, row.current) == (None, ("alice", "bob"), True)
+
+
+def test_details_show_what_was_graded_and_by_which_call(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task(snippets={"bob": "B"})))
+    (trial,) = store.journal.claim(RunId(OLD), limit=1)
+    entry = judged(trial, candidate="alice", assessment=plain_grades(0.5, ["alice"]), finished=False)
+    answer = (Response(candidate="alice", text="A", truncated=True), 0)
+    ((new, _),) = entry.assessments
+    wait(
+        store.journal.record(
+            Entry(trial=trial.key, calls=(a_call(trial),), responses=(answer,), assessments=((new, 0),))
+        )
+    )
+    wait(store.journal.record(judged(trial, candidate="bob", assessment=plain_grades(0.5, ["bob"]))))
+    of_alice, of_bob = store.archive.assessments(EVERYTHING)
+    detail = store.archive.assessment(of_alice.key)
+    assert detail.responses == (Response(candidate="alice", text="A", truncated=True),)
+    assert (detail.call["model"], detail.call["input_tokens"], detail.call["cost_usd"]) == ("echo", 10, 0.001)
+    assert (detail.task, detail.row, detail.judged) == (trial.task, of_alice, of_alice.assessment)
+    assert store.archive.assessment(of_bob.key).responses == (Response(candidate="bob", text="B"),)
+    assert store.archive.assessment(of_bob.key).call == {}
+    with pytest.raises(UnknownName, match="a999"):
+        store.archive.assessment(AssessmentKey(999))
+
+
+def test_trials_are_listed_in_plan_order(two_runs: Store) -> None:
+    rows = list(two_runs.archive.trials(EVERYTHING))
+    assert [(row.run_id, row.task, row.k, row.of) for row in rows] == [
+        (OLD, "auth", 1, 2),
+        (OLD, "auth", 2, 2),
+        (OLD, "pay", 1, 2),
+        (OLD, "pay", 2, 2),
+        (NEW, "mail", 1, 1),
+    ]
+    assert all(row.state is TrialState.APPROVED and row.failure is None for row in rows)
+    assert list(two_runs.archive.trials(Selection(tags=("money",)))) == rows[2:4]
+    assert list(two_runs.archive.trials(EVERYTHING, failed_only=True)) == []
+    assert two_runs.archive.trial(rows[3].key) == rows[3]
+    with pytest.raises(UnknownName, match="t999"):
+        two_runs.archive.trial(TrialKey(999))

@@ -1,0 +1,89 @@
+"""Migrations lead to exactly the tables the code describes, on both databases, and a kept store survives them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, inspect, text
+from tests.contract.rows import driven
+from tests.contract.stores import StandingClock, a_plan, a_task, planned
+from tests.support.postgres import new_database
+
+from assay.store import migrating, schema
+from assay.store.opening import open_store
+
+
+def described(url: str) -> dict[str, Any]:
+    """Columns, keys, indexes and constraints of every table, as the database itself tells them."""
+    engine = create_engine(driven(url))
+    try:
+        with engine.connect() as connection:
+            there = inspect(connection)
+            tables: dict[str, Any] = {
+                table: {
+                    "columns": [
+                        (column["name"], str(column["type"]), column["nullable"], str(column["default"]))
+                        for column in there.get_columns(table)
+                    ],
+                    "key": there.get_pk_constraint(table),
+                    "indexes": sorted(map(str, there.get_indexes(table))),
+                    "unique": sorted(map(str, there.get_unique_constraints(table))),
+                    "foreign": sorted(map(str, there.get_foreign_keys(table))),
+                }
+                for table in sorted(there.get_table_names())
+            }
+            tables["keys"] = connection.execute(text("SELECT * FROM key_source ORDER BY name")).all()
+            if engine.dialect.name == "sqlite":
+                rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql LIKE '%ROWID%'"))
+                tables["clustered"] = sorted(row.name for row in rows)
+            return tables
+    finally:
+        engine.dispose()
+
+
+def migrated(url: str) -> None:
+    """Walk through every migration from nothing."""
+    engine = create_engine(driven(url))
+    with engine.begin() as connection:
+        migrating.upgrade(connection)
+    engine.dispose()
+
+
+def test_the_version_in_the_code_is_the_last_migration() -> None:
+    script = ScriptDirectory.from_config(migrating.configuration())
+    assert script.get_heads() == [schema.VERSION]
+
+
+def test_migrations_make_the_tables_that_a_new_store_has(bare_url: str, tmp_path: Path) -> None:
+    migrated(bare_url)
+    by_migration = described(bare_url)
+    other = f"sqlite:///{tmp_path / 'direct.db'}"
+    if not bare_url.startswith("sqlite"):
+        server, _, name = bare_url.rpartition("/")
+        other = new_database(server, f"{name}_direct")
+    open_store(other, clock=StandingClock()).close()
+    assert described(other) == by_migration
+
+
+def test_the_code_describes_the_migrated_tables(bare_url: str) -> None:
+    migrated(bare_url)
+    engine = create_engine(driven(bare_url))
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection,
+            opts={"include_object": lambda _object, name, kind, *_: not (kind == "table" and name == "assay_version")},
+        )
+        assert compare_metadata(context, schema.metadata) == []
+    engine.dispose()
+
+
+def test_a_migrated_store_is_used_like_a_new_one(bare_url: str) -> None:
+    migrated(bare_url)
+    store = open_store(bare_url, clock=StandingClock())
+    store.journal.open_run(a_plan(), planned(a_task(), trials=2))
+    assert len(store.journal.claim(a_plan().id, limit=5)) == 2
+    store.close()

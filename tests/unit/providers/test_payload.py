@@ -1,0 +1,43 @@
+"""Bodies to bytes and back."""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.domain.suite import Message
+from assay.providers.payload import UnreadableBody, dump, parse, whole
+
+
+def test_records_become_objects_also_where_the_fast_way_fails() -> None:
+    for text in ("plain", "half \ud83d"):
+        body = {"messages": (Message(role="user", content=text),), "schema": MappingProxyType({"a": 1})}
+        assert parse(dump(body))["schema"] == {"a": 1}
+        assert parse(dump(body))["messages"][0]["role"] == "user"
+
+
+def test_what_python_lets_through_is_let_through() -> None:
+    assert math.isnan(parse(b'{"a": NaN}')["a"])
+    assert parse(b'"\\ud83d"') == "\ud83d"
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"<html>", b"\xff", b"[" * 100_000])
+def test_what_is_no_document_is_said_to_be_none(body: bytes) -> None:
+    with pytest.raises(UnreadableBody):
+        parse(body)
+
+
+@given(st.text(st.characters(codec=None)))
+def test_whole_text_can_be_stored(text: str) -> None:
+    stored = whole(text)
+    stored.encode()
+    assert "\0" not in stored
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
+def test_text_that_can_be_stored_is_left_alone(text: str) -> None:
+    assert whole(text) == text

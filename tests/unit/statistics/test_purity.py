@@ -1,0 +1,42 @@
+"""The room imports alone, and only what it may."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import assay.statistics
+
+ROOM = Path(assay.statistics.__file__).parent
+ALLOWED = {"numpy", "scipy.special", "collections", "dataclasses", "functools", "math", "types", "typing"}
+
+
+def imported(source: str) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "scipy":
+            found |= {f"scipy.{name.name}" for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
+
+
+def test_only_numpy_scipy_special_and_the_pure_part_of_the_standard_library_are_imported() -> None:
+    for path in sorted(ROOM.glob("*.py")):
+        names = {name for name in imported(path.read_text(encoding="utf-8")) if not name.startswith("assay.statistics")}
+        foreign = {name for name in names if name not in ALLOWED and name.split(".")[0] not in ALLOWED}
+        assert not foreign, f"{path.name} imports {foreign}"
+
+
+def test_importing_the_room_brings_neither_scipy_stats_nor_another_room() -> None:
+    script = (
+        "import sys, assay.statistics as st\n"
+        "st.proportion(1, 2)\n"
+        "bad = [m for m in sys.modules if m == 'scipy.stats' or m == 'pandas'\n"
+        "       or (m.startswith('assay.') and not m.startswith('assay.statistics'))]\n"
+        "sys.exit(str(bad) if bad else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

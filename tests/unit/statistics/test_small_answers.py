@@ -1,0 +1,182 @@
+"""Single answers whose right value can be worked out by hand or taken from a printed table."""
+
+import numpy as np
+import pytest
+
+from assay.statistics import (
+    ScoreTable,
+    approval_rates,
+    bradley_terry,
+    coverage,
+    e_process,
+    effect_label,
+    icc,
+    krippendorff_alpha,
+    partial_review,
+    planned_looks,
+    ppi,
+    selective_rejection,
+    sensitivity,
+    strengths,
+    variance_components,
+)
+
+
+@pytest.mark.parametrize(
+    ("d", "label"),
+    [(0.0, "negligible"), (-0.199, "negligible"), (0.2, "small"), (-0.5, "medium"), (0.8, "large"), (None, None)],
+)
+def test_effect_labels_have_half_open_bands(d: float | None, label: str | None) -> None:
+    assert effect_label(d) == label
+
+
+@pytest.mark.parametrize(
+    ("looks", "pocock", "obrien_fleming"),
+    [(1, 1.960, 1.960), (2, 2.178, 1.977), (3, 2.289, 2.004), (4, 2.361, 2.024), (5, 2.413, 2.040), (10, 2.555, 2.087)],
+)
+def test_planned_looks_meet_the_printed_constants(looks: int, pocock: float, obrien_fleming: float) -> None:
+    from scipy.stats import norm  # type: ignore[import-untyped]  # SciPy ships no types
+
+    found = planned_looks(looks)
+    assert norm.isf(found.pocock_nominal_p / 2) == pytest.approx(pocock, abs=6e-4)
+    assert norm.isf(found.obf_nominal_p[-1] / 2) == pytest.approx(obrien_fleming, abs=6e-4)
+
+
+def test_three_rates_are_tested_by_listing_all_tables() -> None:
+    # Worked by hand: 3 of 3, 0 of 3, 0 of 3; 84 ways to place 3 hits in 9, and 3 tables as unlikely as this one.
+    found = approval_rates(["A", "B", "C"], [3, 0, 0], [3, 3, 3])
+    assert found.p_value == pytest.approx(3 / 84)
+    assert found.warning == "unequal_approval"
+
+
+def test_many_rates_need_a_generator_and_then_agree_with_the_exact_answer() -> None:
+    names = [str(i) for i in range(12)]
+    assert approval_rates(names, [20] * 12, [40] * 12).reason == "needs_generator"
+    found = approval_rates(names, [20] * 12, [40] * 12, rng=np.random.default_rng(1))
+    assert found.p_value == pytest.approx(1.0, abs=0.01)
+
+
+def test_rejections_of_whoever_was_ahead_are_found() -> None:
+    rng = np.random.default_rng(4)
+    task = np.repeat(np.arange(10), 6)
+    difference = rng.normal(0.0, 0.1, 60)
+    honest = selective_rejection(task, difference, rng.random(60) < 0.3, rng=rng)
+    selective = selective_rejection(task, difference, difference < -0.05, rng=rng)
+    assert honest.warning is None
+    assert selective.warning == "selective_rejection"
+    assert selective.excess is not None
+    assert selective.excess < 0
+
+
+def test_rejected_trials_counted_again_can_change_the_conclusion() -> None:
+    score = {"A": [0.8, 0.82, 0.81, 0.79, 0.8], "B": [0.7, 0.72, 0.69, 0.71, 0.7]}
+    rows = [(who, k, s) for who, scores in score.items() for k, s in enumerate(scores)]
+    more = [*rows, *(("B", 5 + k, 0.95) for k in range(4))]
+    tables = [
+        ScoreTable.from_columns(
+            task=["t"] * len(one), candidate=[r[0] for r in one], trial=[r[1] for r in one], score=[r[2] for r in one]
+        )
+        for one in (rows, more)
+    ]
+    found = sensitivity(tables[0], tables[1], "A", "B")
+    assert (found.counted.decision, found.with_rejected.decision, found.changes) == ("better", "not_decided", True)
+
+
+def test_the_bracket_of_missing_trials_runs_from_zero_to_left_out() -> None:
+    table = ScoreTable.from_columns(task=["a", "a", "b"], candidate=["A"] * 3, trial=[1, 2, 1], score=[0.8, 0.6, 0.9])
+    found = coverage(table, "A", {"a": 4, "b": 1, "c": 5})
+    assert (found.n_counted, found.n_planned, found.n_tasks_planned) == (3, 10, 3)
+    assert found.missing_as_zero == pytest.approx((0.7 * 2 / 4 + 0.9) / 3)
+    assert found.missing_left_out == pytest.approx(0.8)
+
+
+def test_judge_calls_within_trials_are_told_from_trials() -> None:
+    rng = np.random.default_rng(2)
+    tasks, trials, calls = 60, 6, 4
+    base = rng.normal(0.5, 0.1, tasks)[:, None, None] + rng.normal(0, 0.04, (tasks, trials))[:, :, None]
+    score = base + rng.normal(0, 0.03, (tasks, trials, calls))
+    at = np.indices(score.shape).reshape(3, -1)
+    table = ScoreTable.from_columns(task=at[0], candidate=["A"] * score.size, trial=at[1], score=score.reshape(-1))
+    found = variance_components(table, "A")
+    assert found.var_judge == pytest.approx(0.03**2, rel=0.1)
+    assert found.var_trial == pytest.approx(0.04**2, rel=0.2)
+    assert found.var_task == pytest.approx(0.1**2, rel=0.4)
+
+
+def test_a_few_reviews_or_chosen_ones_are_refused() -> None:
+    human, judge = [0.5, 0.6, 0.7], [0.6, 0.7, 0.7]
+    assert ppi(human, judge, [0.5, 0.6]).reason == "too_few_human_reviews"
+    assert ppi(human * 5, judge * 5, [0.5, 0.6], random=False).reason == "not_random_review"
+    task = [k % 5 for k in range(30)]
+    seen = [0.5 + 0.01 * k if k < 15 else float("nan") for k in range(30)]
+    chosen = partial_review(task, [0.6 + 0.01 * (k % 7) for k in range(30)], seen, random=False)
+    assert (chosen.calibrated.mean, chosen.calibrated.reason) == (None, "not_random_review")
+    assert chosen.vetted_only.mean is not None
+
+
+def test_a_biased_judge_is_corrected_per_task() -> None:
+    rng = np.random.default_rng(7)
+    task = np.repeat(np.arange(12), 10)
+    truth = np.clip(0.6 + rng.normal(0, 0.1, 12)[task] + rng.normal(0, 0.05, 120), 0, 1)
+    judge = np.clip(truth + 0.15 + rng.normal(0, 0.03, 120), 0, 1)
+    seen = np.where(np.arange(120) % 10 < 2, truth, np.nan)
+    found = partial_review(task, judge, seen, random=True)
+    assert found.judge_as_it_is.mean == pytest.approx(truth.mean() + 0.15, abs=0.02)
+    assert found.calibrated.mean == pytest.approx(truth.mean(), abs=0.02)
+
+
+def test_an_e_process_claims_and_keeps_its_claim() -> None:
+    found = e_process([0.1, 0.12, 0.09, 0.11, 0.1, 0.13, 0.08, 0.1, 0.0, 0.0])
+    assert found.decision == "better"
+    assert found.max_e_value >= 20
+    assert e_process([0.1, 0.1, 0.1]).e_value == 1.0
+
+
+def test_joint_rankings_give_strengths_clustered_by_task() -> None:
+    rng = np.random.default_rng(5)
+    rows = [
+        (t, who, k, q + rng.normal(0, 0.1))
+        for t in range(20)
+        for k in range(3)
+        for who, q in zip("ABC", (0.7, 0.5, 0.3), strict=True)
+    ]
+    table = ScoreTable.from_columns(
+        task=[r[0] for r in rows],
+        candidate=[r[1] for r in rows],
+        trial=[r[2] for r in rows],
+        score=np.clip([r[3] for r in rows], 0, 1),
+        joint=True,
+    )
+    found = strengths(table)
+    assert found.method == "sandwich_t"
+    assert found.n_tasks == 20
+    assert found.contrast("A", "C").win_probability is not None
+    assert list(found.borda) == sorted(found.borda, key=lambda share: -(share or 0.0))
+
+
+def test_islands_are_not_compared() -> None:
+    found = bradley_terry(["A", "B", "C", "D"], ["B", "A", "D", "C"], ["left", "left", "left", "left"])
+    assert found.reason == "disconnected"
+    assert found.contrast("A", "C").difference is None
+
+
+def test_alpha_of_a_bootstrap_reads_from_the_lower_end() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.random(80)
+    unit = np.tile(np.arange(80), 2)
+    score = np.concatenate([truth, truth + rng.normal(0, 0.12, 80)])
+    found = krippendorff_alpha(unit, score, rng=rng, tolerance=0.1)
+    assert found.alpha is not None
+    assert found.ci95 is not None
+    assert found.ci95[0] < found.alpha < found.ci95[1]
+    assert found.agreement == pytest.approx(float((np.abs(score[80:] - score[:80]) <= 0.1).mean()))
+
+
+def test_the_interval_of_absolute_agreement_meets_the_printed_example() -> None:
+    # Shrout & Fleiss' six targets and four judges; ICC(2,1) .29 with 95% interval .02 to .76 (McGraw & Wong's form).
+    ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    unit = [u for u in range(6) for _ in range(4)]
+    found = icc(unit, [0, 1, 2, 3] * 6, [score for row in ratings for score in row])
+    assert found.icc_a1 == pytest.approx(0.2898, abs=1e-4)
+    assert found.icc_a1_ci95 == pytest.approx((0.0188, 0.7611), abs=2e-3)
+    assert found.icc_1_ci95 == pytest.approx((-0.1329, 0.7226), abs=2e-3)

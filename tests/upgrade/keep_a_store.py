@@ -1,0 +1,67 @@
+"""Makes the SQL dump of a small store that is kept for each schema: `python -m tests.upgrade.keep_a_store`.
+
+Run it once when a schema is released; later schemas must upgrade and use what it wrote, so it is never run again for an
+old one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from tests.contract.stores import StandingClock, a_call, a_decision, a_plan, a_task, grades, judged, planned, wait
+
+from assay.domain.assessment import Flag, FlagKind, Response
+from assay.domain.failure import Failure, Fault
+from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.run import Entry
+from assay.domain.selection import Selection
+from assay.store import schema
+from assay.store.opening import open_store
+
+HERE = Path(__file__).parent
+
+
+def fill(url: str) -> None:
+    """Six trials of two tasks: approved, corrected, rejected, rerun and waiting, failed, untouched."""
+    store = open_store(url, clock=StandingClock())
+    plan = a_plan(batch_id="kept", budget_usd=5.0)
+    auth = a_task("auth", snippets={"bob": "def b(): ...\n"}, tags=["security"], thing="Auth Service")
+    store.journal.open_run(plan, planned(auth, a_task("pay", language="go", weight=2.0), trials=3))
+    claimed = store.journal.claim(plan.id, limit=5)
+    flag = Flag(kind=FlagKind.EMPTY_REASON, detail="no reason for bob", candidate="bob")
+    scores = grades(
+        {"alice": {"integrity": 0.8, "fitness": 0.5}, "bob": {"integrity": 0.25, "fitness": 0.5}}, flags=[flag]
+    )
+    for trial in claimed[:4]:
+        answer = Response(candidate="alice", text="def a(): ...\n")
+        wait(store.journal.record(judged(trial, scores, calls=[a_call(trial)], responses=[answer])))
+    failure = Failure(kind="http_500", fault=Fault.PROVIDER, detail="the server broke", tries=5)
+    wait(store.journal.record(Entry(trial=claimed[4].key, finished=True, failure=failure)))
+    rows = list(store.archive.assessments(Selection()))
+    store.desk.decide(
+        [
+            a_decision(Verb.APPROVE, rows[0].key, idempotency="first"),
+            a_decision(Verb.CORRECT, rows[1].key, corrections={("alice", "fitness"): 1.0}, reason="it fits"),
+            a_decision(Verb.REJECT, rows[2].key, reason="invented"),
+        ]
+    )
+    again = store.journal.claim_trial(claimed[3].key)
+    wait(store.journal.record(judged(again, scores, attempt=2, state=AssessmentState.PENDING)))
+    store.desk.note_rerun(a_decision(Verb.RERUN, rows[3].key, note="look again"))
+    store.close()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "assay.db"
+        fill(f"sqlite:///{path}")
+        with closing(sqlite3.connect(path)) as connection:
+            dump = "\n".join(connection.iterdump()) + "\n"
+    (HERE / f"schema_{schema.VERSION}.sql").write_text(dump, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
