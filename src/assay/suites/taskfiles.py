@@ -24,7 +24,7 @@ import orjson
 from assay.domain.errors import did_you_mean
 from assay.suites.complaints import Complaints, Path, Place, Spot, SuiteErrors, dotted
 from assay.suites.fields import Fields, shown
-from assay.suites.files import decoded, whole_text
+from assay.suites.files import decoded, unreadable, whole_text
 from assay.suites.located import Unreadable, Value, deeper_than, read_json, resolved, unreadable_json
 from assay.suites.tasks import Rules, task
 
@@ -87,7 +87,7 @@ class TaskFile:
         return self._count
 
     def __iter__(self) -> Iterator[Task]:
-        if self._state != self._now():
+        if self._state != self._now() or unreadable(self.file) is not None:
             found = Complaints(self.place(0))
             found.add((), "was changed while it was in use.", "Load the suite again.")
             raise SuiteErrors(found.errors())

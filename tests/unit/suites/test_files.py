@@ -61,6 +61,8 @@ def test_a_folder_gives_its_text_files_in_order_without_caches_and_hidden_ones(t
         ("{file: latin.py}", "which is not UTF-8 text: byte 0xe9 at offset 5 (line 1)"),
         ("{file: blank.py}", "with no text"),
         ("{folder: bob.py}", "which is no folder"),
+        ("{folder: " + "x" * 5000 + "}", "which is no folder"),
+        ("{file: " + "x" * 5000 + "}", "file name too long"),
         ("{folder: empty}", "which holds no files"),
         ("{files: []}", "is an empty list"),
         ("{files: [bob.py, absent.py]}", "names 'absent.py', which does not exist"),

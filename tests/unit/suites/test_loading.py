@@ -257,6 +257,7 @@ def test_byte_order_marks_are_understood(tmp_path: Path, encoding: str) -> None:
 def test_absent_files_folders_and_devices_are_no_suites(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.yaml", tmp_path, Path("/dev/null"), Path("a\0b"), Path("x" * 5000)):
         assert len(problems_in(path)) == 1
+        assert len(problems_in(path.with_name(path.name + ".jsonl"))) == 1
 
 
 @pytest.mark.parametrize(

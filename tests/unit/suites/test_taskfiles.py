@@ -133,6 +133,12 @@ def test_a_file_that_changed_under_the_run_is_noticed(tmp_path: Path) -> None:
         list(suite.tasks)
 
 
+def test_a_task_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for file, why in [("absent.jsonl", "does not exist"), (".", "is a folder"), ("/dev/zero", "is not a regular file")]:
+        (problem,) = problems_in(suite_over(tmp_path, "t.jsonl", "", f"{{file: {file}}}"))
+        assert f"suite.yaml:3 tasks.file: names {file!r}, which {why}." in str(problem)
+
+
 def test_the_digest_of_the_copy_follows_the_task_file(tmp_path: Path) -> None:
     path = suite_over(tmp_path, "t.jsonl", lines(ROWS), f"{{file: t.jsonl, map: {MAP}}}")
     before = load_suite(path).copy
