@@ -123,7 +123,7 @@ def known_hosts(host: str, said: str | None) -> frozenset[str]:
         return frozenset(names)
     plain = host.strip("[]")
     names.add(f"[{plain}]" if ":" in plain else plain.lower())
-    if plain in {"0.0.0.0", "::", ""}:  # noqa: S104 # compared, not bound
+    if plain in {"0.0.0.0", "::", ""}:  # compared, not bound
         names.update(_own_names())
     return frozenset(names)
 

@@ -94,7 +94,9 @@ def duration(seconds: float) -> str:
 
 def problem_page(status: int, where: str, said: str, remedy: str) -> Response:
     """The page for a request that failed."""
-    key = f"problem.{status}" if f"problem.{status}" in ("problem.404", "problem.409", "problem.500") else "problem.other"
+    key = (
+        f"problem.{status}" if f"problem.{status}" in ("problem.404", "problem.409", "problem.500") else "problem.other"
+    )
     return HTMLResponse(
         templates().get_template("problem.html").render(
             page="problem", title=t(key), status=status, where=where, said=said, remedy=remedy, theme="auto", reviewer=None
@@ -167,7 +169,11 @@ def review_twin(
     found = shown(rooms, item) if item else None
     waiting = reviewing.assessments(rooms.workspace, selection, states=frozenset({AssessmentState.PENDING}), limit=50)
     return Answer(
-        {"progress": progress(rooms, selection), "item": found, "waiting": [shown_assessment(row.key) for row in waiting]}
+        {
+            "progress": progress(rooms, selection),
+            "item": found,
+            "waiting": [shown_assessment(row.key) for row in waiting],
+        }
     )
 
 
@@ -181,7 +187,9 @@ def review_page(
 ) -> Response:
     """Review: one waiting assessment after the other."""
     rooms = rooms_of(request)
-    filters = {name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value}
+    filters = {
+        name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value
+    }
     summary = registry.runs(rooms.workspace, Selection(runs=(run,)))[0] if run else None
     if summary is not None:
         filters["run"] = summary.id
@@ -297,4 +305,4 @@ def _page(request: Request, template: str, page: str, title: str, *, twin: str |
 def _data(value: object) -> Markup:
     """JSON that may stand inside a script element: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704 # escaped
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # escaped

@@ -108,7 +108,7 @@ def serve(
     known = Token(secret) if secret else None
     app = create_app(workspace, host=host, token=secret, code=known)
     listening = _listening(host, port)
-    shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()  # noqa: S104
+    shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
     address = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}{path}"
     if known is not None and known.code:
         address += ("&" if "?" in path else "?") + urlencode({"token": known.code})
@@ -191,4 +191,6 @@ def _plain(request: Request, error: Exception) -> Response:
 
 def _wants_page(request: Request) -> bool:
     path = request.url.path
-    return "text/html" in request.headers.get("accept", "") and not path.startswith("/api/") and not path.endswith(".json")
+    return (
+        "text/html" in request.headers.get("accept", "") and not path.startswith("/api/") and not path.endswith(".json")
+    )
