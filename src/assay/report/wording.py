@@ -484,6 +484,13 @@ def rank_line(found: Ranked) -> str:
     return f"rank {found.rank}; the data support any rank from {found.rank_low} to {found.rank_high}"
 
 
+def rank_range(found: Ranked) -> str:
+    """`2`, or `1 to 3`: the ranks that cannot be ruled out."""
+    if found.rank is None:
+        return "–"
+    return f"{found.rank_low}" if found.rank_low == found.rank_high else f"{found.rank_low} to {found.rank_high}"
+
+
 def _where(found: Comparison) -> str:
     if found.scope == TASKS_LIKE_THESE:
         return " on tasks of this kind"

@@ -328,7 +328,8 @@ def test_a_partial_review_gives_three_numbers_each_with_what_it_takes_for_grante
 # What no sentence may say
 
 NEVER = re.compile(
-    r"no difference\b|\bproves?\b|95 ?% (probability|chance)|\bnan\b|\binf\b|None|\b1 (tasks|trials|looks|reviews)\b|\b0 (task|trial)\b|  |\.\.|-\d"
+    r"no difference\b|\bproves?\b|95 ?% (probability|chance)|\bnan\b|\binf\b|None"
+    r"|\b1 (tasks|trials|looks|reviews)\b|\b0 (task|trial)\b|  |\.\.|-\d"
 )
 SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.503, 0.9, 1.0]), min_size=1, max_size=4)
 
