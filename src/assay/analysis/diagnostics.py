@@ -16,7 +16,7 @@ from assay.analysis.agreement import (
 from assay.analysis.coverage import coverages
 from assay.analysis.fair_play import FairPlay, fair_play
 from assay.analysis.partly import PartlyReviewed, partly_reviewed
-from assay.analysis.review_tables import as_judged, attempts, put_back, table_of, with_rejected
+from assay.analysis.review_tables import as_judged, attempts, only, put_back, table_of, with_rejected
 from assay.analysis.review_tables import counts as counting
 from assay.analysis.tables import names_of_tasks
 from assay.statistics.cautions import Caution
@@ -134,12 +134,12 @@ def of_contrast(
 ) -> ContrastDiagnostics:
     """Diagnostics of one comparison, each in its scope and with its margin."""
     a, b = str(found.a), str(found.b)
+    columns = only(columns, (a, b))
     scope = _asked(found.scope)
     other = sensitivity(table, with_rejected(columns), a, b, scope=scope, margin=margin)
     fair = fair_play(columns, rng=rng, candidates=(a, b))
     twice = attempts(columns)
-    codes = [code for code, name in enumerate(columns.candidates) if name in (a, b)]
-    gone = put_back(columns) & np.isin(columns.candidate, codes)
+    gone = put_back(columns)
     changes = bool(gone.any()) and other.with_rejected.decision != found.decision
     cautions = fair.cautions
     if changes:

@@ -43,7 +43,11 @@ def partly_reviewed(
     found = []
     for estimate in estimates:
         code = columns.candidates.index(str(estimate.candidate)) if estimate.candidate in columns.candidates else -1
-        rows = np.flatnonzero(stands & (columns.candidate == code))
+        mine = columns.candidate == code
+        waiting = len(np.unique(columns.trial[mine & in_state(columns, AssessmentState.PENDING)]))
+        if not waiting:
+            continue
+        rows = np.flatnonzero(stands & mine)
         _, first, place = np.unique(columns.trial[rows], return_index=True, return_inverse=True)
         place = place.reshape(-1)
         n = np.bincount(place, minlength=len(first))
@@ -51,9 +55,6 @@ def partly_reviewed(
         wholly = np.bincount(place, weights=seen[rows], minlength=len(first)) == n
         given = np.where(seen[rows], columns.final[rows], 0.0)
         human = np.where(wholly, np.bincount(place, weights=given, minlength=len(first)) / np.maximum(n, 1), np.nan)
-        waiting = int((~wholly).sum())
-        if not waiting:
-            continue
         task = columns.task[rows][first]
         review = partial_review(
             names[task], np.clip(judge, 0, 1), np.clip(human, 0, 1), weight=weights[task], random=random

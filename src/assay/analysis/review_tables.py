@@ -5,7 +5,7 @@ None of these is a result. They exist so that a reader can see how far a result 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,14 +16,29 @@ from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.statistics.table import ScoreTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from assay.analysis.columns import ReviewColumns
 
 
+_PER_ROW = (
+    "task", "candidate", "judge", "trial", "assessment", "attempt", "state", "judged", "final", "joint", "by_model",
+)  # fmt: skip
+
+
 def in_state(columns: ReviewColumns, *states: AssessmentState) -> NDArray[np.bool_]:
     """Rows whose assessment is in one of those states."""
     return np.isin(columns.state, state_codes(*states))
+
+
+def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
+    """The columns with the rows of those candidates only; codes stay as they are."""
+    codes = [code for code, name in enumerate(columns.candidates) if name in candidates]
+    rows = np.flatnonzero(np.isin(columns.candidate, codes))
+    cut = {name: getattr(columns, name)[rows] for name in _PER_ROW}
+    return replace(columns, **cut)
 
 
 def counts(columns: ReviewColumns) -> NDArray[np.bool_]:

@@ -383,12 +383,14 @@ def partly(found: PartlyReviewed) -> list[str]:
     if vetted.mean is not None:
         headline = number(vetted.mean) + (f", 95% range {range_words(vetted.ci95)}" if vetted.ci95 else ", no range")
     judge, calibrated = review.judge_as_it_is, review.calibrated
-    corrected = said(calibrated.mean, calibrated.ci95, calibrated.reason).removesuffix(".")
+    corrected = said(calibrated.mean, calibrated.ci95, calibrated.reason)
+    if calibrated.mean is not None:
+        corrected += ". Takes for granted that chance chose which trials were reviewed."
     lines = [
         f"{name}: {count(found.n_waiting, 'trial')} {'waits' if found.n_waiting == 1 else 'wait'} for review",
         f"  vetted only: {headline}. Takes nothing for granted; the only result.",
         f"  the judge as it is: {said(judge.mean, judge.ci95, judge.reason)}. Takes for granted that the judge is right.",
-        f"  calibrated: {corrected}. Takes for granted that chance chose which trials were reviewed.",
+        f"  calibrated: {corrected}",
     ]
     if review.left_out_tasks and calibrated.mean is not None:
         lines[-1] += f" Leaves out {count(len(review.left_out_tasks), 'task')} without a review."
