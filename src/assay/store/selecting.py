@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import exists, select, true
 
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import RunId
+from assay.domain.identifiers import RunId, folded
 from assay.domain.selection import Selection
 from assay.store import schema
-from assay.store.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
