@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
+_LISTED = 8
+"""Names that a message about an unknown one lists."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -175,6 +178,8 @@ def _matching(kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]]) 
     found: list[V] = []
     for name in wanted:
         if folded(name) not in by_name:
-            raise UnknownName(kind, name, (given for given, _ in known))
+            names = tuple(dict.fromkeys(given for given, _ in known))
+            listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
+            raise UnknownName(kind, name, names, remedy=f"Known: {listed}." if names else "None is stored yet.")
         found.extend(by_name[folded(name)])
     return found
