@@ -227,6 +227,17 @@ def test_excluded_trials_follow_the_filters(two_runs: Store) -> None:
     assert two_runs.archive.excluded(Selection(tags=("money",))).pending == 0
 
 
+def test_with_a_judge_trials_it_never_graded_are_not_called_rejected(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD, judges=("first",)), planned(a_task("auth"), a_task("pay"), trials=2))
+    for trial in store.journal.claim(RunId(OLD), limit=9):
+        by_rule = trial.task.id == "pay"
+        state = STATE.NOT_REQUIRED if by_rule else STATE.PENDING
+        grader = "exact" if by_rule else "first"
+        wait(store.journal.record(judged(trial, grader=grader, state=state, by_model=not by_rule)))
+    excluded = store.archive.excluded(Selection(judges=("first",)))
+    assert (excluded.pending, excluded.rejected, excluded.failed) == (2, 0, 0)
+
+
 def test_with_a_judge_trials_are_excluded_as_if_only_it_had_graded(store: Store) -> None:
     store.journal.open_run(a_plan(OLD, judges=("first", "second")), planned(a_task(), trials=3))
     for trial in store.journal.claim(RunId(OLD), limit=3):

@@ -257,6 +257,8 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> dict[str, int]
         .join(its, current, isouter=True)
         .where(*scope.where(trial))
         .group_by(trial.c.key, trial.c.state)
+        # A trial that is done and that none of the judges ever graded is not theirs to count, nor to reject.
+        .having(or_(func.count(its.c.key) > 0, trial.c.state.in_((*open_states, TrialState.FAILED.value))))
         .subquery()
     )
     rows = connection.execute(select(each.c.stands, func.count()).group_by(each.c.stands))
