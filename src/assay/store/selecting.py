@@ -12,6 +12,7 @@ from assay.domain.identifiers import RunId
 from assay.domain.selection import Selection
 from assay.store import schema
 from assay.store.names import folded
+from assay.store.regrading import Families, families
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,6 +31,7 @@ class Scope:
         every_run: whether no filter leaves a run out.
         graders: keys of the judges meant.
         criteria: keys of the criteria meant.
+        families: selected runs that grade the same responses.
     """
 
     runs: tuple[int, ...]
@@ -40,6 +42,7 @@ class Scope:
     languages: tuple[str, ...] | None
     graders: tuple[int, ...] | None
     criteria: tuple[int, ...] | None
+    families: Families
 
     @property
     def narrows_tasks(self) -> bool:
@@ -111,6 +114,7 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         languages=_languages(connection, selection.languages),
         graders=graders,
         criteria=criteria,
+        families=families(connection, keys, graders=graders),
     )
 
 
