@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from assay.app.verbs import gate as gate
     from assay.app.verbs import load_suite as load_suite
     from assay.app.verbs import rank as rank
+    from assay.app.verbs import regrade as regrade
     from assay.app.verbs import resume as resume
     from assay.app.verbs import run as run
     from assay.app.verbs import stats as stats
 
-__all__ = ["compare", "extend", "gate", "load_suite", "rank", "resume", "review", "run", "stats"]
+__all__ = ["compare", "extend", "gate", "load_suite", "rank", "regrade", "resume", "review", "run", "stats"]
 
 
 def __getattr__(name: str) -> Any:

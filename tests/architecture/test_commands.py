@@ -16,6 +16,7 @@ OF_THE_CONTRACT = {
             "--show-prompt", "--limit"},
     "resume": set(),
     "extend": {"--trials", "--until-approved", "--candidate"},
+    "regrade": {"--judge", "--suite"},
     "validate": set(),
     "init": set(),
     "config": set(),

@@ -8,10 +8,12 @@ from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, TrialState
 
 if TYPE_CHECKING:
+    from assay.app.regrading import Conclusion, Regraded
     from assay.app.running import RunResult
     from assay.domain.assessment import Flag, Grade
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import AssessmentDetail, AssessmentRow, RunSummary, TrialRow
+    from assay.statistics.comparisons import Comparison
 
 Document: TypeAlias = dict[str, Any]
 
@@ -32,6 +34,58 @@ def run_result(result: RunResult) -> Document:
         "cost_usd": summary.cost_usd,
         "unpriced_calls": summary.unpriced_calls,
         "seconds": round(result.seconds, 3),
+    }
+
+
+def regrade_result(found: Regraded) -> Document:
+    """The document of `regrade`: that of a run, and what came out differently."""
+    return {
+        **run_result(found.result),
+        "regrade_of": found.origin,
+        "grades": {
+            "changed": len(found.changed),
+            "unchanged": found.unchanged,
+            "kept_reviews": found.kept_reviews,
+        },
+        "changed": [
+            {
+                "id": shown_assessment(one.assessment),
+                "task": one.task,
+                "thing": one.thing,
+                "trial": one.k,
+                "candidate": one.candidate,
+                "judge_before": one.grader_before,
+                "judge": one.grader_after,
+                "before": one.before,
+                "after": one.after,
+                "state": one.state,
+            }
+            for one in found.changed
+        ],
+        "conclusions": [_conclusion(one) for one in found.conclusions],
+        "notes": list(found.notes),
+    }
+
+
+def _conclusion(one: Conclusion) -> Document:
+    before, after = one.verdicts
+    return {
+        "a": one.before.a,
+        "b": one.before.b,
+        "changed": one.changed,
+        "before": _side(one.before, before),
+        "after": _side(one.after, after),
+    }
+
+
+def _side(found: Comparison, verdict: str) -> Document:
+    return {
+        "decision": found.decision,
+        "difference": found.difference,
+        "ci95": None if found.ci95 is None else list(found.ci95),
+        "p_value": found.p_value,
+        "reason": found.reason,
+        "verdict": verdict,
     }
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from assay.app.kept_reviews import keep_reviews
 from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest
-from assay.domain.errors import AssayError, InputError, Interrupted
+from assay.domain.errors import AssayError, InputError, Interrupted, Refused
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId, TaskKey, TrialKey
 from assay.domain.lifecycle import COUNTS, AssessmentState
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.events import Listener
+    from assay.domain.failure import Failure
     from assay.domain.model import ModelSpec
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary, TrialRow
@@ -96,10 +98,10 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     from assay.app.suites import notes_on
 
     plan = planned_run(
-        suite, replace(options, environment=_environment()), started=workspace.clock.now(), seed=workspace.seed(),
+        suite, replace(options, environment=environment(workspace)), started=workspace.clock.now(), seed=workspace.seed(),
         nonce=workspace.nonce(),
     )  # fmt: skip
-    _check_providers(workspace, plan)
+    check_providers(workspace, plan)
     trials = tasks = 0
     tally = _Tally(workspace)
     prompts: tuple[ModelRequest, ...] = ()
@@ -136,14 +138,17 @@ def run(
     """Plan, write down and carry out a run. A second run of the same suite is a new run of the same tasks."""
     ahead = ahead or look_ahead(workspace, suite, options)
     workspace.journal.open_run(ahead.plan, planned_tasks(suite, options))
-    return _carry_out(workspace, ahead.plan, retry_failed=False, listener=listener)
+    return carry_out(workspace, ahead.plan, retry_failed=False, listener=listener)
 
 
 def resume(workspace: Workspace, run_id: str, *, listener: Listener = nobody) -> RunResult:
     """Finish a run: only what is not done is asked; failed trials are tried again."""
     plan = workspace.journal.plan_of(_run_named(workspace, run_id))
-    _check_providers(workspace, plan)
-    return _carry_out(workspace, plan, retry_failed=True, listener=listener)
+    check_providers(workspace, plan)
+    result = carry_out(workspace, plan, retry_failed=True, listener=listener)
+    if plan.regrade_of is not None and keep_reviews(workspace, plan):
+        return replace(result_of(workspace, plan.id), seconds=result.seconds)
+    return result
 
 
 def extend(
@@ -163,6 +168,12 @@ def extend(
         candidates: models that join the run.
     """
     plan = workspace.journal.plan_of(_run_named(workspace, run_id))
+    if plan.regrade_of is not None:
+        raise Refused(
+            plan.id,
+            f"grades the responses of run {plan.regrade_of} and asks no candidate.",
+            remedy=f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}",
+        )
     present = {candidate.name.lower() for candidate in plan.candidates}
     for candidate in candidates:
         if candidate.name.lower() in present:
@@ -174,7 +185,7 @@ def extend(
             "", "nothing to add is named.", remedy="Say --trials N, --until-approved N or --candidate NAME."
         )
     plan = replace(plan, candidates=(*plan.candidates, *candidates))
-    _check_providers(workspace, plan)
+    check_providers(workspace, plan)
     hopeful = _hopeful_trials(workspace, plan.id) if until_approved else {}
 
     def added() -> Iterator[PlannedTask]:
@@ -183,7 +194,7 @@ def extend(
             yield replace(planned, trials=range(count + 1, count + 1 + max(more_trials, lacking)))
 
     workspace.journal.extend_run(plan, added())
-    return _carry_out(workspace, plan, retry_failed=False, listener=listener)
+    return carry_out(workspace, plan, retry_failed=False, listener=listener)
 
 
 def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> RunResult:
@@ -195,9 +206,20 @@ def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> R
     )
 
 
-def _carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listener: Listener) -> RunResult:
+def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listener: Listener) -> RunResult:
+    """Do what is pending of a stored run.
+
+    Raises:
+        Interrupted: somebody stopped it; what is done is kept.
+    """
     began = workspace.clock.monotonic()
-    engine = Engine(journal=workspace.journal, directory=workspace.directory, clock=workspace.clock, listener=listener)
+    engine = Engine(
+        journal=workspace.journal,
+        directory=workspace.directory,
+        clock=workspace.clock,
+        listener=listener,
+        inherited=_failures_of(workspace, plan.regrade_of),
+    )
     summary = result_of(workspace, plan.id).summary
     total = sum(summary.trials.values())
     done = sum(n for state, n in summary.trials.items() if state not in {"pending", "running", "failed"})
@@ -250,8 +272,10 @@ def _hopeful_trials(workspace: Workspace, run: RunId) -> dict[str, int]:
     return {task: len(ks) for task, ks in trials.items()}
 
 
-def _check_providers(workspace: Workspace, plan: RunPlan) -> None:
-    candidates = [c.model for c in plan.candidates if c.model is not None]
+def check_providers(workspace: Workspace, plan: RunPlan) -> None:
+    """Raise what keeps the models of a run from being asked; the candidates of a regrade never are."""
+    asked = plan.candidates if plan.regrade_of is None else ()
+    candidates = [c.model for c in asked if c.model is not None]
     problems = workspace.directory.problems(candidates, judges=[judge.model for judge in plan.judges])
     if problems:
         raise problems[0]
@@ -279,6 +303,14 @@ def _requests(plan: RunPlan, planned: PlannedTask) -> Iterable[ModelRequest]:
             labels = labels_for(names, plan.seed)
             shown = tuple(responses[name] for name in labels)
             yield from evaluator.ask(Sitting(task=planned.task, responses=shown, labels=labels, seed=plan.seed))
+
+
+def _failures_of(workspace: Workspace, run: RunId | None) -> dict[tuple[str, int], Failure]:
+    """Why trials of a run failed, by task and k."""
+    if run is None:
+        return {}
+    rows = workspace.archive.trials(Selection(runs=(run,)), failed_only=True)
+    return {(row.task, row.k): row.failure for row in rows if row.failure is not None}
 
 
 def _check_context(workspace: Workspace, request: ModelRequest) -> None:
@@ -327,7 +359,8 @@ class _Tally:
         return self._workspace.directory.cost_usd(model, input_tokens=input_tokens, output_tokens=output_tokens)
 
 
-def _environment() -> Mapping[str, JsonValue]:
+def environment(workspace: Workspace) -> Mapping[str, JsonValue]:
+    """Versions and machine facts kept with a run."""
     return {
         "assay": version("assay-bench"),
         "python": platform.python_version(),

@@ -12,6 +12,7 @@ from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
+    from assay.app.regrading import Regraded
     from assay.domain.events import Listener
     from assay.domain.suite import Suite
 
@@ -57,6 +58,23 @@ def extend(
     """More trials of every task of a run."""
     with _open(folder, store) as workspace:
         return running.extend(workspace, run_id, more_trials=trials, until_approved=until_approved, listener=listener)
+
+
+def regrade(
+    run_id: str,
+    *,
+    judge: str | None = None,
+    suite: str | Path | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+    listener: Listener = nobody,
+) -> Regraded:
+    """A new run over a run's stored responses, and which grades and conclusions changed; no candidate is asked."""
+    from assay.app import regrading
+
+    with _open(folder, store) as workspace:
+        path = None if suite is None else Path(suite)
+        return regrading.regrade(workspace, run_id, judge=judge, suite=path, listener=listener)
 
 
 def stats(

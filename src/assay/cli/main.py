@@ -16,6 +16,7 @@ COMMANDS = {
     "run": ("assay.cli.run", "Run a suite: ask, grade, and store every trial."),
     "resume": ("assay.cli.run", "Finish an interrupted or failed run; redo only what is not done."),
     "extend": ("assay.cli.run", "More trials or candidates in the same run."),
+    "regrade": ("assay.cli.regrade", "Grade a run's stored responses anew, as a run beside it."),
     "review": ("assay.cli.review", "Approve, correct, reject or rerun what judges said."),
     "stats": ("assay.cli.statistics", "Each candidate's score, over approved trials, and how sure it is."),
     "compare": ("assay.cli.statistics", "Which of two candidates is better, by how much, how sure."),
