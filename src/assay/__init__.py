@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay.app import review as review
+    from assay.app.verbs import calibrate as calibrate
     from assay.app.verbs import compare as compare
     from assay.app.verbs import extend as extend
     from assay.app.verbs import gate as gate
@@ -26,7 +27,19 @@ if TYPE_CHECKING:
     from assay.app.verbs import run as run
     from assay.app.verbs import stats as stats
 
-__all__ = ["compare", "extend", "gate", "load_suite", "rank", "regrade", "resume", "review", "run", "stats"]
+__all__ = [
+    "calibrate",
+    "compare",
+    "extend",
+    "gate",
+    "load_suite",
+    "rank",
+    "regrade",
+    "resume",
+    "review",
+    "run",
+    "stats",
+]
 
 
 def __getattr__(name: str) -> Any:

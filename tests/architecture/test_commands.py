@@ -17,6 +17,7 @@ OF_THE_CONTRACT = {
     "resume": set(),
     "extend": {"--trials", "--until-approved", "--candidate"},
     "regrade": {"--judge", "--suite"},
+    "calibrate": {"--samples"},
     "validate": set(),
     "init": set(),
     "config": set(),

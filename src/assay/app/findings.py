@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assay.analysis.tables import cautions, score_table
+from assay.app.stamps import uncalibrated
 from assay.domain.errors import InputError, UnknownName
 from assay.report import wording as wording  # surfaces reach the words through here
 from assay.statistics.comparisons import Comparison
@@ -138,7 +139,7 @@ def _basis(workspace: Workspace, selection: Selection) -> Basis:
         table=score_table(columns),
         runs=columns.runs,
         excluded=workspace.archive.excluded(selection),
-        cautions=cautions(columns),
+        cautions=(*cautions(columns), *uncalibrated(workspace, columns)),
         margin=margins.pop() if len(margins) == 1 else None,
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from assay.analysis.tables import score_table
 from assay.app import running
 from assay.app.kept_reviews import Graders, gradings, keep_reviews, places
+from assay.app.stamps import check_demands
 from assay.domain.errors import InputError, Refused
 from assay.domain.events import nobody
 from assay.domain.lifecycle import TrialState
@@ -139,6 +140,7 @@ def planned(workspace: Workspace, run: str, *, judge: str | None = None, suite: 
         regrade_of=old.id,
     )
     running.check_providers(workspace, plan)
+    check_demands(workspace, plan)
     return RegradePlan(plan=plan, tasks=tasks, notes=tuple(notes))
 
 

@@ -7,11 +7,12 @@ import platform
 import signal
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from assay.app.kept_reviews import keep_reviews
+from assay.app.stamps import Stamps, check_demands
 from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest
 from assay.domain.errors import AssayError, InputError, Interrupted, Refused
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.app.wiring import Workspace
+    from assay.domain.calibration import CalibrationRecord
     from assay.domain.digest import JsonValue
     from assay.domain.events import Listener
     from assay.domain.failure import Failure
@@ -44,11 +46,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What came of carrying out a run, as stored; `seconds` is wall time of this process's part."""
+    """What came of carrying out a run, as stored; `seconds` is wall time of this process's part.
+
+    `calibrations`: the current one of each judge; None for a judge that has none.
+    """
 
     summary: RunSummary
     failures: tuple[TrialRow, ...]
     seconds: float
+    calibrations: Mapping[str, CalibrationRecord | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +108,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
         nonce=workspace.nonce(),
     )  # fmt: skip
     check_providers(workspace, plan)
+    check_demands(workspace, plan)
     trials = tasks = 0
     tally = _Tally(workspace)
     prompts: tuple[ModelRequest, ...] = ()
@@ -202,7 +209,10 @@ def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> R
     selection = Selection(runs=(run_id,))
     (summary,) = workspace.archive.runs(selection)
     return RunResult(
-        summary=summary, failures=tuple(workspace.archive.trials(selection, failed_only=True)), seconds=seconds
+        summary=summary,
+        failures=tuple(workspace.archive.trials(selection, failed_only=True)),
+        seconds=seconds,
+        calibrations=Stamps(workspace).judges_of(run_id),
     )
 
 

@@ -41,14 +41,18 @@ def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None,
 def show(identifier: str, store: str | None, as_json: bool) -> int:
     """Show a run, a batch, a trial (t5) or an assessment (a17)."""
     from assay.app import documents, registry, reviewing
+    from assay.app.stamps import Stamps
     from assay.cli.review_terminal import shown
 
     with workspace(store) as opened:
         if identifier[:1] in {"a", "t"} and identifier[1:].isdigit():
             detail = reviewing.shown_item(opened, identifier)
             if as_json:
-                print_json([documents.assessment_detail(item) for item in detail] if len(detail) != 1
-                           else documents.assessment_detail(detail[0]))  # fmt: skip
+                stamps = Stamps(opened)
+                found = [
+                    documents.assessment_detail(item, stamps.of(item.row.run_id, item.row.grader)) for item in detail
+                ]
+                print_json(found if len(found) != 1 else found[0])
             else:
                 say("\n\n".join(shown(item) for item in detail))
             return 0
