@@ -245,3 +245,26 @@ def _wait_until(condition: Any, *, most_s: float = 30.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.01)
+
+
+def test_a_failed_trial_alone_can_be_tried_again(assay: Command, server: ModelServer, project: Path) -> None:
+    server.script([Mishap.HTTP_400, Mishap.HTTP_400])
+    failed = assay(
+        "run", write_set(project, things=1, trials=3), "--judge", JUDGE, "--concurrency", "1", "--json"
+    ).document
+    first, second = (row["id"] for row in failed["failures"])
+    again = assay("review", "rerun", first, "--note", "the endpoint was misconfigured", "--json").document
+    assert again["failure"] is None
+    assert [row["state"] for row in again["assessments"]] == ["pending"]
+    (still,) = assay("resume", failed["run_id"], "--json").document["failures"] or [{"id": second}]
+    assert still["id"] == second
+    assert len(waiting(assay)) == 3
+
+
+def test_trials_are_added_until_enough_are_approved_or_wait(assay: Command, server: ModelServer, project: Path) -> None:
+    run = assay("run", write_set(project, trials=3), "--judge", JUDGE, "--json").document["run_id"]
+    rows = waiting(assay)
+    assay("review", "reject", rows[0]["id"], rows[1]["id"], "--reason", "messy")
+    extended = assay("extend", run, "--until-approved", "3", "--json").document
+    assert extended["trials"]["total"] == 11
+    assert len(server.calls) == 11

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.domain.errors import InputError, Refused, UnknownName
@@ -14,7 +15,7 @@ from assay.domain.review import Decision, Via
 from assay.domain.run import Slot
 from assay.domain.selection import Selection
 from assay.engine.execution import Engine
-from assay.engine.trial import grade_again
+from assay.engine.trial import carry_out, grade_again
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
@@ -28,11 +29,12 @@ def assessments(
     selection: Selection,
     *,
     states: frozenset[AssessmentState] | None = None,
+    trial: TrialKey | None = None,
     after: AssessmentKey | None = None,
     limit: int | None = None,
 ) -> Iterator[AssessmentRow]:
     """Assessments that match, oldest first, read as they are asked for."""
-    return workspace.archive.assessments(selection, states=states, after=after, limit=limit)
+    return workspace.archive.assessments(selection, states=states, trial=trial, after=after, limit=limit)
 
 
 def assessment(workspace: Workspace, key: AssessmentKey) -> AssessmentDetail:
@@ -174,6 +176,28 @@ async def rerun(
         )
     )
     return _current_attempt(workspace, row), None
+
+
+async def rerun_trial(
+    workspace: Workspace, trial: TrialKey, *, note: str = "", responses: bool = False
+) -> Failure | None:
+    """Try a whole trial again: what it lacks is asked and graded; why it failed again, or None.
+
+    With `responses` the candidates are asked anew as well, for harness faults; their answers are marked as a further
+    round, and every grade of the trial is given again as a further attempt.
+    """
+    claimed = workspace.journal.claim_trial(trial)
+    plan = workspace.journal.plan_of(claimed.run_id)
+    if responses:
+        asked = {candidate.name for candidate in plan.candidates if candidate.model is not None}
+        kept = {name: response for name, response in claimed.responses.items() if name not in asked}
+        claimed = replace(claimed, responses=kept, done=frozenset(), graded={})
+    engine = Engine(journal=workspace.journal, directory=workspace.directory, clock=workspace.clock, listener=nobody)
+    try:
+        return await carry_out(engine.bench(plan), claimed, note=note)
+    finally:
+        workspace.journal.release((claimed.key,))
+        await workspace.directory.close()
 
 
 def rerun_now(workspace: Workspace, key: AssessmentKey, *, reason: str, note: str = "", force: bool = False,

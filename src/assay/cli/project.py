@@ -65,7 +65,8 @@ def config(schema: bool, store: str | None, as_json: bool) -> int:
         print_json(settings_schema())
         return 0
     with workspace(store) as opened:
-        values, origins = opened.settings.values, opened.settings.origins
+        values, origins = dict(opened.settings.values), opened.settings.origins
+        values["store"] = values["store"] and _without_password(str(values["store"]))
         address = opened.settings.store_url
     if as_json:
         print_json({

@@ -9,6 +9,7 @@ import click
 from assay.cli.options import common, workspace
 from assay.cli.output import dollars, print_json, say, table
 from assay.domain.errors import UnknownName
+from assay.domain.identifiers import shown_trial
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _run_document(full: RunInFull) -> dict[str, Any]:
         "models": {c.name: c.model.ref for c in plan.candidates if c.model is not None},
         "judge_models": {j.name: j.model.ref for j in plan.judges},
         "trial_list": [
-            {"task": t.task, "thing": t.thing, "trial": t.k, "trials": t.of, "state": t.state,
+            {"id": shown_trial(t.key), "task": t.task, "thing": t.thing, "trial": t.k, "trials": t.of, "state": t.state,
              "failure": documents.failed_trial(t) if t.failure else None}
             for t in full.trials
         ],
@@ -119,7 +120,7 @@ def _say_run(full: RunInFull) -> None:
         )
         for t in full.trials[:200]
     ]
-    say(table(("thing", "trial", "state", "failure"), rows))
+    say(table(("id", "thing", "trial", "state", "failure"), rows))
     if len(full.trials) > 200:
         say(f"… and {len(full.trials) - 200} more trials; --json lists them all")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,12 @@ from assay.cli.options import common, workspace
 from assay.cli.output import print_json, say, table, tell
 from assay.cli.review_terminal import go_through
 from assay.domain.errors import InputError, did_you_mean
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
+    from assay.app.wiring import Workspace
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import AssessmentRow
 
@@ -153,15 +155,24 @@ def correct(assessment_id: str, scores: tuple[str, ...], reason: str, reviewer: 
 @click.option("--note", default="", metavar="TEXT", help="What the judge should mind this time; it is told.")
 @click.option("--reason", default="", metavar="TEXT", help="Why, where it is not for the judge; default the note.")
 @click.option("--force", is_flag=True, help="Allow more than three attempts.")
+@click.option("--responses", is_flag=True, help="Ask the candidates anew as well; for faults of the harness.")
 @_reviewer
 @common
-def rerun(assessment_id: str, note: str, reason: str, force: bool, reviewer: str | None, store: str | None,
-          as_json: bool) -> int:  # fmt: skip
-    """Judge this one trial again, from its stored responses, and wait for the result."""
+def rerun(
+    assessment_id: str, note: str, reason: str, force: bool, responses: bool, reviewer: str | None, store: str | None,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Judge this one trial again, from its stored responses, and wait for the result.
+
+    ID is an assessment (a17), or a failed trial (t5): then what it lacks is done.
+    """
     from assay.app import documents, reviewing
     from assay.app.stamps import Stamps
 
     with workspace(store) as opened:
+        trial = reviewing.trial_key(assessment_id)
+        if trial is not None or responses:
+            return _rerun_trial(opened, assessment_id, note=note, responses=responses, as_json=as_json)
         key = reviewing.assessment_key(assessment_id)
         new, failure = reviewing.rerun_now(
             opened, key, reason=reason or note or "rerun asked for", note=note, force=force, reviewer=reviewer
@@ -178,6 +189,26 @@ def rerun(assessment_id: str, note: str, reason: str, force: bool, reviewer: str
         )
     else:
         say(f"attempt {row['attempt']} is {row['id']}, {row['state']}; {shown_assessment(key)} is superseded")
+    return int(failure is not None)
+
+
+def _rerun_trial(opened: Workspace, text: str, *, note: str, responses: bool, as_json: bool) -> int:
+    from assay.app import documents, reviewing
+
+    trial = reviewing.trial_key(text)
+    if trial is None:
+        trial = reviewing.assessment(opened, reviewing.assessment_key(text)).row.trial
+    failure = asyncio.run(reviewing.rerun_trial(opened, trial, note=note, responses=responses))
+    rows = [
+        documents.assessment_row(row) for row in reviewing.assessments(opened, Selection(), trial=trial) if row.current
+    ]
+    failed = None if failure is None else {"kind": failure.kind, "fault": failure.fault, "detail": failure.detail}
+    if as_json:
+        print_json({"id": shown_trial(trial), "assessments": rows, "failure": failed})
+    elif failure is not None:
+        tell(f"{shown_trial(trial)} failed again: {failure.kind} ({failure.fault}): {failure.detail}")
+    else:
+        say(f"{shown_trial(trial)} is done: {', '.join(row['id'] + ' ' + row['state'] for row in rows)}")
     return int(failure is not None)
 
 

@@ -146,8 +146,9 @@ def say_ranks(found: Ranks) -> None:
          "" if p.ci95 is None else wording.difference_range(p.ci95), _p(p.p_value), _p(p.p_holm), p.decision)
         for p in found.ranking.pairs
     ]  # fmt: skip
-    say()
-    say(table(("pair", "points", "95% range", "p", "p (Holm)", "decision"), rows, numbers=frozenset({1, 3, 4})))
+    if rows:
+        say()
+        say(table(("pair", "points", "95% range", "p", "p (Holm)", "decision"), rows, numbers=frozenset({1, 3, 4})))
     if len(rows) > 1:
         say(f"{len(rows)} comparisons were made; the bar is raised so that even one false 'better' stays below 5%.")
     _say_warnings(findings.ranks_document(found))

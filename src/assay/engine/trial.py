@@ -59,10 +59,11 @@ class _Progress:
     failures: list[Failure] = field(default_factory=list)
 
 
-async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
+async def carry_out(bench: Bench, claimed: ClaimedTrial, *, note: str = "") -> Failure | None:
     """Do what the trial still needs and let go of it; the failure that ended it, or None when it is done.
 
-    The commit of the last call also lets go of the trial, so that the usual trial costs one commit.
+    `note` is what a reviewer who asked for a rerun wants a judge to mind. The commit of the last call also lets go of the
+    trial, so that the usual trial costs one commit.
     """
     progress = _Progress(responses=dict(claimed.responses))
     evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric)
@@ -78,14 +79,23 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
     judged = [(e, slot) for e, slot in _open_slots(bench, claimed, evaluators, progress) if e.by_model]
     if len(judged) == 1 and not plain and not progress.failures:
         await _grade(
-            bench, claimed, *judged[0], progress, attempt=_next_attempt(claimed, judged[0][1]), note="", finishing=True
+            bench,
+            claimed,
+            *judged[0],
+            progress,
+            attempt=_next_attempt(claimed, judged[0][1]),
+            note=note,
+            finishing=True,
         )
         return _worst(progress.failures)
     if plain and judged:
         await bench.journal.record(Entry(trial=claimed.key, assessments=plain))
         plain = ()
     await _together(
-        [_grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot), note="") for e, slot in judged]
+        [
+            _grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot), note=note)
+            for e, slot in judged
+        ]
     )
     failure = _worst(progress.failures)
     await bench.journal.record(Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure))

@@ -1,0 +1,345 @@
+"""The HTTP API that the pages use and scripts may use; described at `/openapi.json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import quote, unquote
+
+import orjson
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import StreamingResponse
+
+from assay.app import registry, reviewing
+from assay.app.queue import ReviewQueue
+from assay.app.showing import Item, Showcase, named
+from assay.app.wiring import Workspace
+from assay.domain.errors import InputError, Refused
+from assay.domain.identifiers import shown_assessment
+from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.review import Via
+from assay.domain.selection import Selection
+from assay.web.errors import problem_of
+from assay.web.guard import COOKIE
+from assay.web.live import Live
+from assay.web.reruns import Reruns, Wish
+from assay.web.rows import DECIDED, run_document, run_row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.domain.review import ReviewEvent
+    from assay.web.guard import Token
+
+REVIEWER_COOKIE = "assay_reviewer"
+MOST_AT_ONCE = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rooms:
+    """What the routes work with; lives in `app.state.rooms`."""
+
+    workspace: Workspace
+    queue: ReviewQueue
+    showcase: Showcase
+    live: Live
+    reruns: Reruns
+    token: Token | None
+
+
+class Body(BaseModel):
+    """A request's body; unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class CorrectionBody(Body):
+    """One score: `pane` counts candidates as they were shown, from 0; without a criterion the candidate's own score."""
+
+    pane: int = Field(ge=0, le=10_000)
+    criterion: str | None = None
+    score: float = Field(ge=0, le=1)
+
+
+class DecisionBody(Body):
+    """One decision; `key` makes it count once however often it is sent."""
+
+    key: str = Field(min_length=8, max_length=80)
+    id: str
+    verb: Literal["approve", "correct", "reject", "undo"]
+    reviewer: str | None = Field(default=None, max_length=120)
+    reason: str = Field(default="", max_length=2_000)
+    note: str = Field(default="", max_length=20_000)
+    corrections: list[CorrectionBody] = Field(default_factory=list, max_length=10_000)
+
+
+class DecisionsBody(Body):
+    """Decisions in the order in which they were taken; each stands for itself."""
+
+    decisions: list[DecisionBody] = Field(min_length=1, max_length=MOST_AT_ONCE)
+    run: str | None = None
+
+
+class RerunBody(Body):
+    """A wish to judge one trial again; `attempt` is the attempt it replaces."""
+
+    key: str = Field(min_length=8, max_length=80)
+    id: str
+    attempt: int = Field(ge=1)
+    reviewer: str | None = Field(default=None, max_length=120)
+    reason: str = Field(default="", max_length=2_000)
+    note: str = Field(default="", max_length=20_000)
+
+
+class DeskBody(Body):
+    """A tab, and the item it puts back."""
+
+    desk: str = Field(min_length=4, max_length=80)
+    id: str | None = None
+
+
+class NameBody(Body):
+    """Under which name this browser's decisions are recorded."""
+
+    name: str = Field(min_length=1, max_length=120)
+
+
+class TokenBody(Body):
+    """The server's token."""
+
+    token: str = Field(max_length=1_000)
+
+
+class Answer(Response):
+    """JSON of records, written by orjson."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return orjson.dumps(content)
+
+
+def rooms_of(request: Request) -> Rooms:
+    """The rooms of the app that was asked."""
+    rooms: Rooms = request.app.state.rooms
+    return rooms
+
+
+def reviewer_of(request: Request) -> str:
+    """Under whose name this browser decides: as chosen on the page, else as the workspace says."""
+    chosen = unquote(request.cookies.get(REVIEWER_COOKIE, "")).strip()
+    return chosen[:120] or rooms_of(request).workspace.reviewer
+
+
+def selection_of(
+    run: str | None = None, suite: str | None = None, task: str | None = None, judge: str | None = None
+) -> Selection:
+    """The filters of a review, as they stand in its address."""
+    return Selection(
+        runs=(run,) if run else (),
+        suites=(suite,) if suite else (),
+        tasks=(task,) if task else (),
+        judges=(judge,) if judge else (),
+    )
+
+
+def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
+    """How far the runs of a selection are decided; from tallies, nothing is counted."""
+    summaries = registry.runs(rooms.workspace, Selection(runs=selection.runs, suites=selection.suites))
+    totals = {state: sum(s.assessments.get(state, 0) for s in summaries) for state in AssessmentState}
+    return {
+        "waiting": totals[AssessmentState.PENDING],
+        "decided": sum(totals[state] for state in DECIDED),
+        **{str(state): totals[state] for state in DECIDED},
+    }
+
+
+router = APIRouter()
+
+
+@router.get("/health", tags=["server"])
+def health(request: Request) -> dict[str, str]:
+    """Whether the server answers."""
+    return {"status": "ok", "timestamp": rooms_of(request).workspace.clock.now()}
+
+
+@router.get("/api/runs", tags=["runs"])
+def runs(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 50, suite: str | None = None) -> Response:
+    """Runs, newest first."""
+    found = registry.runs(rooms_of(request).workspace, Selection(suites=(suite,) if suite else ()))
+    return Answer({"runs": [{"run_id": summary.id, **run_row(summary)} for summary in found[:limit]]})
+
+
+@router.get("/api/runs/{run_id}", tags=["runs"])
+def run(
+    request: Request, run_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200, after: str | None = None
+) -> Response:
+    """One run with its evaluations and its telemetry; what waits for a person says only that it waits."""
+    workspace = rooms_of(request).workspace
+    (summary,) = registry.runs(workspace, Selection(runs=(run_id,)))
+    return Answer(run_document(workspace, summary, limit=limit, after=after))
+
+
+@router.get("/api/live", tags=["runs"])
+async def live(request: Request) -> StreamingResponse:
+    """Runs as they change, as server-sent events."""
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(rooms_of(request).live.listen(), media_type="text/event-stream", headers=headers)
+
+
+@router.get("/api/review/next", tags=["review"])
+def review_next(
+    request: Request,
+    desk: Annotated[str, Query(min_length=4, max_length=80)],
+    run: str | None = None,
+    suite: str | None = None,
+    task: str | None = None,
+    judge: str | None = None,
+    after: str = "",
+    first: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 5,
+) -> Response:
+    """The next waiting assessments, leased to a desk (a browser tab) for five minutes.
+
+    `after` lists the ids the desk still holds, separated by commas; `first` is one it wants back after a reload.
+    """
+    rooms = rooms_of(request)
+    selection = selection_of(run, suite, task, judge)
+    holding = [reviewing.assessment_key(text) for text in after.split(",") if text]
+    if first:
+        wanted = reviewing.assessment_key(first)
+        if reviewing.assessment(rooms.workspace, wanted).row.state is AssessmentState.PENDING:
+            rooms.queue.keep(wanted, desk=desk)
+    keys = rooms.queue.take(selection, desk=desk, holding=holding, limit=limit)
+    items = [rooms.showcase.item(reviewing.assessment(rooms.workspace, key)) for key in keys]
+    return Answer(
+        {
+            "items": items,
+            "progress": progress(rooms, selection),
+            "elsewhere": rooms.queue.on_desks(but=desk),
+        }
+    )
+
+
+@router.post("/api/review/skip", tags=["review"])
+def review_skip(request: Request, body: DeskBody) -> Response:
+    """Put an item back into the queue."""
+    if body.id:
+        rooms_of(request).queue.put_back(reviewing.assessment_key(body.id), desk=body.desk)
+    return Answer({"ok": True})
+
+
+@router.post("/api/review/leave", tags=["review"])
+def review_leave(request: Request, body: DeskBody) -> Response:
+    """Free what lies on a desk."""
+    rooms_of(request).queue.leave(body.desk)
+    return Answer({"ok": True})
+
+
+@router.get("/api/assessments/{assessment_id}", tags=["review"])
+def assessment(request: Request, assessment_id: str) -> Response:
+    """One assessment as a person is shown it: without names while it waits."""
+    return Answer(shown(rooms_of(request), assessment_id))
+
+
+@router.post("/api/decisions", tags=["review"])
+def decisions(request: Request, body: DecisionsBody) -> Response:
+    """Apply decisions one by one; each is answered on its own, and one that is refused stops none of the others."""
+    rooms = rooms_of(request)
+    results: list[dict[str, Any]] = []
+    for decision in body.decisions:
+        try:
+            state = decide(rooms, decision, reviewer=decision.reviewer or reviewer_of(request))
+        except InputError as error:
+            results.append({"key": decision.key, "id": decision.id, "ok": False, **problem_of(error)})
+        else:
+            results.append({"key": decision.key, "id": decision.id, "ok": True, "state": state})
+    return Answer({"results": results, "progress": progress(rooms, selection_of(body.run))})
+
+
+@router.post("/api/rerun", tags=["review"], status_code=202)
+async def rerun(request: Request, body: RerunBody) -> Response:
+    """Judge one trial again, or hear how that went: send the same body until `status` is not `running`."""
+    wish = Wish(
+        key=body.key,
+        assessment=reviewing.assessment_key(body.id),
+        attempt=body.attempt,
+        reviewer=body.reviewer or reviewer_of(request),
+        reason=body.reason,
+        note=body.note,
+    )
+    if not (wish.reason.strip() or wish.note.strip()):
+        raise InputError("reason", "a rerun needs a reason.")
+    return Answer(await rooms_of(request).reruns.ask(wish), status_code=202)
+
+
+@router.post("/api/reviewer", tags=["server"])
+def reviewer(request: Request, body: NameBody) -> Response:
+    """Choose the name under which this browser's decisions are recorded."""
+    name = " ".join(body.name.split())
+    if not name:
+        raise InputError("name", "is empty.")
+    answer = Answer({"reviewer": name})
+    answer.set_cookie(REVIEWER_COOKIE, quote(name), max_age=365 * 86400, httponly=True, samesite="strict", path="/")
+    return answer
+
+
+@router.post("/api/signin", tags=["server"])
+def sign_in(request: Request, body: TokenBody) -> Response:
+    """Exchange the token for a cookie."""
+    token = rooms_of(request).token
+    if token is not None and not token.opens(body.token):
+        return Answer({"error": {"where": "token", "problem": "is not the server's.", "remedy": ""}}, status_code=401)
+    answer = Answer({"ok": True})
+    if token is not None:
+        secure = request.url.scheme == "https"
+        answer.set_cookie(
+            COOKIE, token.session, httponly=True, samesite="strict", path="/", secure=secure, max_age=30 * 86400
+        )
+    return answer
+
+
+def shown(rooms: Rooms, assessment_id: str) -> Item:
+    """The item of an id; raises `UnknownName`."""
+    return rooms.showcase.item(reviewing.assessment(rooms.workspace, reviewing.assessment_key(assessment_id)))
+
+
+def decide(rooms: Rooms, said: DecisionBody, *, reviewer: str) -> str:
+    """Carry one decision out and give the state it led to; raises `InputError` where it is refused."""
+    workspace, key = rooms.workspace, reviewing.assessment_key(said.id)
+    once = {key: said.key}
+    match Verb(said.verb):
+        case Verb.APPROVE:
+            (event,) = reviewing.approve(
+                workspace, [key], reviewer=reviewer, via=Via.PAGE, displayed=True, idempotency_keys=once
+            )
+        case Verb.REJECT:
+            (event,) = reviewing.reject(
+                workspace, [key], reason=said.reason, note=said.note, reviewer=reviewer, via=Via.PAGE, displayed=True,
+                idempotency_keys=once,
+            )  # fmt: skip
+        case Verb.CORRECT:
+            row = reviewing.assessment(workspace, key).row
+            corrections = named(row, [(one.pane, one.criterion, one.score) for one in said.corrections])
+            reason = f"{said.reason}: {said.note}" if said.reason and said.note else said.reason or said.note
+            event = reviewing.correct(
+                workspace, key, corrections, reason=reason, reviewer=reviewer, via=Via.PAGE, displayed=True,
+                idempotency_key=said.key,
+            )  # fmt: skip
+        case Verb.UNDO:
+            _check_own(reviewing.assessment(workspace, key).events, said.key, reviewer, where=shown_assessment(key))
+            event = reviewing.undo(workspace, key, reviewer=reviewer, via=Via.PAGE, idempotency_key=said.key)
+        case other:
+            raise InputError("verb", f"is {other}, which has an address of its own.")
+    rooms.queue.done_with(key)
+    return str(event.after)
+
+
+def _check_own(events: Sequence[ReviewEvent], key: str, reviewer: str, *, where: str) -> None:
+    """Raise `Refused` where the last decision is somebody else's; on a page people take back their own."""
+    if not events or any(event.decision.key == key for event in events):
+        return
+    last = events[-1].decision
+    if last.verb is not Verb.UNDO and last.reviewer != reviewer:
+        raise Refused(where, f"was decided by {last.reviewer}.", remedy="Ask them to undo it.")

@@ -1,0 +1,58 @@
+"""Our errors as HTTP statuses, in one table, and as answers: JSON for programs, a page for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import JSONResponse, Response
+
+from assay.domain.errors import (
+    AssayError,
+    InputError,
+    Interrupted,
+    Refused,
+    SettingsError,
+    StoreError,
+    UnknownName,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping
+    from typing import Any
+
+STATUSES: Final[tuple[tuple[type[AssayError], int], ...]] = (
+    (UnknownName, 404),
+    (Refused, 409),
+    (SettingsError, 500),
+    (InputError, 422),
+    (StoreError, 503),
+    (Interrupted, 503),
+    (AssayError, 500),
+)
+"""The first class that fits decides."""
+
+
+def status_of(error: AssayError) -> int:
+    """The status that tells a program who can mend it: 4xx the caller, 5xx the operator."""
+    return next(status for kind, status in STATUSES if isinstance(error, kind))
+
+
+def problem(where: str, said: str, remedy: str = "") -> dict[str, dict[str, str]]:
+    """The body of every failed request."""
+    return {"error": {"where": where, "problem": said, "remedy": remedy}}
+
+
+def problem_of(error: AssayError) -> dict[str, dict[str, str]]:
+    """An expected failure as a body."""
+    return problem(error.where, error.problem, error.remedy)
+
+
+def problem_response(
+    scope: MutableMapping[str, Any], status: int, where: str, said: str, *, remedy: str = ""
+) -> Response:
+    """An answer to a request that may not reach a route: a page where a person waits for one."""
+    accepts = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
+    page: Callable[..., Response] | None = getattr(getattr(scope.get("app"), "state", None), "problem_page", None)
+    if page is not None and "text/html" in accepts and not scope["path"].startswith("/api/"):
+        return page(status, where, said, remedy)
+    return JSONResponse(problem(where, said, remedy), status_code=status)

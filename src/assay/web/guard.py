@@ -1,0 +1,223 @@
+"""Who may talk to the server, and what a page may do: hosts, origins, sign-in and policies, before any route is reached.
+
+House rules. A page holds text that models wrote, so its policy runs no script but ours, turns no string into markup and
+fetches nothing from elsewhere. A request that changes something comes from our own page or from no page at all: browsers
+say so in `Sec-Fetch-Site`, older ones in `Origin`. Only hosts we know are answered, or another site could point its name
+at this machine. Beyond loopback nobody is answered who has not shown the token.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+import socket
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.responses import RedirectResponse
+
+from assay.domain.errors import SettingsError
+from assay.web.errors import problem_response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE: Final = "assay_session"
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+OPEN_PATHS: Final = frozenset({"/health", "/signin", "/api/signin"})
+"""Answered without the token: whether the server lives, and the way in."""
+
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "frame-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+)
+
+HEADERS: Final = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"x-dns-prefetch-control", b"off"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+
+LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Token:
+    """The secret a browser must show once. The URL printed at start holds a one-time code, never the secret itself."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret.encode()
+        self._codes = {secrets.token_urlsafe(24)}
+
+    @property
+    def session(self) -> str:
+        """What the cookie holds: proof of the secret that outlives a restart and does not reveal it."""
+        return hmac.new(self._secret, b"assay session 1", sha256).hexdigest()
+
+    @property
+    def code(self) -> str | None:
+        """The one-time code, as long as nobody used it."""
+        return next(iter(self._codes), None)
+
+    def opens(self, said: str) -> bool:
+        """Whether this is the secret."""
+        return hmac.compare_digest(said.encode("utf-8", "surrogatepass"), self._secret)
+
+    def spend(self, code: str) -> bool:
+        """Whether this is the secret, or the one-time code, which then is used up."""
+        known = next((c for c in self._codes if hmac.compare_digest(c.encode(), code.encode())), None)
+        if known is not None:
+            self._codes.discard(known)
+            return True
+        return self.opens(code)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server that listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def check_exposure(host: str, token: str | None) -> None:
+    """Raise `SettingsError` where the server would answer other machines without asking who they are."""
+    if not is_loopback(host) and not token:
+        raise SettingsError(
+            "serve",
+            f"listening on {host} lets other machines in, and no token is set.",
+            remedy="Give one with --token or ASSAY_TOKEN, or listen on 127.0.0.1.",
+        )
+
+
+def known_hosts(host: str, said: str | None) -> frozenset[str]:
+    """The names under which the server may be called, without ports.
+
+    Args:
+        host: where it listens; every address of this machine when that is 0.0.0.0 or ::.
+        said: further names, separated by commas (ASSAY_HOSTS), for a server behind a proxy or another name.
+    """
+    names = {*LOOPBACK, *(name.strip().lower() for name in (said or "").split(",") if name.strip())}
+    if is_loopback(host):
+        return frozenset(names)
+    plain = host.strip("[]")
+    names.add(f"[{plain}]" if ":" in plain else plain.lower())
+    if plain in {"0.0.0.0", "::", ""}:  # compared, not bound
+        names.update(_own_names())
+    return frozenset(names)
+
+
+def _own_names() -> Iterable[str]:
+    name = socket.gethostname().lower()
+    yield name
+    try:
+        for *_, address in socket.getaddrinfo(name, None):
+            plain = str(address[0]).split("%")[0]
+            yield f"[{plain}]" if ":" in plain else plain
+    except OSError:
+        return
+
+
+class Guard:
+    """ASGI middleware around the whole app.
+
+    Args:
+        hosts: names answered, without ports.
+        token: what a browser must show; None where only this machine is answered.
+    """
+
+    def __init__(self, app: ASGIApp, *, hosts: frozenset[str], token: Token | None) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(pair for pair in HEADERS if pair[0] not in given)]
+            await send(message)
+
+        answer: ASGIApp = self._refusal(scope, headers) or self._entrance(scope, headers) or self._app
+        await answer(scope, receive, send_guarded)
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
+        host = headers.get("host", "")
+        if _without_port(host) not in self._hosts:
+            return problem_response(scope, 421, host or "this request", "is not a host this server answers for.",
+                                    remedy="Use the address that was printed at start, or name the host in ASSAY_HOSTS.")  # fmt: skip
+        site = headers.get("sec-fetch-site")
+        if site == "cross-site" and (scope["path"].startswith("/api/") or scope["method"] not in SAFE_METHODS):
+            return problem_response(scope, 403, "request", "comes from another site.")
+        if scope["method"] in SAFE_METHODS:
+            return None
+        if site is not None and site not in {"same-origin", "none"}:
+            return problem_response(scope, 403, "request", "comes from another origin.")
+        origin = headers.get("origin")
+        if site is None and origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            return problem_response(scope, 403, "request", "comes from another origin.")
+        kind = headers.get("content-type", "").split(";")[0].strip().lower()
+        if kind != "application/json":
+            return problem_response(scope, 415, "body", f"is {kind or 'of no type'}, and must be application/json.")
+        return None
+
+    def _entrance(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
+        if self._token is None:
+            return None
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        codes = [value for name, value in query if name == "token"]
+        if codes and scope["method"] == "GET" and self._token.spend(codes[0]):
+            rest = urlencode([(name, value) for name, value in query if name != "token"])
+            response = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), status_code=303)
+            response.set_cookie(COOKIE, self._token.session, httponly=True, samesite="strict", path="/",
+                                secure=scope.get("scheme") == "https", max_age=30 * 86400)  # fmt: skip
+            return response
+        if scope["path"] in OPEN_PATHS or scope["path"].startswith("/static/") or self._is_known(headers):
+            return None
+        if "text/html" in headers.get("accept", ""):
+            return RedirectResponse("/signin", status_code=303)
+        return problem_response(scope, 401, "request", "carries no valid token.",
+                                remedy="Open the address printed at start, or send it as `Authorization: Bearer`.")  # fmt: skip
+
+    def _is_known(self, headers: dict[str, str]) -> bool:
+        if self._token is None:
+            return True
+        scheme, _, said = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._token.opens(said.strip()):
+            return True
+        try:
+            morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        except CookieError:
+            return False
+        return morsel is not None and hmac.compare_digest(morsel.value.encode(), self._token.session.encode())
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdigit() else host).lower()

@@ -1,0 +1,96 @@
+"""Every key of the review page, once: the handler, the badges, the help sheet, the documentation and the tests read this.
+
+House rules. Nothing is bound to Backspace, Delete or Space, and Enter alone never approves. What throws grades away or
+costs a judge's call takes two keys. `keys` are values of `KeyboardEvent.key`; a sequence is written with a blank between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One action of the page and the keys that lead to it.
+
+    Attributes:
+        action: the name under which the page's script knows it.
+        keys: any of these; the first stands on the badge.
+        about: what it does, for the help sheet.
+        group: heading of the help sheet.
+        badge: what is printed for it, where that is not the first key.
+        in_fields: whether it also works while a field has the focus.
+    """
+
+    action: str
+    keys: tuple[str, ...]
+    about: str
+    group: str
+    badge: str = ""
+    in_fields: bool = False
+
+    @property
+    def shown(self) -> str:
+        """What stands on the badge."""
+        return self.badge or self.keys[0]
+
+
+DECIDE: Final = "Decide"
+LOOK: Final = "Look"
+MOVE: Final = "Move"
+ANYWHERE: Final = "Anywhere"
+
+REGISTRY: Final = (
+    Key(action="approve", keys=("a",), about="Approve: the judge's scores count as they are", group=DECIDE),
+    Key(action="correct", keys=("c",), about="Correct: set your own scores", group=DECIDE),
+    Key(action="reject", keys=("x",), about="Reject, then 1 to 6 for the reason", group=DECIDE),
+    Key(action="rerun", keys=("r",), about="Judge only this trial again, then 1 to 5 for the reason", group=DECIDE),
+    Key(action="skip", keys=("s",), about="Skip: put it back for later", group=DECIDE),
+    Key(action="undo", keys=("u", "Mod+z"), about="Undo your last decision", group=DECIDE),
+    Key(action="commit", keys=("Mod+Enter",), about="Save the correction, or confirm the open panel, from any field",
+        group=DECIDE, badge="Ctrl Enter", in_fields=True),
+    Key(action="row_down", keys=("ArrowDown",), about="Next criterion", group=LOOK, badge="↓"),
+    Key(action="row_up", keys=("ArrowUp",), about="Previous criterion", group=LOOK, badge="↑"),
+    Key(action="pane_right", keys=("ArrowRight", "]"), about="Next candidate", group=LOOK, badge="→"),
+    Key(action="pane_left", keys=("ArrowLeft", "["), about="Previous candidate", group=LOOK, badge="←"),
+    Key(action="evidence", keys=("v",), about="Go to the next quoted line", group=LOOK),
+    Key(action="rules", keys=("i",), about="Show what the candidates were told, or the code again", group=LOOK),
+    Key(action="report", keys=("o",), about="Open or fold the judge's report", group=LOOK),
+    Key(action="next", keys=("j",), about="Next item, without deciding", group=MOVE),
+    Key(action="previous", keys=("k",), about="Previous item", group=MOVE),
+    Key(action="trial_next", keys=("t",), about="Next trial of this task", group=MOVE),
+    Key(action="trial_previous", keys=("T",), about="Previous trial of this task", group=MOVE, badge="Shift t"),
+    Key(action="go_queue", keys=("g q",), about="Go to the queue", group=MOVE),
+    Key(action="go_run", keys=("g r",), about="Go to this run", group=MOVE),
+    Key(action="note", keys=("n",), about="Write a note in the open panel", group=ANYWHERE),
+    Key(action="leave", keys=("Escape",), about="Leave the field or close the panel", group=ANYWHERE, badge="Esc",
+        in_fields=True),
+    Key(action="help", keys=("?",), about="Show this sheet", group=ANYWHERE),
+)  # fmt: skip
+
+NEVER_BOUND: Final = frozenset({"Backspace", "Delete", " ", "Enter"})
+
+
+def badge(action: str) -> str:
+    """What stands on the button of an action."""
+    return next(key.shown for key in REGISTRY if key.action == action)
+
+
+def groups() -> dict[str, list[Key]]:
+    """The keys by heading, in the order of the registry."""
+    found: dict[str, list[Key]] = {}
+    for key in REGISTRY:
+        found.setdefault(key.group, []).append(key)
+    return found
+
+
+def as_table() -> str:
+    """The keys as a Markdown table, for the documentation."""
+    rows = ["| key | what it does |", "| --- | --- |"]
+    rows += [f"| `{'` `'.join(_printed(key))}` | {key.about} |" for key in REGISTRY]
+    return "\n".join(rows)
+
+
+def _printed(key: Key) -> list[str]:
+    return [key.shown, *(other.replace("Mod+", "Ctrl/⌘ ") for other in key.keys[1:])]

@@ -1,0 +1,97 @@
+"""The queue as it changes: one look at the store a second, whoever many pages listen."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from assay.app import registry
+from assay.domain.errors import StoreError
+from assay.domain.selection import Selection
+from assay.web.rows import run_row, trial_under_way
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from assay.app.wiring import Workspace
+    from assay.domain.selection import RunSummary
+
+LOOK_S: Final = 0.8
+"""How long a finished trial may go unseen by a page that listens."""
+
+BREATH_S: Final = 15.0
+"""A comment is sent this often, so that proxies keep the connection and a page that left is noticed."""
+
+SHOWN: Final = 50
+"""Runs on one page."""
+
+
+class Live:
+    """What the runs look like now. Looks only while somebody listens."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._changed = asyncio.Condition()
+        self._rows: dict[str, bytes] = {}
+        self._listeners = 0
+        self._looking: asyncio.Task[None] | None = None
+        self._stopped = False
+
+    def rows(self, *, before: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
+        """One page of runs, newest first, and the id after which the next page begins, if there is one."""
+        summaries: tuple[RunSummary, ...] = registry.runs(self._workspace, Selection())
+        if before is not None:
+            place = next((i for i, summary in enumerate(summaries) if summary.id == before), -1)
+            summaries = summaries[place + 1 :]
+        now = self._workspace.clock.now()
+        shown = [
+            run_row(summary, now=now, under_way=trial_under_way(self._workspace, summary))
+            for summary in summaries[:SHOWN]
+        ]
+        return shown, shown[-1]["id"] if len(summaries) > SHOWN else None
+
+    async def listen(self) -> AsyncIterator[bytes]:
+        """Server-sent events: every run at first, then each that changed."""
+        self._listeners += 1
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        seen: dict[str, bytes] = {}
+        try:
+            yield b"retry: 2000\n\n"
+            while not self._stopped:
+                news = [row for run, row in self._rows.items() if seen.get(run) != row]
+                seen = dict(self._rows)
+                if news:
+                    yield b"event: runs\ndata: [" + b",".join(news) + b"]\n\n"
+                try:
+                    async with self._changed:
+                        await asyncio.wait_for(self._changed.wait(), BREATH_S)
+                except TimeoutError:
+                    yield b": \n\n"
+        finally:
+            self._listeners -= 1
+
+    async def stop(self) -> None:
+        """End every stream, so that the server can go."""
+        self._stopped = True
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _look(self) -> None:
+        while self._listeners and not self._stopped:
+            try:
+                rows, _ = await asyncio.to_thread(self.rows)
+            except StoreError:
+                rows = None  # the next look may find it again; a page shows what it last heard
+            if rows is not None:
+                fresh = {row["id"]: orjson.dumps(row) for row in rows}
+                if fresh != self._rows:
+                    self._rows = fresh
+                    async with self._changed:
+                        self._changed.notify_all()
+            await asyncio.sleep(LOOK_S)

@@ -1,0 +1,308 @@
+"""The pages: each is one template over what the API shows too, at its own address with all of its state in it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from itertools import groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from assay.app import registry, reviewing
+from assay.domain.errors import UnknownName
+from assay.domain.identifiers import shown_assessment
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.selection import Selection
+from assay.web import keys
+from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
+from assay.web.rows import matrix, run_row, trial_under_way
+from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from assay.domain.selection import AssessmentRow, TrialRow
+
+TASKS_SHOWN: Final = 100
+FAILURES_SHOWN: Final = 100
+THEMES: Final = ("auto", "light", "dark")
+
+NAV: Final = (("queue", "/", "nav.queue"), ("review", "/review", "nav.review"))
+"""Pages of the main navigation: name, address, text. Statistics takes its place here."""
+
+router = APIRouter(include_in_schema=False)
+
+
+def folder(name: str) -> Path:
+    """A folder of this package."""
+    return Path(str(resources.files("assay") / "web" / name))
+
+
+@cache
+def static_digest() -> str:
+    """Changes whenever a static file does, so that browsers may keep them for good."""
+    whole = sha256()
+    for file in sorted(folder("static").iterdir()):
+        whole.update(file.name.encode() + b"\0" + file.read_bytes())
+    return whole.hexdigest()[:12]
+
+
+@cache
+def templates() -> Environment:
+    """The templates; what is put into them is escaped, and a name that is missing is an error."""
+    environment = Environment(
+        loader=FileSystemLoader(folder("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        t=t, glyphs=GLYPHS, badge=keys.badge, nav=NAV, static=f"/static/{static_digest()}", key_groups=keys.groups,
+        reject_reasons=REJECT_REASONS, rerun_reasons=RERUN_REASONS,
+    )  # fmt: skip
+    environment.filters.update(data=_data, usd=usd, count=count, duration=duration)
+    return environment
+
+
+def usd(cost: float | None) -> str:
+    """US dollars with as many digits as say something."""
+    if cost is None:
+        return t("queue.cost_unknown")
+    return f"${cost:,.2f}" if cost >= 0.1 or cost == 0 else f"${cost:.4f}"
+
+
+def count(number: int) -> str:
+    """A whole number with its thousands set apart."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+def duration(seconds: float) -> str:
+    """A time to come, roughly."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def problem_page(status: int, where: str, said: str, remedy: str) -> Response:
+    """The page for a request that failed."""
+    key = (
+        f"problem.{status}" if f"problem.{status}" in ("problem.404", "problem.409", "problem.500") else "problem.other"
+    )
+    return HTMLResponse(
+        templates().get_template("problem.html").render(
+            page="problem", title=t(key), status=status, where=where, said=said, remedy=remedy, theme="auto", reviewer=None
+        ),
+        status_code=status,
+    )  # fmt: skip
+
+
+@router.get("/")
+def queue_page(request: Request, before: str | None = None) -> Response:
+    """The runs, and the way into review; for an empty store, the way to a first run."""
+    rows, older = rooms_of(request).live.rows(before=before)
+    waiting = progress(rooms_of(request), Selection())["waiting"]
+    twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
+    return _page(request, "queue.html", "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
+                 waiting=waiting, boot={"texts": for_script("queue", "state", "run", "first"), "page": "queue",
+                                        "live": before is None})  # fmt: skip
+
+
+@router.get("/queue.json")
+def queue_twin(request: Request, before: str | None = None) -> Response:
+    """The queue page as data."""
+    rows, older = rooms_of(request).live.rows(before=before)
+    next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
+    return Answer({"runs": rows, "waiting": progress(rooms_of(request), Selection())["waiting"], "next": next_})
+
+
+@router.get("/runs/{run_id}.json")
+def run_twin(request: Request, run_id: str, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+    """The run page as data."""
+    return Answer(_run_data(request, run_id, start))
+
+
+@router.get("/runs/{run_id}/trials/{trial_id}")
+def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
+    """The assessment behind a cell of the matrix: one that waits before others."""
+    key = reviewing.trial_key(trial_id)
+    workspace = rooms_of(request).workspace
+    found = [] if key is None else [
+        row for row in workspace.archive.assessments(Selection(runs=(run_id,)), trial=key) if row.current
+    ]  # fmt: skip
+    if not found:
+        raise UnknownName("assessment of a trial", trial_id, remedy="The page of its run says why one failed.")
+    best = next((row for row in found if row.state is AssessmentState.PENDING), found[0])
+    return RedirectResponse(f"/assessments/{shown_assessment(best.key)}", status_code=303)
+
+
+@router.get("/runs/{run_id}")
+def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+    """One run: what it was, its matrix of tasks and trials, and what failed."""
+    data = _run_data(request, run_id, start)
+    run = data["run"]
+    query = f"?{urlencode({'from': start})}" if start else ""
+    return _page(request, "run.html", "run", t("run.title", suite=run["suite"]), twin=f"/runs/{run['id']}.json{query}",
+                 **data, boot={"texts": for_script("queue", "state", "run", "trial"), "page": "run", "run": run["id"],
+                               "live": True})  # fmt: skip
+
+
+@router.get("/review.json")
+def review_twin(
+    request: Request,
+    run: str | None = None,
+    suite: str | None = None,
+    task: str | None = None,
+    judge: str | None = None,
+    item: str | None = None,
+) -> Response:
+    """How far a review is, and the item of the address; nothing is put on a desk by looking here."""
+    rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
+    found = shown(rooms, item) if item else None
+    waiting = reviewing.assessments(rooms.workspace, selection, states=frozenset({AssessmentState.PENDING}), limit=50)
+    return Answer(
+        {
+            "progress": progress(rooms, selection),
+            "item": found,
+            "waiting": [shown_assessment(row.key) for row in waiting],
+        }
+    )
+
+
+@router.get("/review")
+def review_page(
+    request: Request,
+    run: str | None = None,
+    suite: str | None = None,
+    task: str | None = None,
+    judge: str | None = None,
+) -> Response:
+    """Review: one waiting assessment after the other."""
+    rooms = rooms_of(request)
+    filters = {
+        name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value
+    }
+    summary = registry.runs(rooms.workspace, Selection(runs=(run,)))[0] if run else None
+    if summary is not None:
+        filters["run"] = summary.id
+    twin = "/review.json" + (f"?{urlencode(filters)}" if filters else "")
+    return _page(request, "review.html", "review", t("review.title"), twin=twin, run=summary, filters=filters, single=None,
+                 past=(), boot=_review_boot(filters, None))  # fmt: skip
+
+
+@router.get("/assessments/{assessment_id}.json")
+def assessment_twin(request: Request, assessment_id: str) -> Response:
+    """The page of an assessment as data."""
+    return Answer(shown(rooms_of(request), assessment_id))
+
+
+@router.get("/assessments/{assessment_id}")
+def assessment_page(request: Request, assessment_id: str) -> Response:
+    """One assessment at its permanent address, with what was decided about it."""
+    rooms = rooms_of(request)
+    item = shown(rooms, assessment_id)
+    detail = reviewing.assessment(rooms.workspace, reviewing.assessment_key(assessment_id))
+    same_trial = rooms.workspace.archive.assessments(Selection(runs=(item.run_id,)), trial=detail.row.trial)
+    others = [_other(row) for row in same_trial if row.key != detail.row.key and row.current]
+    (summary,) = registry.runs(rooms.workspace, Selection(runs=(item.run_id,)))
+    title = f"{item.thing} · {t('review.trial', k=item.k, of=item.of)}"
+    return _page(request, "review.html", "assessment", title, twin=f"/assessments/{item.id}.json", run=summary,
+                 filters={"run": item.run_id}, single=item, past=others,
+                 boot=_review_boot({"run": item.run_id}, item.id))  # fmt: skip
+
+
+@router.get("/signin")
+def sign_in_page(request: Request) -> Response:
+    """The way in for a browser that does not have the address printed at start."""
+    return _page(request, "signin.html", "signin", t("signin.title"), twin=None,
+                 boot={"texts": for_script("signin"), "page": "signin"})  # fmt: skip
+
+
+def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
+    rooms = rooms_of(request)
+    (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
+    where = Selection(runs=(summary.id,))
+    plan = rooms.workspace.journal.plan_of(summary.id)
+    row = run_row(summary, now=rooms.workspace.clock.now(), under_way=trial_under_way(rooms.workspace, summary))
+    tasks, more = _tasks_from(rooms.workspace.archive.trials(where), start)
+    failures = [
+        {
+            "id": f"t{trial.key}", "task": trial.task, "thing": trial.thing, "k": trial.k, "of": trial.of,
+            "kind": trial.failure.kind, "fault": str(trial.failure.fault), "detail": trial.failure.detail,
+            "tries": trial.failure.tries,
+        }
+        for trial in islice(rooms.workspace.archive.trials(where, failed_only=True), FAILURES_SHOWN)
+        if trial.failure is not None
+    ]  # fmt: skip
+    waits = bool(row["waiting"])
+    return {
+        "run": row,
+        "facts": {
+            "candidates": len(summary.candidates),
+            "judges": len(summary.judges),
+            "candidate_names": None if waits else list(summary.candidates),
+            "judge_names": None if waits else list(summary.judges),
+            "seed": plan.seed,
+            "policy": str(plan.policy),
+        },
+        "tasks": tasks,
+        "start": start,
+        "earlier": max(0, start - TASKS_SHOWN) if start else None,
+        "later": start + TASKS_SHOWN if more else None,
+        "failures": failures,
+    }
+
+
+def _tasks_from(trials: Iterable[TrialRow], start: int) -> tuple[list[dict[str, Any]], bool]:
+    """The tasks of one page of the matrix, and whether more follow."""
+    shown_: list[dict[str, Any]] = []
+    for place, (_, group) in enumerate(groupby(trials, key=lambda trial: trial.task)):
+        if place >= start + TASKS_SHOWN:
+            return shown_, True
+        if place >= start:
+            shown_ += matrix(group)
+    return shown_, False
+
+
+def _other(row: AssessmentRow) -> dict[str, str]:
+    return {"id": shown_assessment(row.key), "state": str(row.state)}
+
+
+def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, Any]:
+    return {
+        "page": "review",
+        "filters": dict(filters),
+        "single": single,
+        "texts": for_script("review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close"),
+        "keys": [
+            {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown}
+            for key in keys.REGISTRY
+        ],
+        "reject_reasons": REJECT_REASONS,
+        "rerun_reasons": RERUN_REASONS,
+    }
+
+
+def _page(request: Request, template: str, page: str, title: str, *, twin: str | None, **values: Any) -> Response:
+    """A page in the colours and under the name this browser chose."""
+    theme = request.cookies.get("assay_theme", "auto")
+    reviewer = reviewer_of(request)
+    values["boot"] = {**values["boot"], "reviewer": reviewer, "glyphs": GLYPHS}
+    html = templates().get_template(template).render(
+        page=page, title=title, twin=twin, theme=theme if theme in THEMES else "auto", reviewer=reviewer, **values
+    )  # fmt: skip
+    return HTMLResponse(html, headers={"cache-control": "no-store"})
+
+
+def _data(value: object) -> Markup:
+    """JSON that may stand inside a script element: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # escaped

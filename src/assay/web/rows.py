@@ -1,0 +1,141 @@
+"""Runs as the queue page and the API show them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.app import reviewing
+from assay.app.documents import trial_counts
+from assay.domain.identifiers import shown_trial
+from assay.domain.lifecycle import AssessmentState, RunState, TrialState
+from assay.domain.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from assay.app.wiring import Workspace
+    from assay.domain.selection import AssessmentRow, RunSummary, TrialRow
+
+DECIDED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
+_UNDER_WAY: Final = frozenset({TrialState.RUNNING, TrialState.PENDING})
+_MOST_LOOKED_AT: Final = 20_000  # trials read to find the one under way
+
+
+def run_row(summary: RunSummary, *, now: str | None = None, under_way: TrialRow | None = None) -> dict[str, Any]:
+    """One run. `shares` are the parts of its bar in per cent of all assessments that are or will be.
+
+    Args:
+        now: the time, for an estimate of what is left; None leaves it out.
+        under_way: the trial that is carried out at the moment.
+    """
+    trials = trial_counts(summary)
+    counts = {str(state): summary.assessments.get(state, 0) for state in AssessmentState}
+    decided = sum(counts[state] for state in DECIDED)
+    return {
+        "id": summary.id,
+        "suite": summary.suite,
+        "state": str(summary.state),
+        "started": summary.started,
+        "finished": summary.finished,
+        "batch_id": summary.batch_id,
+        "trials": trials,
+        "assessments": counts,
+        "judged": trials["done"],
+        "waiting": counts["pending"],
+        "decided": decided,
+        "failed": trials["failed"],
+        "shares": _shares(summary, trials),
+        "cost_usd": summary.cost_usd,
+        "unpriced_calls": summary.unpriced_calls,
+        "tokens": {"input": summary.input_tokens, "output": summary.output_tokens},
+        "under_way": None
+        if under_way is None
+        else {"task": under_way.task, "thing": under_way.thing, "k": under_way.k, "of": under_way.of},
+        "left_s": _left_s(summary, trials, now),
+    }
+
+
+def trial_under_way(workspace: Workspace, summary: RunSummary) -> TrialRow | None:
+    """The first trial, in plan order, that is being carried out or comes next; None when the run does not move."""
+    if summary.state is not RunState.RUNNING:
+        return None
+    trials = islice(workspace.archive.trials(Selection(runs=(summary.id,))), _MOST_LOOKED_AT)
+    return next((trial for trial in trials if trial.state in _UNDER_WAY), None)
+
+
+def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after: str | None) -> dict[str, Any]:
+    """A run with its evaluations and its telemetry, for programs.
+
+    What waits for a person says only that it waits: no score, and no name of a candidate or a judge.
+    """
+    start = reviewing.assessment_key(after) if after else None
+    rows = list(reviewing.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit))
+    return {
+        "run": run_row(summary) | ({} if summary.assessments.get(AssessmentState.PENDING) else {
+            "candidates": list(summary.candidates), "judges": list(summary.judges)}),
+        "evaluations": [_evaluation(row) for row in rows],
+        "telemetry": {
+            "input_tokens": summary.input_tokens,
+            "output_tokens": summary.output_tokens,
+            "cost_usd": summary.cost_usd,
+            "unpriced_calls": summary.unpriced_calls,
+        },
+        "next": f"/api/runs/{summary.id}?after=a{rows[-1].key}" if len(rows) == limit else None,
+    }  # fmt: skip
+
+
+def _evaluation(row: AssessmentRow) -> dict[str, Any]:
+    open_ = row.state in {AssessmentState.PENDING, AssessmentState.SUPERSEDED}
+    return {
+        "id": f"a{row.key}",
+        "trial_id": shown_trial(row.trial),
+        "task": row.task,
+        "thing": row.thing,
+        "trial": row.k,
+        "trials": row.of,
+        "attempt": row.attempt,
+        "state": str(row.state),
+        "judge": None if open_ else row.grader,
+        "scores": None if open_ else dict(row.assessment.scores),
+        "flags": len(row.assessment.flags),
+    }
+
+
+def matrix(trials: Iterable[TrialRow]) -> list[dict[str, Any]]:
+    """Trials in plan order as rows of a table, one a task."""
+    rows: dict[str, dict[str, Any]] = {}
+    for trial in trials:
+        row = rows.setdefault(trial.task, {"task": trial.task, "thing": trial.thing, "of": trial.of, "cells": []})
+        row["cells"].append({"id": shown_trial(trial.key), "k": trial.k, "state": str(trial.state)})
+    return list(rows.values())
+
+
+def _shares(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, float]]:
+    """Parts of the bar by state in per cent, in the order in which they are drawn; counted in trials."""
+    total = trials["total"]
+    if not total:
+        return []
+    decided = {
+        state: summary.assessments.get(state, 0) for state in (AssessmentState.APPROVED, AssessmentState.CORRECTED)
+    }
+    accepted = sum(decided.values()) or 1
+    good = trials["approved"]
+    parts = [
+        ("approved", good * (1 - decided[AssessmentState.CORRECTED] / accepted)),
+        ("corrected", good * decided[AssessmentState.CORRECTED] / accepted),
+        ("rejected", trials["rejected"]),
+        ("failed", trials["failed"]),
+        ("pending", trials["needs_review"]),
+    ]
+    return [(state, round(100 * n / total, 2)) for state, n in parts if n]
+
+
+def _left_s(summary: RunSummary, trials: dict[str, int], now: str | None) -> float | None:
+    """Seconds until a running run ends if it goes on as it went; None where that says nothing."""
+    done = trials["done"] + trials["failed"]
+    if now is None or summary.state is not RunState.RUNNING or done < 3 or done >= trials["total"]:
+        return None
+    spent = (datetime.fromisoformat(now) - datetime.fromisoformat(summary.started)).total_seconds()
+    return round(spent / done * (trials["total"] - done), 1) if spent > 0 else None

@@ -1,0 +1,196 @@
+"""The web app: assembled from its rooms, guarded, and served."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import webbrowser
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, JSONResponse
+
+from assay.app.queue import ReviewQueue
+from assay.app.showing import Showcase
+from assay.domain.errors import AssayError, SettingsError, UnknownName
+from assay.web import api, pages
+from assay.web.errors import problem, problem_of, problem_response, status_of
+from assay.web.guard import Guard, Token, check_exposure, is_loopback, known_hosts
+from assay.web.live import Live
+from assay.web.reruns import Reruns
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from assay.app.wiring import Workspace
+
+FOREVER: Final = "public, max-age=31536000, immutable"
+KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+
+
+def create_app(
+    workspace: Workspace, *, host: str = "127.0.0.1", token: str | None = None, code: Token | None = None
+) -> FastAPI:
+    """The app over a workspace's store.
+
+    Args:
+        workspace: stays open as long as the app is served; the caller closes it.
+        host: where it will be served, which decides the names it answers to.
+        token: what a browser must show; asked for only where it is given.
+        code: the token with its one-time code, where the caller has printed one.
+
+    Raises:
+        SettingsError: a host beyond loopback without a token.
+    """
+    check_exposure(host, token)
+    known = code or (Token(token) if token else None)
+    queue = ReviewQueue(workspace.archive, workspace.clock)
+
+    @asynccontextmanager
+    async def living(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await app.state.rooms.reruns.stop()
+        await app.state.rooms.live.stop()
+
+    app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
+    app.state.rooms = api.Rooms(
+        workspace=workspace,
+        queue=queue,
+        showcase=Showcase(workspace.archive, workspace.journal),
+        live=Live(workspace),
+        reruns=Reruns(workspace, queue),
+        token=known,
+    )
+    app.state.problem_page = pages.problem_page
+    app.include_router(api.router)
+    app.include_router(pages.router)
+    app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
+    app.add_exception_handler(AssayError, _expected)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _plain)
+    app.add_middleware(Guard, hosts=known_hosts(host, workspace.settings.environment.get("ASSAY_HOSTS")), token=known)
+    return app
+
+
+def serve(
+    workspace: Workspace,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    path: str = "/",
+    token: str | None = None,
+    announce: Callable[[str], None] = print,
+    open_browser: bool = False,
+) -> None:
+    """Serve until stopped.
+
+    Args:
+        host: where to listen; anything beyond loopback needs a token.
+        port: 0 takes any free one.
+        path: the page whose address is announced.
+        token: what a browser must show; `ASSAY_TOKEN` where None.
+        announce: says the address, with a one-time code in it where a token is asked for.
+
+    Raises:
+        SettingsError: no token where one is needed, or the port cannot be had.
+    """
+    secret = token or workspace.settings.environment.get("ASSAY_TOKEN") or None
+    check_exposure(host, secret)
+    known = Token(secret) if secret else None
+    app = create_app(workspace, host=host, token=secret, code=known)
+    listening = _listening(host, port)
+    shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
+    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}{path}"
+    if known is not None and known.code:
+        address += ("&" if "?" in path else "?") + urlencode({"token": known.code})
+    announce(f"Assay is at {address}  (Ctrl-C stops it)")
+    if open_browser:
+        threading.Timer(0.5, webbrowser.open, [address]).start()
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1, lifespan="on"
+    )
+    try:
+        _Server(config).run(sockets=[listening])
+    finally:
+        listening.close()
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams of live pages first, which would otherwise hold the server up."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        app = self.config.app
+        if isinstance(app, FastAPI):
+            await app.state.rooms.live.stop()
+        await super().shutdown(sockets)
+
+
+def static_file(digest: str, name: str) -> FileResponse:
+    """A script, style or picture of ours; the address changes with the content."""
+    file = pages.folder("static") / name
+    if digest != pages.static_digest() or "/" in name or file.suffix not in KINDS or not file.is_file():
+        raise UnknownName("file", name)
+    return FileResponse(file, media_type=KINDS[file.suffix], headers={"cache-control": FOREVER})
+
+
+def _version() -> str:
+    try:
+        return version("assay-bench")
+    except PackageNotFoundError:
+        return "0"  # run from a checkout that is not installed
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host.strip("[]"), port))
+        listening.listen(256)
+    except OSError as error:
+        raise SettingsError(
+            f"port {port}",
+            f"cannot be listened on at {host}: {error.strerror or error}.",
+            remedy="Choose another with --port; 0 takes any free one.",
+        ) from error
+    return listening
+
+
+def _expected(request: Request, error: Exception) -> Response:
+    if not isinstance(error, AssayError):
+        raise error
+    if _wants_page(request):
+        return pages.problem_page(status_of(error), error.where, error.problem, error.remedy)
+    return JSONResponse(problem_of(error), status_code=status_of(error))
+
+
+def _malformed(request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return problem_response(request.scope, 422, where, f"{first['msg']}.")
+
+
+def _plain(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    if _wants_page(request):
+        return pages.problem_page(error.status_code, request.url.path, f"{error.detail}.", "")
+    return JSONResponse(problem(request.url.path, f"{error.detail}."), status_code=error.status_code)
+
+
+def _wants_page(request: Request) -> bool:
+    path = request.url.path
+    return (
+        "text/html" in request.headers.get("accept", "") and not path.startswith("/api/") and not path.endswith(".json")
+    )

@@ -1,0 +1,146 @@
+// Elements from data, never from markup: what models wrote only ever becomes text nodes.
+
+const BOOT = JSON.parse(document.getElementById("boot").textContent);
+export const boot = BOOT;
+
+/** The text of a key, filled in; the `.one` form where n is 1. */
+export function t(key, values = {}) {
+  const one = values.n === 1 ? BOOT.texts[`${key}.one`] : undefined;
+  const text = one ?? BOOT.texts[key];
+  if (text === undefined) throw new Error(`no text ${key}`);
+  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+}
+
+/** An element. `attributes.on` holds listeners; children are nodes, texts, arrays of these, or nothing. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "on") for (const [event, run] of Object.entries(value)) element.addEventListener(event, run);
+    else if (name.startsWith("on") || name === "style" || name === "srcdoc") throw new Error(`attribute ${name}`);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+// Marks that turn text around, join or hide it, and control characters: shown, since they deceive readers and judges.
+const DECEIVING =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\u{e0000}-\u{e007f}]/u;
+const EACH = new RegExp(DECEIVING.source, "gu");
+
+/** The text with deceiving characters as visible marks. */
+export function visible(text) {
+  if (!DECEIVING.test(text)) return [text];
+  const parts = [];
+  let rest = 0;
+  for (const found of text.matchAll(EACH)) {
+    if (found.index > rest) parts.push(text.slice(rest, found.index));
+    const code = found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    parts.push(h("span", { class: "deceiving" }, `U+${code}`));
+    rest = found.index + found[0].length;
+  }
+  parts.push(text.slice(rest));
+  return parts;
+}
+
+const TAGS = new Set(
+  "p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong del a table thead tbody tr th td".split(" "),
+);
+
+/** Nodes of a server-made tree; `onCode(pane, from, to)` makes quoted code lead to its lines. */
+export function fromTree(nodes, onCode) {
+  return nodes.flatMap((node) => {
+    if (typeof node === "string") return visible(node);
+    const [tag, attributes, ...children] = node;
+    if (!TAGS.has(tag)) return fromTree(children, onCode);
+    if (tag === "code" && attributes.pane !== undefined) {
+      return [quoteButton(children[0], () => onCode(+attributes.pane, +attributes.from, +attributes.to))];
+    }
+    const heading = /^h[1-6]$/.test(tag) ? "h4" : tag; // the page has its own headings above
+    const said = {};
+    if (tag === "a" && /^https?:\/\//.test(attributes.href ?? "")) {
+      Object.assign(said, { href: attributes.href, rel: "noopener noreferrer nofollow", target: "_blank" });
+    }
+    if (tag === "ol" && attributes.start) said.start = attributes.start;
+    const element = h(heading, said, fromTree(children, onCode));
+    if (tag === "table") return [h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" }, element)];
+    return said.href ? [element, h("span", { class: "host" }, ` (${new URL(said.href).host})`)] : [element];
+  });
+}
+
+export function quoteButton(text, run, lines = "") {
+  return h("button", { type: "button", class: "quote", on: { click: run } }, h("code", {}, visible(text)), lines);
+}
+
+/** JSON from the server; throws an Error whose `status` is 0 where no answer came. */
+export async function call(path, body, options = {}) {
+  let response;
+  try {
+    response = await fetch(path, {
+      ...options,
+      ...(body === undefined
+        ? {}
+        : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+    });
+  } catch (cause) {
+    throw Object.assign(new Error("no answer"), { status: 0, cause });
+  }
+  const said = await response.json().catch(() => null);
+  if (response.ok && said !== null) return said;
+  const error = said?.error ?? { problem: response.statusText || String(response.status), where: "", remedy: "" };
+  throw Object.assign(new Error(error.problem), { status: response.status, said: error });
+}
+
+/** A promise that is kept once what was just changed has been painted. */
+export function painted() {
+  return new Promise((resolve) => {
+    if (document.hidden) return setTimeout(resolve, 0); // hidden pages paint nothing
+    requestAnimationFrame(() => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = resolve;
+      channel.port2.postMessage(null);
+    });
+  });
+}
+
+/** Storage that may be missing or full; `kept` says whether the last write is safe. */
+export const storage = {
+  kept: true,
+  memory: new Map(),
+  get(key, otherwise) {
+    try {
+      const text = localStorage.getItem(key) ?? this.memory.get(key);
+      return text === undefined || text === null ? otherwise : JSON.parse(text);
+    } catch {
+      return otherwise;
+    }
+  },
+  set(key, value) {
+    const text = JSON.stringify(value);
+    try {
+      localStorage.setItem(key, text);
+      this.memory.delete(key);
+      this.kept = true;
+    } catch {
+      this.memory.set(key, text);
+      this.kept = false;
+    }
+  },
+  remove(key) {
+    this.memory.delete(key);
+    try {
+      localStorage.removeItem(key);
+    } catch {
+      this.kept = false;
+    }
+  },
+};
+
+/** An identifier nobody else draws; `crypto.randomUUID` is missing on plain http from other machines. */
+export function fresh() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,256 @@
+// One assessment on the page: heading, responses, grades. Draws what it is given and reports what is clicked.
+
+import { boot, fromTree, h, quoteButton, t, visible } from "./dom.js";
+import { paint } from "./paint.js";
+
+const MOST_LINES = 1500;
+const MOST_PAINTED = 200_000;
+const BREAKS = /\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]/g;
+
+export const shownScore = (score) => (score === null ? "–" : String(Math.round(score * 1000) / 10));
+export const shownRaw = (raw) => (raw === null || raw === undefined ? "–" : String(Math.round(raw * 100) / 100));
+export const what = (item) => `${item.thing} · ${t("review.trial", item)}`;
+const shortLabel = (pane) => pane.label.replace(/^Candidate (?=[A-Z]{1,2}$)/, "");
+export const calledBy = (pane) => (pane.name ? `${pane.label} · ${pane.name}` : pane.label);
+
+export function stateMark(state, text) {
+  return h("span", { class: `state ${state}` }, h("span", { class: "glyph", "aria-hidden": "true" }, boot.glyphs[state] ?? "·"), text);
+}
+
+/** Heading of the item: what it is, its trials, its state. */
+export function drawHeading(item, view) {
+  const strip = item.trials.map((trial) => {
+    const now = trial.k === item.k;
+    const state = trial.state === "pending" && !trial.id ? "planned" : trial.state;
+    const word = boot.texts[trial.id ? `state.${state}` : `trial.${trial.state}`] ?? state;
+    const inside = [String(trial.k), h("span", { class: `glyph ${state}`, "aria-hidden": "true" }, boot.glyphs[state] ?? "")];
+    const name = `${t("review.trial", { k: trial.k, of: item.of })}, ${word}`;
+    return h("li", {}, trial.id && !now
+      ? h("a", { href: `/assessments/${trial.id}`, class: "trial", "aria-label": name, title: name, on: { click: (event) => view.onTrial(event, trial) } }, inside)
+      : h("span", { class: `trial${now ? " now" : ""}`, "aria-current": now ? "true" : null, "aria-label": name, role: "img", title: name }, inside));
+  });
+  return [
+    h("div", { class: "named" },
+      h("h1", { id: "thing", tabindex: -1 }, visible(item.thing)),
+      h("p", { class: "of" }, t("review.trial", item), item.attempt > 1 ? ` · ${t("review.attempt", { n: item.attempt })}` : "",
+        item.state === "pending" ? null : [" · ", stateMark(item.state, t(`state.${item.state}`))])),
+    item.of > 1 ? h("ol", { class: "strip", "aria-label": t("review.trials") }, strip) : null,
+  ];
+}
+
+/** The responses, one behind the other, and what the candidates were told. */
+export function drawResponses(item, view) {
+  const tabs = item.panes.map((pane, place) =>
+    h("button", { type: "button", role: "tab", id: `tab-${place}`, "aria-selected": String(view.pane === place && !view.rules), "aria-controls": "pane",
+      tabindex: view.pane === place && !view.rules ? 0 : -1, class: "tab", on: { click: () => view.onPane(place) } },
+      h("span", {}, visible(calledBy(pane))), h("small", {}, t("review.lines", { n: pane.lines }))));
+  const rules = h("button", { type: "button", role: "tab", id: "tab-rules", "aria-selected": String(view.rules), "aria-controls": "pane", tabindex: view.rules ? 0 : -1,
+    class: "tab rules", on: { click: () => view.onRules() } }, t("review.rules"), h("kbd", {}, view.badge("rules")));
+  const body = h("div", { id: "pane", role: "tabpanel", "aria-labelledby": view.rules ? "tab-rules" : `tab-${view.pane}`, class: "pane" },
+    view.rules ? drawTask(item) : drawCode(item, view));
+  return [h("div", { class: "tabs", role: "tablist", "aria-label": t("review.code") }, tabs, rules), body];
+}
+
+function drawTask(item) {
+  const parts = [
+    item.context ? [h("h3", {}, t("review.rules.context")), h("p", { class: "prose" }, visible(item.context))] : null,
+    item.prompt.length ? [h("h3", {}, t("review.rules.prompt")), item.prompt.map(([role, text]) => h("div", { class: "turn" }, h("b", {}, role), h("p", { class: "prose" }, visible(text))))] : null,
+    item.expected ? [h("h3", {}, t("review.rules.expected")), h("p", { class: "prose" }, visible(item.expected))] : null,
+  ];
+  return h("div", { class: "task" }, parts.some(Boolean) ? parts : h("p", { class: "soft" }, t("review.rules.none")));
+}
+
+function drawCode(item, view) {
+  const pane = item.panes[view.pane];
+  const text = pane.text.replace(BREAKS, "\n");
+  if (!text) return h("p", { class: "soft inset" }, t("review.empty_response"));
+  const lines = text.length > MOST_PAINTED ? text.split("\n").map((line) => (line ? [["", line]] : [])) : paint(text, item.language);
+  const shown = view.whole ? lines : lines.slice(0, MOST_LINES);
+  const code = h("code", {});
+  const quoted = quotedLines(item, view.pane);
+  shown.forEach((tokens, place) => {
+    const line = document.createElement("span");
+    line.className = quoted.has(place + 1) ? "line quoted" : "line";
+    line.dataset.n = place + 1;
+    for (const [kind, piece] of tokens) {
+      if (!kind) line.append(...visible(piece));
+      else {
+        const span = document.createElement("span");
+        span.className = kind;
+        span.append(...visible(piece));
+        line.append(span);
+      }
+    }
+    line.append("\n");
+    code.append(line);
+  });
+  return [
+    h("pre", { class: `code d${String(shown.length).length}`, tabindex: 0, "aria-label": calledBy(pane), on: { click: (event) => onLine(event, item, view) } }, code),
+    shown.length < lines.length ? h("button", { type: "button", class: "more", on: { click: () => view.onWhole() } }, t("review.show_all", { n: lines.length })) : null,
+    pane.truncated ? h("p", { class: "cut" }, t("review.truncated")) : null,
+  ];
+}
+
+function onLine(event, item, view) {
+  const line = event.target.closest?.(".line.quoted");
+  if (!line || String(getSelection())) return;
+  const n = +line.dataset.n;
+  const row = item.criteria.findIndex((criterion) => quotesOf(criterion.cells[view.pane]).some((quote) => quote.at && quote.at[0] <= n && n <= quote.at[1]));
+  if (row >= 0) view.onCell(row, view.pane);
+}
+
+/** Every quotation of a cell, evidence first. */
+export const quotesOf = (cell) => (cell ? [...cell.evidence, ...cell.reason.filter((part) => typeof part === "object")] : []);
+
+function quotedLines(item, pane) {
+  const lines = new Set();
+  for (const criterion of item.criteria) {
+    for (const { at } of quotesOf(criterion.cells[pane])) for (let n = at?.[0] ?? 1; n <= (at?.[1] ?? 0); n += 1) lines.add(n);
+  }
+  return lines;
+}
+
+/** Light up the lines that the selected grade quotes; `only` narrows it to one quotation. */
+export function light(root, item, view, only = null) {
+  for (const line of root.querySelectorAll(".line.lit")) line.classList.remove("lit");
+  const cell = item.criteria[view.row]?.cells[view.pane];
+  const spans = only ? [only] : quotesOf(cell).map((quote) => quote.at).filter(Boolean);
+  let first = null;
+  for (const [from, to] of spans) {
+    for (let n = from; n <= to; n += 1) {
+      const line = root.querySelector(`.line[data-n="${n}"]`);
+      line?.classList.add("lit");
+      if (line && (first === null || n < +first.dataset.n)) first = line;
+    }
+  }
+  return first;
+}
+
+/** Flags, grades, the selected reason, attempts and the report. */
+export function drawJudgement(item, view) {
+  return [
+    drawFlags(item, view),
+    h("section", { class: "card", "aria-labelledby": "grades-title" }, h("h2", { id: "grades-title", class: "quiet" }, t("review.grades")), drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
+    h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
+    item.attempts.length ? drawAttempts(item) : null,
+    drawReport(item, view),
+  ];
+}
+
+function drawFlags(item, view) {
+  const blocked = item.state === "pending" && item.missing.length ? t("review.blocked", { what: missingWords(item) }) : null;
+  if (!item.flags.length && !blocked) return null;
+  return h("section", { class: "card flags", "aria-labelledby": "flags-title" },
+    h("h2", { id: "flags-title" }, h("span", { class: "glyph", "aria-hidden": "true" }, "▲"), t("review.flags", { n: item.flags.length || 1 })),
+    blocked ? h("p", { class: "blocked" }, blocked) : null,
+    h("ul", {}, item.flags.map((flag) => {
+      const row = item.criteria.findIndex((criterion) => criterion.name === flag.criterion);
+      return h("li", {}, flag.pane === null ? h("span", {}, visible(flag.detail))
+        : h("button", { type: "button", class: "link", on: { click: () => view.onCell(row < 0 ? view.row : row, flag.pane) } }, visible(flag.detail)));
+    })));
+}
+
+export function missingWords(item) {
+  return item.missing.map(([pane, criterion]) => {
+    const candidate = item.panes[pane].label;
+    return criterion === null ? t("review.blocked.pane", { candidate }) : t("review.blocked.cell", { criterion, candidate });
+  }).join("; ");
+}
+
+function drawTable(item, view) {
+  const head = h("tr", {}, h("th", { scope: "col" }, t("review.criterion")),
+    item.panes.map((pane, place) => h("th", { scope: "col", class: place === view.pane ? "on" : null, title: calledBy(pane) }, visible(item.panes.length > 6 || !pane.name ? shortLabel(pane) : `${shortLabel(pane)} ${pane.name}`))));
+  const rows = item.criteria.map((criterion, row) => h("tr", {},
+    h("th", { scope: "row" }, h("span", { title: criterion.guidance || null }, visible(criterion.name)), criterion.weight === 1 ? null : h("small", { title: t("review.weight", { n: criterion.weight }) }, `×${criterion.weight}`)),
+    criterion.cells.map((cell, pane) => h("td", {}, view.draft ? scoreField(item, view, row, pane) : gradeButton(item, view, criterion, cell, row, pane)))));
+  const total = h("tr", { class: "total" }, h("th", { scope: "row" }, t("review.total")),
+    item.panes.map((pane, place) => h("td", {}, view.draft ? scoreField(item, view, -1, place) : [h("span", {}, shownScore(pane.score)), was(pane.score, pane.judged, shownScore)])));
+  return h("div", { class: "scroll" }, h("table", { class: "grades" }, h("thead", {}, head), h("tbody", {}, rows), h("tfoot", {}, total)));
+}
+
+function was(now, before, shown) {
+  return now === before || shown(now) === shown(before) ? null : h("small", { class: "was" }, t("review.was", { n: shown(before) }));
+}
+
+function gradeButton(item, view, criterion, cell, row, pane) {
+  const on = row === view.row && pane === view.pane;
+  const flagged = item.flags.some((flag) => flag.pane === pane && flag.criterion === criterion.name);
+  const lost = quotesOf(cell).some((quote) => !quote.at);
+  const raw = cell === null || cell.raw === null ? t("review.no_grade") : shownRaw(cell.raw);
+  const name = `${criterion.name}, ${item.panes[pane].label}: ${raw}`;
+  return h("button", { type: "button", class: `cell${on ? " on" : ""}${cell?.score === null || !cell ? " none" : ""}`, "aria-pressed": String(on), "aria-label": name, tabindex: on ? 0 : -1,
+    "data-cell": `${row}.${pane}`, on: { click: () => view.onCell(row, pane) } },
+    flagged || lost ? h("span", { class: "mark", "aria-hidden": "true" }, "▲") : null, raw, cell ? was(cell.raw, cell.judged, shownRaw) : null);
+}
+
+function scoreField(item, view, row, pane) {
+  const key = `${row}.${pane}`;
+  const criterion = item.criteria[row];
+  const cell = criterion?.cells[pane];
+  const before = row < 0 ? shownScore(item.panes[pane].judged) : shownRaw(cell?.judged);
+  const value = view.draft.values[key];
+  const name = row < 0 ? `${t("review.total")}, ${item.panes[pane].label}` : `${criterion.name}, ${item.panes[pane].label}, ${t("correct.outside", { criterion: "", low: criterion.low, high: criterion.high }).trim()}`;
+  const field = h("input", { class: "score", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": name, "data-field": key,
+    value: value ?? (before === "–" ? "" : before), on: {
+      input: (event) => view.onScore(row, pane, event.target.value),
+      focus: (event) => { event.target.select(); view.onField(row, pane); },
+    } });
+  if (value !== undefined) field.classList.add("changed");
+  return field;
+}
+
+function drawCorrection(item, view) {
+  const reason = h("select", { id: "correct-reason", on: { change: (event) => view.onCorrectionReason(event.target.value) } },
+    ["", "correct.too_high", "correct.too_low", "correct.both_ways", "correct.missing"].map((key) =>
+      h("option", { value: key, selected: view.draft.reason === key }, key ? t(key) : t(view.derivedReason()))));
+  return h("div", { class: "correction" },
+    h("p", { class: "soft" }, t("correct.about"), view.draft.kept ? ` ${t("correct.draft")}` : ""),
+    h("div", { class: "fields" },
+      h("label", {}, t("correct.reason"), reason),
+      h("label", { class: "grow" }, t("panel.note"), h("input", { id: "correct-note", value: view.draft.note, on: { input: (event) => view.onCorrectionNote(event.target.value) } }))),
+    h("p", { class: "error", id: "correct-error", role: "alert" }),
+    h("div", { class: "buttons" },
+      h("button", { type: "button", class: "go", on: { click: () => view.onSave() } }, t("do.save"), h("kbd", {}, "Enter")),
+      h("button", { type: "button", on: { click: () => view.onDiscard() } }, t("do.leave"))));
+}
+
+/** The reason of the selected grade, with its quotations. */
+export function drawReason(item, view) {
+  const criterion = item.criteria[view.row];
+  const pane = item.panes[view.pane];
+  if (!criterion) return null;
+  const cell = criterion.cells[view.pane];
+  const score = cell && cell.raw !== null ? t("review.of", { n: shownRaw(cell.raw), max: criterion.high }) : t("review.no_grade");
+  const quote = (one) => one.at
+    ? quoteButton(one.text, () => view.onQuote(one.at), h("span", { class: "at" }, one.at[0] === one.at[1] ? t("review.at_line", { n: one.at[0] }) : t("review.at_lines", { n: one.at[0], m: one.at[1] })))
+    : h("span", { class: "quote lost" }, h("code", {}, visible(one.text)), h("span", { class: "at" }, t("review.nowhere")));
+  const reason = cell?.reason ?? [];
+  return [
+    h("h3", { class: "quiet" }, visible(`${criterion.name} · ${pane.label} · ${score}`)),
+    h("p", { class: "said" }, reason.length ? reason.map((part) => (typeof part === "string" ? visible(part) : quoteButton(part.text, () => view.onQuote(part.at)))) : h("span", { class: "soft" }, t("review.no_reason"))),
+    cell?.evidence.length
+      ? h("ul", { class: "evidence", "aria-label": t("review.evidence") }, cell.evidence.map((one) => h("li", {}, quote(one))))
+      : h("p", { class: "soft small" }, t("review.no_evidence")),
+    cell?.confidence !== null && cell?.confidence !== undefined ? h("p", { class: "soft small" }, t("review.confidence", { n: Math.round(cell.confidence * 100) })) : null,
+  ];
+}
+
+function drawAttempts(item) {
+  const all = [...item.attempts, { id: item.id, attempt: item.attempt, state: item.state, scores: item.panes.map((pane) => pane.score), raw: item.criteria.map((criterion) => criterion.cells.map((cell) => cell?.raw ?? null)) }].sort((a, b) => a.attempt - b.attempt);
+  const trail = (values, shown) => values.flatMap((value, place) => [place ? h("span", { class: "to", "aria-label": "then" }, " → ") : null, h(all[place].id === item.id ? "b" : "span", {}, shown(value))]);
+  return h("section", { class: "card", "aria-labelledby": "attempts-title" },
+    h("h2", { id: "attempts-title", class: "quiet" }, t("review.attempts")),
+    h("p", { class: "soft small inset" }, all.map((one) => [h("a", { href: `/assessments/${one.id}` }, t("review.attempt", { n: one.attempt })), ` ${t(`state.${one.state}`)} `])),
+    h("div", { class: "scroll" }, h("table", { class: "grades" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("review.criterion")), item.panes.map((pane) => h("th", { scope: "col" }, shortLabel(pane))))),
+      h("tbody", {}, item.criteria.map((criterion, row) => h("tr", {}, h("th", { scope: "row" }, visible(criterion.name)), item.panes.map((_, pane) => h("td", {}, trail(all.map((one) => one.raw[row]?.[pane] ?? null), shownRaw)))))),
+      h("tfoot", {}, h("tr", { class: "total" }, h("th", { scope: "row" }, t("review.total")), item.panes.map((_, pane) => h("td", {}, trail(all.map((one) => one.scores[pane]), shownScore))))))));
+}
+
+function drawReport(item, view) {
+  const ranking = item.ranking.length ? h("p", { class: "soft small" }, t("review.ranking", { list: item.ranking.map((pane) => shortLabel(item.panes[pane])).join(", ") })) : null;
+  return h("details", { class: "card report", open: view.reportOpen, on: { toggle: (event) => view.onReport(event.target.open) } },
+    h("summary", {}, t("review.report"), h("kbd", {}, view.badge("report"))),
+    h("div", { class: "prose" }, item.report.length ? fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane)) : h("p", { class: "soft" }, t("review.no_report"))),
+    ranking, item.judge ? h("p", { class: "soft small" }, t("review.judge", { name: item.judge })) : h("p", { class: "soft small" }, t("review.no_names")));
+}

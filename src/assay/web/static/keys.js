@@ -1,0 +1,73 @@
+// The keyboard: one registry from the server, one handler, and the guards that keep a stray key from deciding.
+
+const OFF = "assay.keys.off";
+const SEQUENCE_MS = 1200;
+
+/** Whether typing into this element is meant for it. */
+export function isField(element) {
+  if (!(element instanceof Element)) return false;
+  if (element.closest("input, select, textarea, [contenteditable]:not([contenteditable=false])")) return true;
+  return ["textbox", "combobox", "listbox", "searchbox", "spinbutton"].includes(element.getAttribute("role") ?? "");
+}
+
+export function keysAreOff() {
+  try {
+    return localStorage.getItem(OFF) === "1";
+  } catch {
+    return false;
+  }
+}
+
+export function turnKeys(on) {
+  try {
+    if (on) localStorage.removeItem(OFF);
+    else localStorage.setItem(OFF, "1");
+  } catch {
+    /* a browser that keeps nothing starts with keys on */
+  }
+}
+
+/** The key of an event as the registry writes it, or null where it belongs to the system. */
+export function written(event) {
+  const altGraph = event.getModifierState?.("AltGraph");
+  if (event.altKey && !altGraph) return null;
+  return (event.ctrlKey || event.metaKey) && !altGraph ? `Mod+${event.key}` : event.key;
+}
+
+/** Bind every action of the registry; raises where registry and actions differ. */
+export function bindKeys(registry, actions) {
+  const byKey = new Map();
+  const firsts = new Set();
+  for (const entry of registry) {
+    if (!(entry.action in actions)) throw new Error(`no action ${entry.action}`);
+    for (const key of entry.keys) {
+      byKey.set(key, entry);
+      if (key.includes(" ")) firsts.add(key.split(" ")[0]);
+    }
+  }
+  const known = new Set(registry.map((entry) => entry.action));
+  for (const action of Object.keys(actions)) if (!known.has(action)) throw new Error(`no key for ${action}`);
+
+  let started = null;
+  let startedAt = 0;
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.isComposing) return;
+    if (document.querySelector("dialog[open]")) return; // an open panel has its own keys
+    const key = written(event);
+    if (key === null) return;
+    const sequence = started && event.timeStamp - startedAt < SEQUENCE_MS ? `${started} ${key}` : null;
+    started = null;
+    const entry = (sequence && byKey.get(sequence)) ?? byKey.get(key);
+    const field = isField(event.target);
+    if (field && !entry?.in_fields) return;
+    const plain = !key.startsWith("Mod+") && key !== "Escape" && !key.startsWith("Arrow") && key !== "?";
+    if (plain && keysAreOff()) return;
+    if (!entry) {
+      if (firsts.has(key) && !event.repeat) [started, startedAt] = [key, event.timeStamp];
+      return;
+    }
+    if (key.startsWith("Arrow") && event.target.closest?.(".scroll, pre")) return; // these scroll
+    if (event.repeat && !key.startsWith("Arrow") && key !== "j" && key !== "k") return;
+    if (actions[entry.action](event) !== false) event.preventDefault();
+  });
+}

@@ -1,0 +1,151 @@
+// Decisions on their way: kept in the browser until the server has answered, sent in order, each counted once.
+//
+// An entry leaves the box when the server accepts it, or refuses it (then the page is told). No answer, or an answer that
+// says the server is in trouble, means: try again. A rerun stays until it has ended; asking again is how one hears of it.
+
+import { call, storage } from "./dom.js";
+
+const BOX = "assay.outbox.1";
+const WAITS_MS = [500, 1000, 2000, 4000, 8000, 15000];
+const RERUN_LOOK_MS = 1200;
+const AT_ONCE = 20;
+const AGAIN = new Set([0, 401, 403, 408, 421, 425, 429]);
+
+export class Outbox {
+  /** `onResult(entry, result)` hears how each ended, `onState({unsent, trouble})` of every change. */
+  constructor({ onResult, onState }) {
+    this.onResult = onResult;
+    this.onState = onState;
+    this.failures = 0;
+    this.trouble = null;
+    this.sending = new Set();
+    this.timer = null;
+    addEventListener("online", () => this.pump());
+    addEventListener("storage", (event) => event.key === BOX && this.tell());
+    document.addEventListener("visibilitychange", () => document.hidden || this.pump());
+  }
+
+  entries() {
+    return storage.get(BOX, []);
+  }
+
+  add(entry) {
+    storage.set(BOX, [...this.entries(), entry]);
+    this.tell();
+    this.pump();
+  }
+
+  /** Take an entry back that nobody has sent yet; whether it was there. */
+  drop(key) {
+    const entries = this.entries();
+    if (this.sending.has(key) || !entries.some((entry) => entry.key === key && !entry.tried)) return false;
+    storage.set(BOX, entries.filter((entry) => entry.key !== key));
+    this.tell();
+    return true;
+  }
+
+  tell() {
+    const unsent = this.entries().filter((entry) => !(entry.verb === "rerun" && entry.accepted)).length;
+    this.onState({ unsent, trouble: this.trouble, kept: storage.kept });
+  }
+
+  /** Send what waits. One tab sends at a time; where that cannot be had, keys make doubles harmless. */
+  async pump() {
+    clearTimeout(this.timer);
+    if (this.pumping) {
+      this.again = true;
+      return;
+    }
+    this.pumping = true;
+    try {
+      const run = () => this.send();
+      await (navigator.locks ? navigator.locks.request("assay-outbox", run) : run());
+    } finally {
+      this.pumping = false;
+    }
+    const left = this.entries();
+    if (this.trouble !== null) this.timer = setTimeout(() => this.pump(), this.wait());
+    else if (this.again || left.some((entry) => entry.verb !== "rerun")) this.timer = setTimeout(() => this.pump(), 0);
+    else if (left.length) this.timer = setTimeout(() => this.pump(), RERUN_LOOK_MS);
+    this.again = false;
+  }
+
+  wait() {
+    return WAITS_MS[Math.min(this.failures, WAITS_MS.length) - 1] ?? WAITS_MS[0];
+  }
+
+  async send() {
+    this.trouble = null;
+    const entries = this.entries();
+    const decisions = entries.filter((entry) => entry.verb !== "rerun").slice(0, this.single ? 1 : AT_ONCE);
+    if (decisions.length && !(await this.sendDecisions(decisions))) return;
+    for (const entry of entries) {
+      if (entry.verb === "rerun" && !(await this.sendRerun(entry))) return;
+    }
+    this.tell();
+  }
+
+  async sendDecisions(decisions) {
+    for (const { key } of decisions) this.sending.add(key);
+    this.mark(decisions, { tried: true });
+    const body = {
+      run: decisions[0].run ?? null,
+      decisions: decisions.map(({ key, id, verb, reviewer, reason, note, corrections }) => ({
+        key, id, verb, reviewer, reason: reason ?? "", note: note ?? "", corrections: corrections ?? [],
+      })),
+    };
+    try {
+      const said = await call("/api/decisions", body, { keepalive: JSON.stringify(body).length < 60000 });
+      this.failures = 0;
+      this.single = false;
+      this.finish(said.results.map((result) => [decisions.find((entry) => entry.key === result.key), result]), said.progress);
+      return true;
+    } catch (error) {
+      if (this.isTrouble(error)) return false;
+      if (decisions.length > 1) {
+        this.single = true; // one of them is malformed: find it without losing the others
+        this.again = true;
+        return true;
+      }
+      this.finish([[decisions[0], { ok: false, error: error.said }]], null);
+      return true;
+    } finally {
+      for (const { key } of decisions) this.sending.delete(key);
+    }
+  }
+
+  async sendRerun(entry) {
+    const { key, id, attempt, reviewer, reason, note } = entry;
+    try {
+      const said = await call("/api/rerun", { key, id, attempt, reviewer, reason, note });
+      this.failures = 0;
+      if (said.status === "running") this.mark([entry], { accepted: true });
+      else this.finish([[entry, { ok: said.status === "done", ...said }]], null);
+      return true;
+    } catch (error) {
+      if (this.isTrouble(error)) return false;
+      this.finish([[entry, { ok: false, error: error.said }]], null);
+      return true;
+    }
+  }
+
+  isTrouble(error) {
+    if (error.status < 500 && !AGAIN.has(error.status)) return false;
+    this.failures += 1;
+    this.trouble = error.status === 401 || error.status === 403 ? "signin" : "offline";
+    this.tell();
+    return true;
+  }
+
+  mark(which, marks) {
+    const keys = new Set(which.map((entry) => entry.key));
+    storage.set(BOX, this.entries().map((entry) => (keys.has(entry.key) ? { ...entry, ...marks } : entry)));
+  }
+
+  finish(results, progress) {
+    const keys = new Set(results.map(([entry]) => entry?.key));
+    storage.set(BOX, this.entries().filter((entry) => !keys.has(entry.key)));
+    this.tell();
+    for (const [entry, result] of results) if (entry) this.onResult(entry, result, progress);
+  }
+}

@@ -1,0 +1,40 @@
+// Code in quiet colours: comments, strings, numbers and the words of the language, line by line, in one pass.
+
+const WORDS = new Set(
+  ("abstract and as assert async await bool boolean break case catch char class const constructor continue def default " +
+    "defer del delete do double elif else enum except export extends extern false False final finally float fn for from " +
+    "func function global go if impl implements import in instanceof int interface is lambda let long loop map match mod " +
+    "module mut namespace new nil None nonlocal not null object of operator or override package pass private protected " +
+    "pub public raise readonly record ref return self Self static string struct super switch this throw throws trait true " +
+    "True try type typedef typeof union unsafe use using val var virtual void where while with yield").split(" "),
+);
+const HASH = /^(python|py|ruby|rb|bash|sh|shell|yaml|yml|toml|perl|r|make|makefile|dockerfile|elixir|julia)?$/i;
+const DASH = /^(sql|lua|haskell|hs|ada)$/i;
+
+/** Lines of tokens `[class or "", text]`. */
+export function paint(text, language) {
+  const comment = DASH.test(language) ? "--.*" : HASH.test(language) ? "#.*" : "\\/\\/.*|\\/\\*[\\s\\S]*?(?:\\*\\/|$)";
+  const pattern = new RegExp(
+    `(?<c>${comment})|(?<s>"""[\\s\\S]*?(?:"""|$)|'''[\\s\\S]*?(?:'''|$)|\`(?:\\\\[\\s\\S]|[^\`\\\\])*\`?|"(?:\\\\.|[^"\\\\\\n])*"?|'(?:\\\\.|[^'\\\\\\n])*'?)` +
+      "|(?<w>[A-Za-z_$][\\w$]*)|(?<n>\\b\\d[\\d_.a-fA-FxXoO]*\\b)",
+    "g",
+  );
+  const lines = [[]];
+  const put = (kind, piece) => {
+    const [first, ...others] = piece.split("\n");
+    if (first) lines.at(-1).push([kind, first]);
+    for (const other of others) lines.push(other ? [[kind, other]] : []);
+  };
+  let rest = 0;
+  for (const found of text.matchAll(pattern)) {
+    const { c, s, w, n } = found.groups;
+    const kind = c !== undefined ? "c" : s !== undefined ? "s" : n !== undefined ? "n" : WORDS.has(w) ? "w" : "";
+    if (!kind) continue;
+    if (found.index > rest) put("", text.slice(rest, found.index));
+    put(kind, found[0]);
+    rest = found.index + found[0].length;
+  }
+  put("", text.slice(rest));
+  if (text.endsWith("\n")) lines.pop();
+  return lines;
+}

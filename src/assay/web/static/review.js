@@ -1,0 +1,785 @@
+// Review: the next item is on the page before the decision on the last one has travelled.
+//
+// The trail is every item this tab has had, in the order shown; `at` is the one on the page. Items wait in it, fetched
+// ahead, and stay in it once decided, so that one can look back. A decision is noted, put into the outbox and followed by
+// the next item in the same frame; what the server says later is told, and a refused decision brings its item back.
+
+import "./page.js";
+import { boot, byId, call, fresh, h, painted, storage, t } from "./dom.js";
+import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, shownRaw, shownScore, what } from "./item.js";
+import { bindKeys } from "./keys.js";
+import { Outbox } from "./outbox.js";
+import { askReason, openDialog } from "./panel.js";
+
+const BUFFER = 5;
+const LOW = 3;
+const KEPT = 60;
+const UNDOABLE = 50;
+const LOOK_AGAIN_MS = 4000;
+const IDLE_MS = 120_000;
+
+const desk = sessionStorage.getItem("assay.desk") ?? fresh();
+sessionStorage.setItem("assay.desk", desk);
+
+const records = new Map();
+let trail = [];
+let at = -1;
+let fetching = null;
+let exhausted = false;
+let progress = null;
+let elsewhere = 0;
+let lookAgain = null;
+let shownAt = 0;
+const durations = [];
+const sitting = { approved: 0, corrected: 0, rejected: 0, rerun: 0 };
+const skipped = new Set();
+
+const badge = (action) => boot.keys.find((key) => key.action === action).badge;
+const current = () => records.get(trail[at]);
+const isOpen = (record) => record && record.decided === null && !skipped.has(record.item.id) && record.item.state === "pending";
+const undoKey = () => `assay.undo.${boot.reviewer}`;
+const draftKey = (id) => `assay.draft.${boot.reviewer}.${id}`;
+
+// --- what is on the page -------------------------------------------------------------------------------------------
+
+const view = {
+  row: 0, pane: 0, rules: false, whole: false, draft: null,
+  reportOpen: storage.get("assay.report", false),
+  badge,
+  onPane(pane) { view.rules = false; select(view.row, pane); },
+  onRules() { toggleRules(); },
+  onCell(row, pane) { view.rules = false; select(row, pane); },
+  onQuote(at, pane = view.pane) { showLines(at, pane); },
+  onWhole() { view.whole = true; drawLeft(); },
+  onReport(open) { view.reportOpen = open; storage.set("assay.report", open); },
+  onTrial(event, trial) {
+    if (boot.single || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    visit(trial.id);
+  },
+  onField(row, pane) { if (row >= 0) { view.row = row; if (pane !== view.pane) { view.pane = pane; view.rules = false; drawLeft(); } drawSelectedReason(); } },
+  onScore(row, pane, text) { changeScore(row, pane, text); },
+  onCorrectionReason(key) { view.draft.reason = key; keepDraft(); },
+  onCorrectionNote(text) { view.draft.note = text; keepDraft(); },
+  onSave() { saveCorrection(); },
+  onDiscard() { discardDraft(); },
+  derivedReason() { return derivedReason(); },
+};
+
+function say(text, { alert = false, action = null } = {}) {
+  byId("said").replaceChildren(h("span", { class: alert ? "alert" : null }, text), action ?? "");
+}
+
+function show(index, { focus = true } = {}) {
+  at = index;
+  const record = current();
+  if (!record) return;
+  const { item } = record;
+  clearTimeout(lookAgain);
+  record.ready = false;
+  view.rules = view.whole = false;
+  view.draft = item.state === "pending" && record.decided === null ? storage.get(draftKey(item.id), null) : null;
+  if (view.draft) view.draft.kept = true;
+  const flag = item.flags.find((one) => one.pane !== null);
+  const row = item.criteria.findIndex((criterion) => criterion.name === flag?.criterion);
+  view.row = Math.max(0, row);
+  view.pane = flag ? flag.pane : 0;
+  byId("empty").hidden = true;
+  byId("item").hidden = false;
+  byId("item").dataset.id = item.id;
+  byId("item").dataset.state = stateOf(record);
+  byId("heading").replaceChildren(...drawHeading({ ...item, state: stateOf(record) }, view).filter(Boolean));
+  drawLeft();
+  drawRight();
+  drawActions();
+  byId("right").scrollTop = 0;
+  if (focus) byId("thing").focus({ preventScroll: true });
+  remember();
+  document.title = `${what(item)} · Assay`;
+  painted().then(() => {
+    if (current() !== record) return;
+    record.ready = true;
+    shownAt = performance.now();
+    if (record.pressed) performance.measure("assay:key-to-next", { start: record.pressed, end: shownAt });
+    record.pressed = null;
+    refill();
+  });
+  if (record.decided !== null && record.delivered && !record.revealed) reveal(record);
+}
+
+const stateOf = (record) => record.decided ?? record.item.state;
+
+function drawLeft() {
+  byId("left").replaceChildren(...drawResponses(current().item, view));
+  const first = view.rules ? null : light(byId("left"), current().item, view);
+  const code = byId("left").querySelector("pre");
+  if (code && first) center(code, first);
+  else if (code) code.scrollTop = 0;
+}
+
+/** Bring a line to the middle of its pane, and of nothing else. */
+function center(code, line) {
+  const top = line.offsetTop - code.offsetTop;
+  if (top < code.scrollTop || top > code.scrollTop + code.clientHeight - 30) code.scrollTop = Math.max(0, top - code.clientHeight / 3);
+}
+
+function drawRight() {
+  const record = current();
+  byId("right").replaceChildren(...drawJudgement({ ...record.item, state: stateOf(record) }, view).filter(Boolean));
+}
+
+function drawSelectedReason() {
+  byId("reason")?.replaceChildren(...(drawReason(current().item, view) ?? []).filter(Boolean));
+  for (const cell of document.querySelectorAll("[data-cell]")) {
+    const on = cell.dataset.cell === `${view.row}.${view.pane}`;
+    cell.classList.toggle("on", on);
+    cell.setAttribute("aria-pressed", String(on));
+    cell.tabIndex = on ? 0 : -1;
+  }
+  document.querySelectorAll(".grades:first-of-type thead th").forEach((head, place) => head.classList.toggle("on", place - 1 === view.pane));
+}
+
+function select(row, pane) {
+  const { item } = current();
+  const changed = pane !== view.pane || byId("tab-rules")?.getAttribute("aria-selected") === "true";
+  view.row = Math.min(Math.max(row, 0), item.criteria.length - 1);
+  view.pane = Math.min(Math.max(pane, 0), item.panes.length - 1);
+  if (changed) {
+    view.whole = false;
+    drawLeft();
+  } else {
+    const first = light(byId("left"), item, view);
+    const code = byId("left").querySelector("pre");
+    if (first && code) center(code, first);
+  }
+  drawSelectedReason();
+  const on = document.querySelector(`[data-cell="${view.row}.${view.pane}"]`);
+  if (on && document.activeElement?.matches("[data-cell]")) on.focus();
+  remember();
+}
+
+function showLines(span, pane) {
+  if (pane !== view.pane || view.rules) {
+    view.rules = false;
+    view.pane = pane;
+    drawLeft();
+    drawSelectedReason();
+  }
+  const first = light(byId("left"), current().item, view, span);
+  const code = byId("left").querySelector("pre");
+  if (first && code) center(code, first);
+  if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
+}
+
+function toggleRules() {
+  view.rules = !view.rules;
+  drawLeft();
+}
+
+let quoteAt = 0;
+function nextEvidence() {
+  const spans = quotesOf(current().item.criteria[view.row]?.cells[view.pane]).map((quote) => quote.at).filter(Boolean);
+  if (!spans.length) return say(t("said.no_quote"));
+  quoteAt = (quoteAt + 1) % spans.length;
+  showLines(spans[quoteAt], view.pane);
+}
+
+/** The address says what is on the page. */
+function remember() {
+  const { item } = current();
+  const query = new URLSearchParams(boot.single ? {} : { ...boot.filters, item: item.id });
+  if (view.pane) query.set("candidate", view.pane + 1);
+  if (view.row) query.set("criterion", view.row + 1);
+  const search = query.size ? `?${query}` : "";
+  if (search !== location.search) {
+    clearTimeout(remember.timer);
+    remember.timer = setTimeout(() => history.replaceState(null, "", `${location.pathname}${search}`), 50);
+  }
+}
+
+function drawActions() {
+  const record = current();
+  const open = Boolean(record && stateOf(record) === "pending");
+  const item = record?.item;
+  const off = {
+    approve: !open || item.missing.length > 0,
+    correct: !open,
+    reject: !open,
+    rerun: !item || !item.current || (record.decided !== null && record.decided !== "approved" && record.decided !== "corrected" && record.decided !== "rejected") || !item.by_model,
+    skip: !open || Boolean(boot.single),
+    undo: !undoable(),
+  };
+  for (const button of document.querySelectorAll("[data-action]")) {
+    button.setAttribute("aria-disabled", String(Boolean(off[button.dataset.action])));
+  }
+  byId("approve-why").textContent = open && item.missing.length ? t("review.blocked", { what: missingWords(item) }) : "";
+}
+
+function drawProgress() {
+  if (!progress || boot.single) return;
+  const total = progress.waiting + progress.decided;
+  const typical = durations.length >= 5 ? [...durations].sort((a, b) => a - b)[durations.length >> 1] : null;
+  byId("progress-text").textContent = [
+    t("review.decided", { n: progress.decided, total }),
+    typical === null ? t("review.waiting", { n: progress.waiting }) : t("review.left", { n: Math.max(1, Math.round((typical * progress.waiting) / 60000)) }),
+  ].join(" · ");
+  byId("progress-bar").max = Math.max(1, total);
+  byId("progress-bar").value = progress.decided;
+}
+
+function drawEmpty() {
+  byId("item").hidden = true;
+  byId("empty").hidden = false;
+  document.title = `${t("review.done.title")} · Assay`;
+  const lines = [t("review.done.lead")];
+  if (progress?.waiting && elsewhere) lines[0] = t("review.done.elsewhere", { n: elsewhere });
+  if (skipped.size) lines.push(t("review.done.skipped", { n: skipped.size }));
+  if (Object.values(sitting).some(Boolean)) lines.push(t("review.done.tally", sitting));
+  byId("empty-lines").replaceChildren(...lines.map((line) => h("p", {}, line)));
+  byId("empty-title").focus({ preventScroll: true });
+  drawActions();
+}
+
+// --- the trail -----------------------------------------------------------------------------------------------------
+
+function put(item, index = trail.length) {
+  const known = records.get(item.id);
+  if (known && trail.includes(item.id)) return known;
+  const record = { item, decided: null, delivered: false, revealed: false, ready: false, pressed: null };
+  records.set(item.id, record);
+  trail.splice(index, 0, item.id);
+  if (index <= at) at += 1;
+  while (at > KEPT) {
+    records.delete(trail.shift());
+    at -= 1;
+  }
+  return record;
+}
+
+const openAhead = () => trail.filter((id, index) => index !== at && isOpen(records.get(id)));
+
+async function refill(first = null) {
+  if (boot.single || fetching || (exhausted && !first) || openAhead().length >= LOW) return;
+  fetching = fetchMore(first);
+  await fetching;
+}
+
+async function fetchMore(first) {
+  const query = new URLSearchParams({ ...boot.filters, desk, limit: BUFFER });
+  query.set("after", trail.filter((id) => isOpen(records.get(id))).join(","));
+  if (first) query.set("first", first);
+  try {
+    const said = await call(`/api/review/next?${query}`);
+    const waited = outbox.entries().some((entry) => entry.verb !== "rerun");
+    if (!waited) progress = said.progress;
+    elsewhere = said.elsewhere;
+    const before = trail.length;
+    const items = first ? said.items.toSorted((a, b) => (b.id === first) - (a.id === first)) : said.items;
+    for (const item of items) {
+      const known = records.get(item.id);
+      if (known && known.decided !== null) continue; // decided here, and the server has not heard yet
+      skipped.delete(item.id);
+      put(item);
+    }
+    exhausted = trail.length === before;
+    drawProgress();
+    if (!current() || byId("item").hidden) advance();
+  } catch (error) {
+    if (!current() || byId("item").hidden) say(error.said?.problem ?? t("said.unsent", { n: 0 }), { alert: true });
+    exhausted = false;
+    later(LOOK_AGAIN_MS);
+  } finally {
+    fetching = null;
+  }
+}
+
+function later(ms) {
+  clearTimeout(lookAgain);
+  lookAgain = setTimeout(() => {
+    exhausted = false;
+    refill();
+  }, ms);
+}
+
+/** Show the next open item; the key's time goes with it, so that the way to its paint can be measured. */
+function advance(pressed = null) {
+  let next = trail.findIndex((id, index) => index > at && isOpen(records.get(id)));
+  if (next < 0) next = trail.findIndex((id) => isOpen(records.get(id)));
+  if (next >= 0) {
+    records.get(trail[next]).pressed = pressed;
+    return show(next);
+  }
+  if (boot.single) return;
+  if (!exhausted || fetching) {
+    drawEmptyOrWait();
+    return void refill();
+  }
+  drawEmpty();
+  later(LOOK_AGAIN_MS);
+}
+
+function drawEmptyOrWait() {
+  if (exhausted) drawEmpty();
+}
+
+function step(by) {
+  let index = at + by;
+  while (index >= 0 && index < trail.length && !records.has(trail[index])) index += by;
+  if (index < 0 || index >= trail.length) {
+    if (by > 0) refill();
+    return say(t("said.end"));
+  }
+  show(index);
+}
+
+async function visit(id) {
+  const known = trail.indexOf(id);
+  if (known >= 0 && records.has(id)) return show(known);
+  try {
+    const item = await call(`/api/assessments/${id}`);
+    put(item, at + 1);
+    show(at + 1);
+  } catch (error) {
+    say(error.said?.problem ?? error.message, { alert: true });
+  }
+}
+
+function visitTrial(by) {
+  const { item } = current();
+  const trial = item.trials.find((one) => one.k === item.k + by);
+  if (!trial?.id) return say(t("said.end"));
+  if (boot.single) location.assign(`/assessments/${trial.id}`);
+  else visit(trial.id);
+}
+
+/** A decided item, once more from the server: its names are no secret any more. */
+async function reveal(record) {
+  try {
+    const item = await call(`/api/assessments/${record.item.id}`);
+    if (item.state === "pending") return;
+    record.revealed = true;
+    record.item = item;
+    record.decided = item.state;
+    if (current() === record) show(at, { focus: false });
+  } catch {
+    /* the item as it was stays on the page */
+  }
+}
+
+// --- deciding ------------------------------------------------------------------------------------------------------
+
+/** The item on the page if it may be decided now; else says why not. */
+function decidable() {
+  const record = current();
+  if (!record || byId("item").hidden) return null;
+  if (!record.ready) {
+    say(t("said.too_soon"));
+    return null;
+  }
+  if (stateOf(record) !== "pending") {
+    say(t("said.not_pending", { state: t(`state.${stateOf(record)}`) }));
+    return null;
+  }
+  return record;
+}
+
+function decide(record, verb, state, more = {}, pressed = null) {
+  const { item } = record;
+  record.decided = state;
+  record.delivered = false;
+  storage.remove(draftKey(item.id));
+  view.draft = null;
+  sitting[state] += 1;
+  if (performance.now() - shownAt < IDLE_MS) durations.push(performance.now() - shownAt);
+  if (durations.length > 20) durations.shift();
+  if (progress) {
+    progress.waiting = Math.max(0, progress.waiting - 1);
+    if (state !== "rerun") progress.decided += 1;
+  }
+  const entry = { key: fresh(), id: item.id, verb, reviewer: boot.reviewer, run: boot.filters.run ?? null, what: what(item), at: Date.now(), ...more };
+  record.entry = entry.key;
+  if (verb !== "rerun") remembered([...storage.get(undoKey(), []), { id: item.id, key: entry.key, what: what(item) }]);
+  say(t(`said.${state}`, { what: what(item) }));
+  if (boot.single) show(at, { focus: false });
+  else advance(pressed);
+  drawProgress();
+  queueMicrotask(() => outbox.add(entry)); // the next item first
+}
+
+const remembered = (list) => storage.set(undoKey(), list.slice(-UNDOABLE));
+
+function undoable() {
+  return storage.get(undoKey(), []).length > 0 || (boot.single && ["approved", "corrected", "rejected"].includes(stateOf(current() ?? { decided: "" })));
+}
+
+function approve(event) {
+  const record = decidable();
+  if (!record) return;
+  if (record.item.missing.length) return say(t("review.blocked", { what: missingWords(record.item) }), { alert: true });
+  decide(record, "approve", "approved", {}, event?.timeStamp);
+}
+
+async function reject() {
+  const record = decidable();
+  if (!record) return;
+  const said = await askReason({ title: t("reject.title"), about: t("reject.about"), reasons: boot.reject_reasons, noteLabel: t("panel.note") });
+  if (said && current() === record && stateOf(record) === "pending") decide(record, "reject", "rejected", said);
+}
+
+async function rerun() {
+  const record = current();
+  if (!record || byId("item").hidden || !record.ready) return;
+  const { item } = record;
+  if (!item.by_model) return say(t("rerun.by_rule"));
+  if (!item.rerunnable) return say(t("rerun.limit", { n: item.attempt }), { alert: true });
+  if (record.decided === "rerun") return;
+  const said = await askReason({ title: t("rerun.title"), about: t("rerun.about"), reasons: boot.rerun_reasons, noteLabel: t("panel.note_judge") });
+  if (said && current() === record) decide(record, "rerun", "rerun", { ...said, attempt: item.attempt });
+}
+
+function skip(event) {
+  const record = decidable();
+  if (!record || boot.single) return;
+  const { item } = record;
+  skipped.add(item.id);
+  records.delete(item.id);
+  trail.splice(at, 1);
+  at -= 1;
+  call("/api/review/skip", { desk, id: item.id }).catch(() => {}); // the lease ends by itself
+  say(t("said.skipped", { what: what(item) }));
+  exhausted = false;
+  advance(event?.timeStamp);
+}
+
+async function undo() {
+  const list = storage.get(undoKey(), []);
+  let last = list.pop();
+  const here = current();
+  if (boot.single && last?.id !== here?.item.id) last = ["approved", "corrected", "rejected"].includes(stateOf(here)) ? { id: here.item.id, what: what(here.item), key: null } : undefined;
+  else remembered(list);
+  if (!last) return say(t("said.nothing_to_undo"));
+  const unsent = last.key !== null && outbox.drop(last.key);
+  const record = records.get(last.id);
+  const was = record?.decided;
+  if (was in sitting) sitting[was] -= 1;
+  if (progress) {
+    progress.waiting += 1;
+    progress.decided -= 1;
+  }
+  if (unsent && record) {
+    record.decided = null;
+    bringBack(record);
+    return say(t("said.undone", { what: last.what }));
+  }
+  if (!unsent) outbox.add({ key: fresh(), id: last.id, verb: "undo", reviewer: boot.reviewer, run: boot.filters.run ?? null, what: last.what, at: Date.now() });
+  if (record && record.item.state === "pending") {
+    record.decided = null;
+    record.undoing = !unsent;
+    bringBack(record);
+    say(t("said.undone", { what: last.what }));
+  } else say(t("said.undoing", { what: last.what }));
+}
+
+/** The item is the one on the page again; what was there comes next. */
+function bringBack(record) {
+  const index = trail.indexOf(record.item.id);
+  if (index >= 0 && !boot.single) {
+    trail.splice(index, 1);
+    if (index < at) at -= 1;
+    else if (index === at) at -= 1;
+    trail.splice(at + 1, 0, record.item.id);
+    show(at + 1);
+  } else if (index >= 0) show(index);
+  drawProgress();
+}
+
+function onResult(entry, result, counted) {
+  const record = records.get(entry.id);
+  if (counted && !outbox.entries().some((one) => one.verb !== "rerun")) progress = counted;
+  if (entry.verb === "rerun") return onRerun(entry, result, record);
+  if (result.ok) {
+    if (entry.verb === "undo") onUndone(entry, record);
+    else if (record) {
+      record.delivered = true;
+      if (boot.single) reveal(record);
+    }
+    drawProgress();
+    return;
+  }
+  const why = [result.error.problem, result.error.remedy].filter(Boolean).join(" ");
+  remembered(storage.get(undoKey(), []).filter((one) => one.key !== entry.key));
+  if (record && record.decided in sitting) sitting[record.decided] -= 1;
+  if (entry.corrections) storage.set(draftKey(entry.id), entry.draft);
+  returnAfterRefusal(entry, record, why);
+}
+
+/** A decision was not accepted: its item comes back as the store has it now, next in line, and never in place of another. */
+async function returnAfterRefusal(entry, record, why) {
+  let item = null;
+  try {
+    item = await call(`/api/assessments/${entry.id}`);
+  } catch {
+    item = record?.item ?? null;
+  }
+  if (!item) return say(t("said.refused", { what: entry.what, why }), { alert: true });
+  const index = trail.indexOf(entry.id);
+  if (record && index === at) {
+    Object.assign(record, { item, decided: item.state === "pending" ? null : item.state });
+    show(at, { focus: false });
+  } else {
+    if (index >= 0) {
+      trail.splice(index, 1);
+      if (index < at) at -= 1;
+    }
+    records.delete(entry.id);
+    put(item, at + 1);
+    if (byId("item").hidden) show(at + 1);
+  }
+  const button = h("button", { type: "button", class: "link", on: { click: () => visit(entry.id) } }, t("said.refused_show"));
+  say(t("said.refused", { what: entry.what, why }), { alert: true, action: trail[at] === entry.id ? null : button });
+  drawProgress();
+  drawActions();
+}
+
+async function onUndone(entry, record) {
+  if (record && record.item.state === "pending") {
+    record.undoing = false;
+    return;
+  }
+  try {
+    const item = await call(`/api/assessments/${entry.id}`);
+    if (record) Object.assign(record, { item, decided: null, revealed: false });
+    else if (!boot.single) put(item, at + 1);
+    bringBack(records.get(entry.id));
+    say(t("said.undone", { what: entry.what }));
+  } catch {
+    refill();
+  }
+}
+
+function onRerun(entry, result, record) {
+  sitting.rerun = Math.max(0, sitting.rerun - (result.ok ? 0 : 1));
+  exhausted = false;
+  if (result.ok) {
+    say(t("said.rerun_done", { what: entry.what, n: result.attempt }));
+    if (boot.single) location.assign(`/assessments/${result.new_id}`);
+    else if (byId("item").hidden || openAhead().length < LOW) refill();
+    return;
+  }
+  if (record) record.decided = null;
+  const why = [result.error.where, result.error.problem].filter(Boolean).join(": ");
+  returnAfterRefusal({ ...entry }, record, why).then(() => say(t("said.rerun_failed", { what: entry.what, why }), { alert: true }));
+}
+
+// --- correcting ----------------------------------------------------------------------------------------------------
+
+function correct() {
+  const record = decidable();
+  if (!record) return;
+  if (!view.draft) {
+    view.draft = { values: {}, reason: "", note: "" };
+    drawRight();
+  }
+  const wanted = record.item.missing[0];
+  const row = wanted ? record.item.criteria.findIndex((criterion) => criterion.name === wanted[1]) : view.row;
+  document.querySelector(`[data-field="${row}.${wanted ? wanted[0] : view.pane}"]`)?.focus();
+}
+
+const keepDraft = () => storage.set(draftKey(current().item.id), { ...view.draft, kept: undefined });
+
+function beforeOf(row, pane) {
+  const { item } = current();
+  return row < 0 ? shownScore(item.panes[pane].judged) : shownRaw(item.criteria[row].cells[pane]?.judged);
+}
+
+function changeScore(row, pane, text) {
+  const key = `${row}.${pane}`;
+  const same = text.trim() === beforeOf(row, pane) || (text.trim() === "" && beforeOf(row, pane) === "–");
+  if (same) delete view.draft.values[key];
+  else view.draft.values[key] = text;
+  document.querySelector(`[data-field="${key}"]`)?.classList.toggle("changed", !same);
+  if (row >= 0) foresee(pane);
+  const first = byId("correct-reason")?.options[0];
+  if (first) first.textContent = t(derivedReason());
+  byId("correct-error").textContent = "";
+  keepDraft();
+}
+
+/** The weighted score as it would become. */
+function foresee(pane) {
+  const { item } = current();
+  const field = document.querySelector(`[data-field="-1.${pane}"]`);
+  if (!field || `-1.${pane}` in view.draft.values) return;
+  let sum = 0;
+  let weights = 0;
+  for (const [row, criterion] of item.criteria.entries()) {
+    if (criterion.weight === 0) continue;
+    const said = view.draft.values[`${row}.${pane}`];
+    const raw = said === undefined ? criterion.cells[pane]?.judged : numberIn(said);
+    if (raw === null || raw === undefined || Number.isNaN(raw)) return;
+    sum += (criterion.weight * (raw - criterion.low)) / (criterion.high - criterion.low);
+    weights += criterion.weight;
+  }
+  if (weights) field.value = shownScore(sum / weights);
+}
+
+const numberIn = (text) => (/^\s*[-+]?\d+([.,]\d+)?\s*$/.test(text) ? Number(text.replace(",", ".")) : NaN);
+
+function derivedReason() {
+  const { item } = current();
+  let up = false;
+  let down = false;
+  let missing = false;
+  for (const [key, text] of Object.entries(view.draft?.values ?? {})) {
+    const [row, pane] = key.split(".").map(Number);
+    const before = row < 0 ? item.panes[pane].judged : item.criteria[row].cells[pane]?.judged;
+    const now = numberIn(text) / (row < 0 ? 100 : 1);
+    if (before === null || before === undefined) missing = true;
+    else if (now > before) up = true;
+    else if (now < before) down = true;
+  }
+  if (up && down) return "correct.both_ways";
+  if (up) return "correct.too_low";
+  if (down || !missing) return "correct.too_high";
+  return "correct.missing";
+}
+
+function saveCorrection(event) {
+  const record = decidable();
+  if (!record || !view.draft) return;
+  const { item } = record;
+  const corrections = [];
+  const wrong = (text, key) => {
+    byId("correct-error").textContent = text;
+    document.querySelector(`[data-field="${key}"]`)?.focus();
+  };
+  for (const [key, text] of Object.entries(view.draft.values)) {
+    const [row, pane] = key.split(".").map(Number);
+    const criterion = item.criteria[row];
+    const [low, high] = row < 0 ? [0, 100] : [criterion.low, criterion.high];
+    const raw = numberIn(text);
+    if (Number.isNaN(raw)) return wrong(t("correct.number"), key);
+    if (raw < low || raw > high) return wrong(t("correct.outside", { criterion: criterion?.name ?? t("review.total"), low, high }), key);
+    corrections.push({ pane, criterion: criterion?.name ?? null, score: (raw - low) / (high - low) });
+  }
+  if (!corrections.length) return wrong(t("correct.nothing"), `${view.row}.${view.pane}`);
+  const whole = new Set(corrections.filter((one) => one.criterion === null).map((one) => one.pane));
+  const both = corrections.find((one) => one.criterion !== null && whole.has(one.pane));
+  if (both) return wrong(t("correct.both", { candidate: item.panes[both.pane].label }), `-1.${both.pane}`);
+  const lacking = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
+  if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${item.criteria.findIndex((one) => one.name === lacking[0][1])}.${lacking[0][0]}`);
+  const draft = { ...view.draft };
+  decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim(), draft }, event?.timeStamp);
+}
+
+function discardDraft() {
+  if (!view.draft) return;
+  storage.remove(draftKey(current().item.id));
+  view.draft = null;
+  drawRight();
+  byId("thing").focus({ preventScroll: true });
+}
+
+function leave() {
+  const field = document.activeElement;
+  if (field?.matches("input, select, textarea")) {
+    if (view.draft && !Object.keys(view.draft.values).length && !view.draft.note) return discardDraft();
+    field.blur();
+    byId("thing").focus({ preventScroll: true });
+    return undefined;
+  }
+  if (view.draft) return discardDraft();
+  return false;
+}
+
+function moveCell(rows, panes) {
+  if (byId("item").hidden) return false;
+  if (document.activeElement?.matches("[role=tab]") && rows) return false;
+  select(view.row + rows, view.pane + panes);
+  return undefined;
+}
+
+byId("right").addEventListener("keydown", (event) => {
+  const key = event.target.dataset?.field;
+  if (!key || event.isComposing) return;
+  const [row, pane] = key.split(".").map(Number);
+  if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    if (!event.repeat) saveCorrection(event);
+  } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    event.preventDefault();
+    const rows = current().item.criteria.length;
+    const order = [...Array(rows).keys(), -1];
+    const next = order[(order.indexOf(row) + (event.key === "ArrowDown" ? 1 : rows)) % order.length];
+    document.querySelector(`[data-field="${next}.${pane}"]`)?.focus();
+  }
+});
+
+// --- beginning -----------------------------------------------------------------------------------------------------
+
+const outbox = new Outbox({
+  onResult,
+  onState({ unsent, trouble, kept }) {
+    const place = byId("unsent");
+    place.hidden = !(trouble && unsent) && kept;
+    place.textContent = !kept ? t("said.no_storage") : trouble === "signin" ? t("said.sign_in") : unsent ? t("said.unsent", { n: unsent }) : "";
+    place.dataset.unsent = unsent;
+  },
+});
+
+const actions = {
+  approve, correct, reject, rerun, skip, undo,
+  commit: (event) => (view.draft ? saveCorrection(event) : false),
+  row_down: () => moveCell(1, 0),
+  row_up: () => moveCell(-1, 0),
+  pane_right: () => moveCell(0, 1),
+  pane_left: () => moveCell(0, -1),
+  evidence: nextEvidence,
+  rules: toggleRules,
+  report: () => { const report = document.querySelector("details.report"); if (report) report.open = !report.open; },
+  next: () => step(1),
+  previous: () => step(-1),
+  trial_next: () => visitTrial(1),
+  trial_previous: () => visitTrial(-1),
+  go_queue: () => location.assign("/"),
+  go_run: () => current() && location.assign(`/runs/${encodeURIComponent(current().item.run_id)}`),
+  note: () => (view.draft ? byId("correct-note").focus() : false),
+  leave,
+  help: () => openDialog("help"),
+};
+bindKeys(boot.keys, actions);
+
+for (const button of document.querySelectorAll("[data-action]")) {
+  button.addEventListener("click", (event) => actions[button.dataset.action](event));
+}
+byId("again").addEventListener("click", () => {
+  exhausted = false;
+  skipped.clear();
+  refill();
+});
+addEventListener("pagehide", () => {
+  navigator.sendBeacon?.("/api/review/leave", new Blob([JSON.stringify({ desk })], { type: "application/json" }));
+});
+addEventListener("pageshow", (event) => event.persisted && location.reload());
+addEventListener("assay:reviewer", () => current() && show(at, { focus: false }));
+
+async function begin() {
+  const asked = new URLSearchParams(location.search);
+  const start = { pane: +asked.get("candidate") - 1, row: +asked.get("criterion") - 1 };
+  if (boot.single) {
+    const item = await call(`/api/assessments/${boot.single}`);
+    const record = put(item);
+    record.revealed = !item.hidden;
+    show(0, { focus: false });
+  } else {
+    const unsent = new Set(outbox.entries().map((entry) => entry.id));
+    let first = asked.get("item");
+    if (first && unsent.has(first)) first = null;
+    await refill(first).catch(() => {});
+    if (first && !records.has(first)) await visit(first);
+  }
+  if (start.pane > 0 || start.row > 0) select(Math.max(0, start.row), Math.max(0, start.pane));
+  outbox.tell();
+  outbox.pump();
+}
+begin().catch((error) => say(error.said?.problem ?? error.message, { alert: true }));

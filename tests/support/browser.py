@@ -1,0 +1,73 @@
+"""A headless Chromium for tests: found, installed from Debian's package where that is possible, else skipped loudly."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import warnings
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+INSTALL_S = 600
+
+
+@cache
+def chromium() -> Path | str:
+    """The browser's path, or why there is none."""
+    named = os.environ.get("ASSAY_CHROMIUM")
+    found = named or next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found:
+        return Path(found)
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        return "no Chromium is installed, and only root with apt-get could install Debian's"
+    said = ""
+    for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]):
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=INSTALL_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"`{' '.join(command)}` took longer than {INSTALL_S} s"
+        said = done.stderr.strip()[-300:]
+    path = shutil.which("chromium")
+    return Path(path) if path else f"Chromium could not be installed: {said}"
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """A running headless browser; skips the test, or fails it in CI, where there is none."""
+    path = chromium()
+    if isinstance(path, str):
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(path)
+        warnings.warn(f"browser tests are skipped: {path}", stacklevel=2)
+        pytest.skip(path)
+    from playwright.sync_api import sync_playwright  # only where there is a browser to drive
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=str(path), headless=True, args=list(ARGUMENTS))
+        try:
+            yield launched
+        finally:
+            launched.close()
