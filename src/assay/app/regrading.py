@@ -13,6 +13,7 @@ from assay.analysis.tables import score_table
 from assay.app import running
 from assay.app.kept_reviews import Graders, gradings, keep_reviews, places
 from assay.app.stamps import check_demands
+from assay.app.surroundings import surroundings
 from assay.domain.errors import InputError, Refused
 from assay.domain.events import nobody
 from assay.domain.lifecycle import TrialState
@@ -136,11 +137,11 @@ def planned(workspace: Workspace, run: str, *, judge: str | None = None, suite: 
         started=started,
         seed=workspace.seed() if old.parameters.seed is None else old.parameters.seed,
         budget_usd=None,
-        environment=running.environment(workspace),
         regrade_of=old.id,
     )
     running.check_providers(workspace, plan)
     check_demands(workspace, plan)
+    plan = replace(plan, environment=surroundings(workspace, plan))
     return RegradePlan(plan=plan, tasks=tasks, notes=tuple(notes))
 
 

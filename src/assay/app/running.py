@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import platform
 import signal
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from assay.app.kept_reviews import keep_reviews
 from assay.app.stamps import Stamps, check_demands
+from assay.app.surroundings import surroundings
 from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest
 from assay.domain.errors import AssayError, InputError, Interrupted, Refused
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
     from assay.app.wiring import Workspace
     from assay.domain.calibration import CalibrationRecord
-    from assay.domain.digest import JsonValue
     from assay.domain.events import Listener
     from assay.domain.failure import Failure
     from assay.domain.model import ModelSpec
@@ -104,11 +102,12 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     from assay.app.suites import notes_on
 
     plan = planned_run(
-        suite, replace(options, environment=environment(workspace)), started=workspace.clock.now(), seed=workspace.seed(),
+        suite, options, started=workspace.clock.now(), seed=workspace.seed(),
         nonce=workspace.nonce(),
     )  # fmt: skip
     check_providers(workspace, plan)
     check_demands(workspace, plan)
+    plan = replace(plan, environment=surroundings(workspace, plan))
     trials = tasks = 0
     tally = _Tally(workspace)
     prompts: tuple[ModelRequest, ...] = ()
@@ -367,13 +366,3 @@ class _Tally:
 
     def _cost(self, model: ModelSpec, input_tokens: int, output_tokens: int) -> float | None:
         return self._workspace.directory.cost_usd(model, input_tokens=input_tokens, output_tokens=output_tokens)
-
-
-def environment(workspace: Workspace) -> Mapping[str, JsonValue]:
-    """Versions and machine facts kept with a run."""
-    return {
-        "assay": version("assay-bench"),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()}",
-        "machine": platform.machine(),
-    }

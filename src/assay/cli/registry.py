@@ -77,10 +77,12 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
 
 def _run_document(full: RunInFull) -> dict[str, Any]:
     from assay.app import documents
+    from assay.app.surroundings import record_document
 
     plan = full.plan
     return {
         **documents.run_summary(full.summary),
+        **record_document(plan),
         "seed": plan.seed,
         "parameters": plan.parameters.as_json(),
         "benchmark": plan.benchmark,

@@ -17,7 +17,7 @@ from assay.scoring.prompts import JOINT, SAFETY, SOLO, SYSTEM
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.domain.model import ModelSpec
+    from assay.domain.model import ModelSpec, Parameters
     from assay.domain.suite import JudgeSpec, Rubric
 
 SEED: Final = 20_250_101
@@ -60,7 +60,7 @@ class Sample:
 def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
     """What a calibration of this judge under this rubric is tied to."""
     words = [SYSTEM, JOINT, SOLO] if judge.prompt is None else [SAFETY, judge.prompt]
-    parameters = judge.parameters.over(judge.model.parameters).over(JUDGE_DEFAULTS).as_json()
+    parameters = parameters_of(judge).as_json()
     parameters.pop("seed", None)
     return JudgeIdentity(
         model=judge.model.ref,
@@ -68,6 +68,11 @@ def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
         rubric=rubric.digest,
         parameters=digest(parameters),
     )
+
+
+def parameters_of(judge: JudgeSpec) -> Parameters:
+    """What a judge is asked with, but for the seed of each call."""
+    return judge.parameters.over(judge.model.parameters).over(JUDGE_DEFAULTS)
 
 
 def alone(sample: Sample, *, repeat: int) -> Sitting:
