@@ -219,3 +219,16 @@ def test_recorded_judges_are_calibrated_without_a_network(assay: Command, projec
     assert done.code == 0, done.err
     assert done.document["max_error"] == pytest.approx(0.0, abs=1e-9)
     assert done.document["position_flips"]["value"] == 0
+
+
+def test_the_python_verbs_give_the_same_records(assay: Command, server: ModelServer, project: Path) -> None:
+    import assay as product
+
+    server.answer = grading(deserved(off=0.01))
+    found = product.calibrate(JUDGE)
+    assert found.trust.tier is found.record.tier
+    assert found.record.version == 1
+    result = product.run(write_set(project, things=1, trials=1), judge=JUDGE)
+    again = product.regrade(result.summary.id, judge="openai/judge-2")
+    assert again.origin == result.summary.id
+    assert (len(again.changed), again.unchanged) == (0, 4)

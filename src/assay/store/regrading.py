@@ -68,9 +68,14 @@ class Families:
             mine.c.key == table.c.trial_key,
             *_paired(mine, paired, self.newer),
             *self._grading(its, paired),
-            scored.c.run_key == paired.c.run_key,
-            scored.c.assessment_key == its.c.key,
-            scored.c.candidate_key == table.c.candidate_key,
+            # A question of its own: joined with the rest, SQLite reads every score of the newer run for each row.
+            exists()
+            .where(
+                scored.c.run_key == its.c.run_key,
+                scored.c.assessment_key == its.c.key,
+                scored.c.candidate_key == table.c.candidate_key,
+            )
+            .correlate(its, table),
         ]
 
     def stand(self, trial: Table) -> list[ColumnElement[bool]]:
