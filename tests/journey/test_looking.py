@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from assay.domain.errors import StoreError
+from assay.domain.run import Entry
+from assay.store.journal import StoreJournal
 from tests.journey.conftest import Command
 from tests.support.model_server import Mishap, ModelServer
 from tests.support.sets import NAMES, write_set
@@ -83,3 +86,26 @@ def test_a_fourth_attempt_needs_a_reason_even_by_force(assay: Command, server: M
     assert refused.code == 2
     assert "reason" in refused.err
     assert assay("review", "rerun", "a3", "--force", "--reason", "the endpoint was broken").code == 0
+
+
+def test_a_store_that_gives_up_in_the_middle_says_how_to_go_on(
+    assay: Command, server: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = write_set(project, things=1, trials=40)
+    record = StoreJournal.record
+    left = iter(range(3))
+
+    async def full(journal: StoreJournal, entry: Entry) -> None:
+        if next(left, None) is None:
+            raise StoreError("store x.db", "the disk is full.", remedy="Make room; what was committed is kept.")
+        await record(journal, entry)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreJournal, "record", full)
+        stopped = assay("run", suite, "--judge", JUDGE, "--json")
+    assert stopped.code == 130
+    assert "the disk is full" in stopped.document["error"]
+    (run,) = assay("runs", "--json").document["runs"]
+    assert f"assay resume {run['run_id']}" in stopped.document["error"]
+    assert run["trials"]["done"] == 3
+    assert assay("resume", run["run_id"], "--json").document["trials"]["done"] == 40
