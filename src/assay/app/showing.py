@@ -236,7 +236,7 @@ class Showcase:
                 )
                 for event in detail.events
             ),
-            call={} if hidden else dict(detail.call),
+            call={} if hidden else {str(name): value for name, value in detail.call.items()},
         )
 
     def _siblings(self, row: AssessmentRow) -> Iterable[Sibling]:

@@ -33,6 +33,7 @@ TEXTS: Final[dict[str, str]] = {
     "state.superseded": "replaced",
     "state.not_required": "scored by rule",
     "state.exempt": "not reviewed",
+    "state.rerun": "being judged again",
     "trial.pending": "planned",
     "trial.running": "running",
     "trial.needs_review": "waiting",
@@ -276,6 +277,7 @@ GLYPHS: Final[dict[str, str]] = {
     "exempt": "◇",
     "failed": "!",
     "running": "◔",
+    "rerun": "↻",
     "planned": "·",
 }
 """Beside every state's word, so that colour is never all there is."""

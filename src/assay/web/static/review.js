@@ -25,7 +25,9 @@ const records = new Map();
 let trail = [];
 let at = -1;
 let fetching = null;
-let exhausted = false;
+let exhausted = false; // the server had nothing more
+let spent = false; // what is on the page was decided, and nothing has followed yet
+let dry = false; // and this tab held nothing either
 let progress = null;
 let elsewhere = 0;
 let lookAgain = null;
@@ -76,6 +78,7 @@ function show(index, { focus = true } = {}) {
   if (!record) return;
   const { item } = record;
   clearTimeout(lookAgain);
+  spent = dry = false;
   record.ready = false;
   view.rules = view.whole = false;
   view.draft = item.state === "pending" && record.decided === null ? storage.get(draftKey(item.id), null) : null;
@@ -256,17 +259,21 @@ function put(item, index = trail.length) {
   return record;
 }
 
-const openAhead = () => trail.filter((id, index) => index !== at && isOpen(records.get(id)));
+const openAhead = () => trail.filter((id, index) => index > at && isOpen(records.get(id)));
 
 async function refill(first = null) {
   if (boot.single || fetching || (exhausted && !first) || openAhead().length >= LOW) return;
   fetching = fetchMore(first);
-  await fetching;
+  const came = await fetching;
+  fetching = null;
+  if (came && (spent || !current() || byId("item").hidden)) advance();
 }
 
 async function fetchMore(first) {
   const query = new URLSearchParams({ ...boot.filters, desk, limit: BUFFER });
-  query.set("after", trail.filter((id) => isOpen(records.get(id))).join(","));
+  const holding = trail.filter((id) => isOpen(records.get(id)));
+  const travelling = outbox.entries().filter((entry) => entry.verb !== "undo").map((entry) => entry.id);
+  query.set("after", [...new Set([...holding, ...travelling])].join(","));
   if (first) query.set("first", first);
   try {
     const said = await call(`/api/review/next?${query}`);
@@ -282,14 +289,14 @@ async function fetchMore(first) {
       put(item);
     }
     exhausted = trail.length === before;
+    dry = exhausted && !holding.length;
     drawProgress();
-    if (!current() || byId("item").hidden) advance();
+    return true;
   } catch (error) {
     if (!current() || byId("item").hidden) say(error.said?.problem ?? t("said.unsent", { n: 0 }), { alert: true });
     exhausted = false;
     later(LOOK_AGAIN_MS);
-  } finally {
-    fetching = null;
+    return false;
   }
 }
 
@@ -310,16 +317,13 @@ function advance(pressed = null) {
     return show(next);
   }
   if (boot.single) return;
-  if (!exhausted || fetching) {
-    drawEmptyOrWait();
+  spent = true;
+  if (!dry) {
+    exhausted = false; // what was skipped comes only now that nothing else is held
     return void refill();
   }
   drawEmpty();
   later(LOOK_AGAIN_MS);
-}
-
-function drawEmptyOrWait() {
-  if (exhausted) drawEmpty();
 }
 
 function step(by) {
