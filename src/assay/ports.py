@@ -141,6 +141,10 @@ class Desk(Protocol):
 class Archive(Protocol):
     """Reading: lists, single items and columns for statistics."""
 
+    def first_broken_event(self) -> int | None:
+        """The id of the first review event that was changed after it was stored; None when all are as they were."""
+        ...
+
     def runs(self, selection: Selection | None = None, /) -> tuple[RunSummary, ...]:
         """Runs that match, newest first."""
         ...

@@ -25,6 +25,7 @@ OF_THE_CONTRACT = {
     "stats": {"--run", "--suite", "--batch-id", "--task", "--tag", "--language", "--criterion", "--judge"},
     "compare": {"--scope", "--margin", "--run"},
     "rank": {"--run"},
+    "plan": {"--detect", "--power", "--run"},
     "gate": {"--against", "--margin", "--run"},
     "runs": set(),
     "show": set(),

@@ -14,7 +14,7 @@ from assay.app.stamps import Stamps, check_demands
 from assay.app.surroundings import surroundings
 from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest
-from assay.domain.errors import AssayError, InputError, Interrupted, Refused
+from assay.domain.errors import AssayError, InputError, Interrupted, Refused, StoreError
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId, TaskKey, TrialKey, folded
 from assay.domain.lifecycle import COUNTS, AssessmentState
@@ -240,20 +240,34 @@ def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listen
         raise Interrupted(
             plan.id, "was stopped; what is done is kept.", remedy=f"Go on with: assay resume {plan.id}"
         ) from error
+    except StoreError as error:
+        raise _stopped_by(error, plan) from error
     except BaseExceptionGroup as group:
-        raise _first_expected(group) from group
+        found = _first_expected(group)
+        raise (_stopped_by(found, plan) if isinstance(found, StoreError) else found) from group
     return result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
 
 
 async def _until_stopped(engine: Engine, workspace: Workspace, plan: RunPlan, *, retry_failed: bool) -> None:
-    """Execute, with SIGTERM stopping as cleanly as Ctrl-C does."""
+    """Execute, with SIGTERM and a terminal that is closed stopping as cleanly as Ctrl-C does."""
     task = asyncio.current_task()
-    with suppress(NotImplementedError, ValueError, RuntimeError):  # Windows, or not in the main thread
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel if task else _nothing)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is None or signal.getsignal(number) is signal.SIG_IGN:  # under nohup a run outlives its terminal
+            continue
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # Windows, or not in the main thread
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel if task else _nothing)
     try:
         await engine.execute(plan, retry_failed=retry_failed)
     finally:
         await workspace.directory.close()
+
+
+def _stopped_by(error: StoreError, plan: RunPlan) -> Interrupted:
+    """A store that gave up in the middle of a run, with how to go on once it is mended."""
+    return Interrupted(
+        plan.id, f"was stopped; what was committed is kept. {error}", remedy=f"Then go on with: assay resume {plan.id}"
+    )
 
 
 def _nothing() -> None:

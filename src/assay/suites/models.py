@@ -209,6 +209,9 @@ def _described_judge(fields: Fields, checks: Checks, files: Files) -> JudgeSpec 
     prompt = None if prompt_path is None else files.text(prompt_path, fields.at("prompt"), fields.complaints)
     if prompt is not None and not prompt.strip():
         fields.complain("prompt", f"names {prompt_path}, which is empty.")
+    elif prompt is not None:
+        for problem in checks.template_problems(prompt):
+            fields.complain("prompt", f"names {prompt_path}: {problem}")
     described = _described(fields, found)
     metadata = fields.free("metadata")
     fields.finish()
