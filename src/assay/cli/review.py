@@ -129,7 +129,9 @@ def reject(ids: tuple[str, ...], reason: str, reviewer: str | None, store: str |
 
 @review.command()
 @click.argument("assessment_id", metavar="ID")
-@click.option("--score", "scores", multiple=True, metavar="NAME[/CRITERION]=VALUE", help="0 to 1, or 7/10.")
+@click.option(
+    "--score", "scores", multiple=True, metavar="NAME[/CRITERION]=VALUE", help="0 to 1, or 7/10. May be repeated."
+)
 @click.option("--reason", required=True, metavar="TEXT", help="Why; kept with the decision.")
 @_reviewer
 @common
