@@ -186,8 +186,8 @@ class Archive(Protocol):
         """What counts now of those trials that the selection holds, read by index."""
         ...
 
-    def decided_since(self, event: int, /) -> tuple[int, tuple[TrialKey, ...]]:
-        """The id of the newest review event, and the trials that events after `event` concern."""
+    def decided_since(self, event: int | None, /) -> tuple[int, tuple[TrialKey, ...]]:
+        """The id of the newest review event, and the trials that events after `event` concern (None: no trials)."""
         ...
 
     def excluded(self, selection: Selection, /) -> Excluded: ...

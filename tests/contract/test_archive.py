@@ -442,6 +442,7 @@ def test_scores_of_single_trials_are_those_that_count_now(store: Store) -> None:
     assert first.scores == pytest.approx({"alice": 0.2, "bob": 0.2})
     store.desk.decide([a_decision(Verb.UNDO, row.key) for row in rows[:2]])
     assert store.archive.decided_since(newest)[1] == (rows[0].trial,)
+    assert store.archive.decided_since(None) == (newest + 2, ())
     (nothing,) = store.archive.trial_scores(EVERYTHING, touched)
     assert nothing.scores == {}
     assert store.archive.trial_scores(Selection(tasks=("auth",)), [TrialKey(999)]) == ()

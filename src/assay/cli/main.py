@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": ("assay.cli.statistics", "Which of two candidates is better, by how much, how sure."),
     "rank": ("assay.cli.statistics", "All candidates with the ranks the data allow, and all pairs."),
     "plan": ("assay.cli.statistics", "How many trials and tasks would decide it, and what they cost."),
+    "chart": ("assay.cli.chart", "Draw scores, ranks, pairs or single trials to SVG, PNG or CSV."),
     "gate": ("assay.cli.statistics", "Exit 0 if A is shown not worse than B by more than a margin, else 3."),
     "calibrate": ("assay.cli.calibrate", "Measure a judge against references and against people's corrections."),
     "validate": ("assay.cli.project", "Check suite and set files without running them."),

@@ -145,9 +145,11 @@ def trial_scores(connection: Connection, scope: Scope, trials: Collection[int]) 
     )
 
 
-def decided_since(connection: Connection, event: int) -> tuple[int, tuple[int, ...]]:
-    """The id of the newest review event, and the trials that events after `event` concern."""
+def decided_since(connection: Connection, event: int | None) -> tuple[int, tuple[int, ...]]:
+    """The id of the newest review event, and the trials that events after `event` concern (none where it is None)."""
     table, its = schema.review_event, schema.assessment
+    if event is None:
+        return connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one(), ()
     rows = connection.execute(
         select(table.c.id, its.c.trial_key)
         .join(its, its.c.key == table.c.assessment_key)
