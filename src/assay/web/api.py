@@ -343,4 +343,3 @@ def _check_own(events: Sequence[ReviewEvent], key: str, reviewer: str, *, where:
     last = events[-1].decision
     if last.verb is not Verb.UNDO and last.reviewer != reviewer:
         raise Refused(where, f"was decided by {last.reviewer}.", remedy="Ask them to undo it.")
-

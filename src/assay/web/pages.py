@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -38,12 +39,27 @@ THEMES: Final = ("auto", "light", "dark")
 NAV: Final = (("queue", "/", "nav.queue"), ("review", "/review", "nav.review"))
 """Pages of the main navigation: name, address, text. Statistics takes its place here."""
 
+_COMMENT: Final = re.compile(rb"//.*|/\*.*\*/")
+
 router = APIRouter(include_in_schema=False)
 
 
 def folder(name: str) -> Path:
     """A folder of this package."""
     return Path(str(resources.files("assay") / "web" / name))
+
+
+@cache
+def static_content(name: str) -> bytes:
+    """A static file as it is sent: scripts and styles without indentation, empty lines and lines of comment.
+
+    Scripts hold no template that runs over lines, so a line's beginning never means anything.
+    """
+    content = (folder("static") / name).read_bytes()
+    if not name.endswith((".js", ".css")):
+        return content
+    lines = (line.strip() for line in content.splitlines())
+    return b"\n".join(line for line in lines if line and not _COMMENT.fullmatch(line)) + b"\n"
 
 
 @cache
@@ -94,7 +110,9 @@ def duration(seconds: float) -> str:
 
 def problem_page(status: int, where: str, said: str, remedy: str) -> Response:
     """The page for a request that failed."""
-    key = f"problem.{status}" if f"problem.{status}" in ("problem.404", "problem.409", "problem.500") else "problem.other"
+    key = (
+        f"problem.{status}" if f"problem.{status}" in ("problem.404", "problem.409", "problem.500") else "problem.other"
+    )
     return HTMLResponse(
         templates().get_template("problem.html").render(
             page="problem", title=t(key), status=status, where=where, said=said, remedy=remedy, theme="auto", reviewer=None
@@ -167,7 +185,11 @@ def review_twin(
     found = shown(rooms, item) if item else None
     waiting = reviewing.assessments(rooms.workspace, selection, states=frozenset({AssessmentState.PENDING}), limit=50)
     return Answer(
-        {"progress": progress(rooms, selection), "item": found, "waiting": [shown_assessment(row.key) for row in waiting]}
+        {
+            "progress": progress(rooms, selection),
+            "item": found,
+            "waiting": [shown_assessment(row.key) for row in waiting],
+        }
     )
 
 
@@ -181,7 +203,9 @@ def review_page(
 ) -> Response:
     """Review: one waiting assessment after the other."""
     rooms = rooms_of(request)
-    filters = {name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value}
+    filters = {
+        name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value
+    }
     summary = registry.runs(rooms.workspace, Selection(runs=(run,)))[0] if run else None
     if summary is not None:
         filters["run"] = summary.id
@@ -273,7 +297,9 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
         "page": "review",
         "filters": dict(filters),
         "single": single,
-        "texts": for_script("review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel"),
+        "texts": for_script(
+            "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel"
+        ),
         "keys": [
             {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown}
             for key in keys.REGISTRY
@@ -297,4 +323,4 @@ def _page(request: Request, template: str, page: str, title: str, *, twin: str |
 def _data(value: object) -> Markup:
     """JSON that may stand inside a script element: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704 # escaped
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # escaped

@@ -71,9 +71,7 @@ def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after
     What waits for a person says only that it waits: no score, and no name of a candidate or a judge.
     """
     start = reviewing.assessment_key(after) if after else None
-    rows = list(
-        reviewing.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit)
-    )
+    rows = list(reviewing.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit))
     return {
         "run": run_row(summary) | ({} if summary.assessments.get(AssessmentState.PENDING) else {
             "candidates": list(summary.candidates), "judges": list(summary.judges)}),
@@ -119,7 +117,9 @@ def _shares(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, floa
     total = trials["total"]
     if not total:
         return []
-    decided = {state: summary.assessments.get(state, 0) for state in (AssessmentState.APPROVED, AssessmentState.CORRECTED)}
+    decided = {
+        state: summary.assessments.get(state, 0) for state in (AssessmentState.APPROVED, AssessmentState.CORRECTED)
+    }
     accepted = sum(decided.values()) or 1
     good = trials["approved"]
     parts = [
@@ -139,4 +139,3 @@ def _left_s(summary: RunSummary, trials: dict[str, int], now: str | None) -> flo
         return None
     spent = (datetime.fromisoformat(now) - datetime.fromisoformat(summary.started)).total_seconds()
     return round(spent / done * (trials["total"] - done), 1) if spent > 0 else None
-
