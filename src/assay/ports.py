@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from assay.analysis.columns import ScoreColumns
+    from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.lifecycle import AssessmentState, RunState
@@ -157,6 +157,22 @@ class Archive(Protocol):
 
     def score_columns(self, selection: Selection, /) -> ScoreColumns:
         """Every score that counts, as columns; with `criteria`, scores of those criteria weighted within them."""
+        ...
+
+    def review_columns(self, selection: Selection, /) -> ReviewColumns:
+        """Every assessment whatever its state, as columns; for diagnostics, never for a result."""
+        ...
+
+    def criterion_moments(self, selection: Selection, /) -> tuple[CriterionMoments, ...]:
+        """What counts on each criterion, as moments per task and candidate."""
+        ...
+
+    def trial_scores(self, selection: Selection, trials: Collection[TrialKey], /) -> tuple[TrialScores, ...]:
+        """What counts now of those trials that the selection holds, read by index."""
+        ...
+
+    def decided_since(self, event: int, /) -> tuple[int, tuple[TrialKey, ...]]:
+        """The id of the newest review event, and the trials that events after `event` concern."""
         ...
 
     def excluded(self, selection: Selection, /) -> Excluded: ...

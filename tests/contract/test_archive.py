@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from tests.contract.stores import a_call, a_decision, a_plan, a_task, grades, judged, plain_grades, planned, wait
 
+from assay.analysis.columns import STATES
 from assay.domain.assessment import Response
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.failure import Failure, Fault
@@ -227,6 +228,17 @@ def test_excluded_trials_follow_the_filters(two_runs: Store) -> None:
     assert two_runs.archive.excluded(Selection(tags=("money",))).pending == 0
 
 
+def test_with_a_judge_trials_it_never_graded_are_not_called_rejected(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD, judges=("first",)), planned(a_task("auth"), a_task("pay"), trials=2))
+    for trial in store.journal.claim(RunId(OLD), limit=9):
+        by_rule = trial.task.id == "pay"
+        state = STATE.NOT_REQUIRED if by_rule else STATE.PENDING
+        grader = "exact" if by_rule else "first"
+        wait(store.journal.record(judged(trial, grader=grader, state=state, by_model=not by_rule)))
+    excluded = store.archive.excluded(Selection(judges=("first",)))
+    assert (excluded.pending, excluded.rejected, excluded.failed) == (2, 0, 0)
+
+
 def test_with_a_judge_trials_are_excluded_as_if_only_it_had_graded(store: Store) -> None:
     store.journal.open_run(a_plan(OLD, judges=("first", "second")), planned(a_task(), trials=3))
     for trial in store.journal.claim(RunId(OLD), limit=3):
@@ -323,3 +335,112 @@ def test_trials_are_listed_in_plan_order(two_runs: Store) -> None:
     assert two_runs.archive.trial(rows[3].key) == rows[3]
     with pytest.raises(UnknownName, match="t999"):
         two_runs.archive.trial(TrialKey(999))
+
+
+# Columns for diagnostics
+
+
+def test_review_columns_hold_every_assessment_with_its_state_and_both_scores(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task(), trials=6))
+    trials = store.journal.claim(RunId(OLD), limit=6)
+    for trial, value in zip(trials[:5], (0.1, 0.2, 0.3, 0.4, 0.5), strict=True):
+        wait(store.journal.record(judged(trial, plain_grades(value))))
+    keys = [row.key for row in store.archive.assessments(EVERYTHING)]
+    store.desk.decide(
+        [
+            a_decision(Verb.APPROVE, keys[0]),
+            a_decision(Verb.CORRECT, keys[1], corrections={("alice", None): 0.95}),
+            a_decision(Verb.REJECT, keys[2], reason="no"),
+        ]
+    )
+    again = store.journal.claim_trial(trials[3].key)
+    wait(store.journal.record(judged(again, plain_grades(0.7), attempt=2)))
+    found = store.archive.review_columns(EVERYTHING)
+    alice = found.candidates.index("alice")
+    rows = [
+        (int(trial), STATES[state], int(attempt), round(float(judged_), 6), round(float(final), 6))
+        for trial, state, attempt, judged_, final, candidate in zip(
+            found.trial, found.state, found.attempt, found.judged, found.final, found.candidate, strict=True
+        )
+        if candidate == alice
+    ]
+    assert rows == [
+        (trials[0].key, STATE.APPROVED, 1, 0.1, 0.1),
+        (trials[1].key, STATE.CORRECTED, 1, 0.2, 0.95),
+        (trials[2].key, STATE.REJECTED, 1, 0.3, 0.3),
+        (trials[3].key, STATE.SUPERSEDED, 1, 0.4, 0.4),
+        (trials[4].key, STATE.PENDING, 1, 0.5, 0.5),
+        (trials[3].key, STATE.PENDING, 2, 0.7, 0.7),
+    ]
+    assert len(found.state) == 12
+    assert found.joint.all()
+    assert found.by_model.all()
+    assert found.planned.tolist() == [[6], [6]]
+
+
+def test_review_columns_say_where_a_grader_gave_no_score(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task()))
+    (trial,) = store.journal.claim(RunId(OLD), limit=1)
+    half = grades({"alice": {"integrity": None, "fitness": 0.4}, "bob": {"integrity": 0.8, "fitness": 0.2}})
+    wait(store.journal.record(judged(trial, half)))
+
+    def judged_scores(*criteria: str) -> list[float | None]:
+        columns = store.archive.review_columns(Selection(criteria=criteria))
+        return [None if score != score else round(score, 6) for score in columns.judged.tolist()]
+
+    assert judged_scores() == [None, 0.6]
+    assert judged_scores("integrity") == [None, 0.8]
+    assert judged_scores("fitness") == [0.4, 0.2]
+    assert judged_scores("integrity", "fitness") == [None, 0.6]
+
+
+def test_review_columns_follow_the_filters_and_share_the_codes_of_score_columns(two_runs: Store) -> None:
+    for selection in (EVERYTHING, Selection(tags=("money",)), Selection(judges=("Second",)), Selection(runs=(OLD,))):
+        scores, reviews = two_runs.archive.score_columns(selection), two_runs.archive.review_columns(selection)
+        assert (scores.tasks, scores.candidates, scores.judges) == (reviews.tasks, reviews.candidates, reviews.judges)
+        assert sorted(zip(scores.trial, scores.task, scores.candidate, scores.score, strict=True)) == sorted(
+            zip(reviews.trial, reviews.task, reviews.candidate, reviews.final, strict=True)
+        )
+    assert two_runs.archive.review_columns(EVERYTHING).planned.tolist() == [[2, 2, 0], [2, 2, 1], [0, 0, 1]]
+
+
+def test_moments_of_criteria_are_those_of_their_trials(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task(), trials=3))
+    for trial, value in zip(store.journal.claim(RunId(OLD), limit=3), (0.1, 0.4, 0.7), strict=True):
+        graded = grades({"alice": {"integrity": value, "fitness": 0.3}, "bob": {"integrity": 0.9, "fitness": None}})
+        wait(store.journal.record(judged(trial, graded, state=STATE.EXEMPT)))
+    by_name = {one.criterion: one for one in store.archive.criterion_moments(EVERYTHING)}
+    alice = store.archive.score_columns(EVERYTHING).candidates.index("alice")
+    integrity, fitness = by_name["integrity"], by_name["fitness"]
+    assert integrity.n[alice, 0] == 3
+    assert integrity.mean[alice, 0] == pytest.approx(0.4)
+    assert integrity.m2[alice, 0] == pytest.approx(0.18)
+    assert (integrity.low[alice, 0], integrity.high[alice, 0]) == pytest.approx((0.1, 0.7))
+    assert fitness.m2[alice, 0] == 0.0
+    assert fitness.mean[alice, 0] == 0.3
+    assert fitness.n[1 - alice, 0] == 0
+    only = store.archive.criterion_moments(Selection(criteria=("fitness",)))
+    assert [one.criterion for one in only] == ["fitness"]
+
+
+def test_scores_of_single_trials_are_those_that_count_now(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD, judges=("first", "second")), planned(a_task(), trials=2))
+    for trial in store.journal.claim(RunId(OLD), limit=2):
+        wait(store.journal.record(judged(trial, plain_grades(0.2), grader="first", finished=False)))
+        wait(store.journal.record(judged(trial, plain_grades(0.6), grader="second")))
+    rows = list(store.archive.assessments(EVERYTHING))
+    newest, touched = store.archive.decided_since(0)
+    assert (newest, touched) == (0, ())
+    store.desk.decide([a_decision(Verb.APPROVE, row.key) for row in rows[:2]])
+    newest, touched = store.archive.decided_since(0)
+    assert touched == (rows[0].trial,)
+    (scores,) = store.archive.trial_scores(EVERYTHING, touched)
+    assert (scores.suite, scores.task, scores.joint) == ("arithmetic", "auth", True)
+    assert scores.scores == pytest.approx({"alice": 0.4, "bob": 0.4})
+    (first,) = store.archive.trial_scores(Selection(judges=("first",)), touched)
+    assert first.scores == pytest.approx({"alice": 0.2, "bob": 0.2})
+    store.desk.decide([a_decision(Verb.UNDO, row.key) for row in rows[:2]])
+    assert store.archive.decided_since(newest)[1] == (rows[0].trial,)
+    (nothing,) = store.archive.trial_scores(EVERYTHING, touched)
+    assert nothing.scores == {}
+    assert store.archive.trial_scores(Selection(tasks=("auth",)), [TrialKey(999)]) == ()

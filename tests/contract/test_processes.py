@@ -77,8 +77,9 @@ def test_a_process_killed_while_recording_loses_nothing_it_was_told_is_kept(
 
 
 def test_two_processes_share_a_run_without_doubles(opened: Callable[[], Store], url: str) -> None:
+    trials = 3_000  # enough that the second process is there before the first is done
     store = opened()
-    store.journal.open_run(a_plan(), planned(a_task(), trials=300))
+    store.journal.open_run(a_plan(), planned(a_task(), trials=trials))
     workers = [worker(url), worker(url)]
     for process in workers:
         tell(process)
@@ -86,11 +87,11 @@ def test_two_processes_share_a_run_without_doubles(opened: Callable[[], Store], 
     assert [process.returncode for process in workers] == [0, 0]
     did = [{int(line.split()[1]) for line in its if line.startswith("recorded")} for its in lines]
     assert did[0].isdisjoint(did[1])
-    assert len(did[0] | did[1]) == 300
+    assert len(did[0] | did[1]) == trials
     assert all(did)  # both worked
     assert store.journal.finish(RUN)
     rows = all_rows(url)
-    assert len(rows["assessment"]) == len(rows["response"]) == 300
+    assert len(rows["assessment"]) == len(rows["response"]) == trials
     assert_derived_agrees(url)
 
 

@@ -15,7 +15,7 @@ from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest
 from assay.domain.errors import AssayError, InputError, Interrupted
 from assay.domain.events import RunStarted, nobody
-from assay.domain.identifiers import RunId, TaskKey, TrialKey
+from assay.domain.identifiers import RunId, TaskKey, TrialKey, folded
 from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions
 from assay.domain.selection import Selection
@@ -80,8 +80,8 @@ def options_for(
         return options
     from assay.app.suites import model_candidate
 
-    known = {candidate.name.lower() for candidate in suite.candidates}
-    models = [name for name in candidates if name.lower() not in known and ("/" in name or name == "echo")]
+    known = {folded(candidate.name) for candidate in suite.candidates}
+    models = [name for name in candidates if folded(name) not in known and ("/" in name or name == "echo")]
     named = chosen_candidates(suite, tuple(name for name in candidates if name not in models))
     return replace(options, candidates=(*named, *(model_candidate(workspace, name) for name in models)))
 
@@ -163,12 +163,13 @@ def extend(
         candidates: models that join the run.
     """
     plan = workspace.journal.plan_of(_run_named(workspace, run_id))
-    present = {candidate.name.lower() for candidate in plan.candidates}
+    present = {folded(candidate.name) for candidate in plan.candidates}
     for candidate in candidates:
-        if candidate.name.lower() in present:
+        if folded(candidate.name) in present:
             raise InputError("--candidate", f"{candidate.name!r} takes part in run {plan.id} already.")
-    if more_trials < 0 or (until_approved is not None and until_approved < 1):
-        raise InputError("--trials", "must be at least 1.")
+    for name, value, least in (("--trials", more_trials, 0), ("--until-approved", until_approved, 1)):
+        if value is not None and value < least:
+            raise InputError(name, f"is {value}, and must be at least 1.")
     if not (more_trials or until_approved or candidates):
         raise InputError(
             "", "nothing to add is named.", remedy="Say --trials N, --until-approved N or --candidate NAME."

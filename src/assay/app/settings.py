@@ -120,12 +120,10 @@ def _dotenv(folder: Path) -> Mapping[str, str]:
 
 
 def _from_file(file: Path) -> dict[str, Any]:
-    import yaml  # only where there is a file to read
-
     try:
-        found = yaml.safe_load(file.read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingsError(str(file), f"cannot be read: {' '.join(str(error).split())}.") from error
+        found = _yaml(file.read_text("utf-8-sig"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(str(file), f"cannot be read: {error}.") from error
     if found is None:
         return {}
     if not isinstance(found, dict):
@@ -147,16 +145,23 @@ def _from_variables(variables: Mapping[str, str]) -> dict[str, Any]:
         name = f"ASSAY_{setting.key.upper()}"
         text = variables.get(name)
         if text:
-            said[setting.key] = _parsed(setting, text, name)
+            said[setting.key] = text if setting.kind == "string" else _yaml(text, name)
+            _check(setting, said[setting.key], name)
     return said
 
 
-def _parsed(setting: Setting, text: str, name: str) -> JsonValue:
-    import yaml  # a variable is read as YAML reads a value
+def _yaml(text: str, where: str) -> Any:
+    """What a YAML text says, read as suites are: bounded in depth and size, keys once."""
+    from assay.suites.located import Unreadable, plain, read_yaml  # only where there is something to read
 
-    value = text if setting.kind == "string" else yaml.safe_load(text)
-    _check(setting, value, name)
-    return value
+    try:
+        document = read_yaml(text)
+    except Unreadable as error:
+        place = f"{where}:{error.line}" if error.line else where
+        raise SettingsError(place, error.problem, remedy=error.remedy) from error
+    for misuse in document.misuses:
+        raise SettingsError(f"{where}, {'.'.join(map(str, misuse.path))}", misuse.problem, remedy=misuse.remedy)
+    return plain(document.value)
 
 
 def _check(setting: Setting, value: object, where: str) -> None:

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
-from assay.cli.output import dollars
+from assay.cli.output import dollars, visible
 from assay.domain.events import CallEnded, RunEnded, RunStarted, TrialEnded
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class _Tally:
             case TrialEnded():
                 self.ended += 1
                 self.failed += event.failure is not None
-                self.latest = f"Trial {event.k} of {event.of} · {event.thing}"
+                self.latest = f"Trial {event.k} of {event.of} · {visible(event.thing)}"
                 if event.failure is not None:
                     self.latest += f" · failed: {event.failure.kind} ({event.failure.fault})"
             case RunEnded():

@@ -45,7 +45,7 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
     from assay.cli.review_terminal import shown
 
     with workspace(store) as opened:
-        if identifier[:1] in {"a", "t"} and identifier[1:].isdigit():
+        if reviewing.names_item(identifier):
             detail = reviewing.shown_item(opened, identifier)
             if as_json:
                 print_json([documents.assessment_detail(item) for item in detail] if len(detail) != 1
@@ -109,6 +109,7 @@ def _say_run(full: RunInFull) -> None:
     say()
     rows = [
         (
+            shown_trial(t.key),
             t.thing,
             f"{t.k} of {t.of}",
             str(t.state),

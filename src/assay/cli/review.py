@@ -131,12 +131,7 @@ def correct(assessment_id: str, scores: tuple[str, ...], reason: str, reviewer: 
 
     with workspace(store) as opened:
         row = reviewing.assessment(opened, reviewing.assessment_key(assessment_id)).row
-        corrections: dict[tuple[str, str | None], float] = {}
-        for text in scores:
-            target, value = reviewing.parsed_correction(text, row)
-            if target in corrections:
-                raise InputError("--score", f"{text!r} names a score a second time.")
-            corrections[target] = value
+        corrections = reviewing.parsed_corrections(scores, row)
         event = reviewing.correct(opened, row.key, corrections, reason=reason, reviewer=reviewer)
     return _decided((event,), as_json=as_json)
 
@@ -161,6 +156,8 @@ def rerun(
 
     with workspace(store) as opened:
         trial = reviewing.trial_key(assessment_id)
+        if force and not (reason or note).strip():
+            raise InputError("--force", "needs a reason.", remedy="Say it with --reason TEXT or --note TEXT.")
         if trial is not None or responses:
             return _rerun_trial(opened, assessment_id, note=note, responses=responses, as_json=as_json)
         key = reviewing.assessment_key(assessment_id)

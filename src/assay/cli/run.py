@@ -196,9 +196,8 @@ def _say_result(result: RunResult) -> None:
         f"run {document['run_id']}: {trials['done']} of {trials['total']} trials done, {trials['failed']} failed; {cost}"
     )
     for failure in document["failures"][:20]:
-        say(
-            f"  failed: {failure['id']} {failure['task']} trial {failure['trial']}: {failure['kind']} ({failure['fault']}): {failure['detail']}"
-        )
+        why = f"{failure['kind']} ({failure['fault']}): {failure['detail']}"
+        say(f"  failed: {failure['id']} {failure['task']} trial {failure['trial']}: {why}")
     if len(document["failures"]) > 20:
         say(f"  … and {len(document['failures']) - 20} more; `assay show {document['run_id']}` lists them")
     if trials["failed"]:

@@ -1,7 +1,7 @@
 """The table of scores that every question of this room starts from: one row a trial, checked once, on entry."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -96,6 +96,23 @@ class ScoreTable:
         task_weight = _task_weights(weight, tasks, where, n_rows)
         is_joint = _joint_rows(joint, n_rows)
         return _assembled(tasks, candidates, (trials, n_trials), scores, task_weight, is_joint, planned_tasks)
+
+    def including(self, candidates: Sequence[Hashable]) -> "ScoreTable":
+        """The table with those candidates among its own, so that one without any trial is answered for as well."""
+        missing = [name for name in dict.fromkeys(candidates) if self.cells.candidate_code(name) is None]
+        if not missing:
+            return self
+        own = self.cells
+        cells = Cells(
+            tasks=own.tasks,
+            candidates=(*own.candidates, *missing),
+            weight=own.weight,
+            planned_tasks=own.planned_tasks,
+        )
+        for name in ("n", "mean", "m2", "low", "high"):
+            moments = getattr(own, name)
+            setattr(cells, name, np.concatenate([moments, np.zeros((len(missing), len(own.tasks)))]))
+        return replace(self, candidates=cells.candidates, cells=cells)
 
     @property
     def weight(self) -> Floats:

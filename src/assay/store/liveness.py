@@ -10,6 +10,7 @@ import os
 import sys
 import weakref
 from contextlib import ExitStack, contextmanager
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sqlalchemy import text
@@ -102,6 +103,20 @@ class FileLocks:
 
     def _path(self, owner: str) -> Path:
         return self._folder / f"{owner}.lock"
+
+
+@contextmanager
+def alone(path: Path, *, most_s: float) -> Iterator[None]:
+    """Hold the lock of a file, made if need be, waiting for whoever holds it; go on without it after `most_s` seconds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        deadline = monotonic() + most_s
+        while not _lock(held) and monotonic() < deadline:
+            sleep(0.01)
+        yield
+    finally:
+        os.close(held)
 
 
 _ADVISORY_CLASS: Final = 0x41535359

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,10 +17,10 @@ from assay.domain.errors import SettingsError, StoreError
 from assay.store import schema
 from assay.store.archive import StoreArchive
 from assay.store.claims import Claims
-from assay.store.database import Database
+from assay.store.database import WAIT_S, Database
 from assay.store.desk import StoreDesk
 from assay.store.journal import StoreJournal
-from assay.store.liveness import AdvisoryLocks, FileLocks
+from assay.store.liveness import AdvisoryLocks, FileLocks, alone
 from assay.store.names import Names
 from assay.store.recording import Recorder
 from assay.store.writer import Writer
@@ -118,6 +119,21 @@ def _prepare_file(path: Path, *, where: str, create: bool) -> None:
     except OSError as error:
         problem = f"its folder cannot be made: {error.strerror}."
         raise StoreError(where, problem, remedy="Name another file with --store.") from error
+    _begin_in_wal(path)
+
+
+def _begin_in_wal(path: Path) -> None:
+    """Make the file with a write-ahead log from the start.
+
+    The switch needs the file for itself; of two processes that read it and both want to switch, neither ever gets it.
+    What goes wrong here is left to the opening that follows, which says it better.
+    """
+    with suppress(sqlite3.Error, OSError), alone(path.absolute().parent / "workers" / "opening.lock", most_s=WAIT_S):
+        connection = sqlite3.connect(path, timeout=WAIT_S)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        finally:
+            connection.close()
 
 
 def _connected(address: URL, where: str) -> Database:

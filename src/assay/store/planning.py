@@ -11,12 +11,12 @@ from sqlalchemy.exc import IntegrityError
 
 from assay.domain.digest import digest
 from assay.domain.errors import InputError, Refused, UnknownName
+from assay.domain.identifiers import folded
 from assay.domain.lifecycle import RunState, Standing, TrialState
 from assay.domain.run import PlannedTask
 from assay.store import schema
 from assay.store.codec import bytes_text, json_text, plain, plan_bytes, plan_record, task_bytes, task_record, text_bytes
 from assay.store.database import take_keys
-from assay.store.names import folded
 from assay.store.projection import STANDING, TRIAL, Tally
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import exists, select, true
 
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import RunId
+from assay.domain.identifiers import RunId, folded
 from assay.domain.selection import Selection
 from assay.store import schema
-from assay.store.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Table
 
 V = TypeVar("V")
+
+_LISTED = 8
+"""Names that a message about an unknown one lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,8 @@ def _matching(kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]]) 
     found: list[V] = []
     for name in wanted:
         if folded(name) not in by_name:
-            raise UnknownName(kind, name, (given for given, _ in known))
+            names = tuple(dict.fromkeys(given for given, _ in known))
+            listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
+            raise UnknownName(kind, name, names, remedy=f"Known: {listed}." if names else "None is stored yet.")
         found.extend(by_name[folded(name)])
     return found

@@ -7,6 +7,7 @@ that an author hears of every mistake at once. A key without a value (`context:`
 from __future__ import annotations
 
 import math
+import unicodedata
 from typing import TYPE_CHECKING, TypeVar
 
 from assay.domain.errors import did_you_mean
@@ -67,6 +68,13 @@ class Fields:
     def name(self, key: str) -> str | None:
         """A name: one line of text that is not blank, without the blanks around it."""
         return self.read(key, name)
+
+    def word(self, key: str) -> str | None:
+        """A name that may as well be empty, which is as good as absent."""
+        if self.values.get(key) == "":
+            self._asked.append(key)
+            return None
+        return self.name(key)
 
     def whole(self, key: str, *, low: int, high: int) -> int | None:
         """A whole number, low <= number <= high."""
@@ -174,13 +182,22 @@ def name(value: Value, path: Path, complaints: Complaints) -> str | None:
     if not found:
         complaints.add(path, "is empty, expected a name.")
         return None
-    if not found.isprintable():
+    if not found.isprintable() and any(map(_misleads, found)):
         complaints.add(path, f"is {shown(found)}, expected a name on one line without control characters.")
         return None
     if len(found) > 200:
         complaints.add(path, f"is {shown(found)}, which has {len(found)} characters; a name has at most 200.")
         return None
     return found
+
+
+def _misleads(char: str) -> bool:
+    """Whether a character breaks a line, commands a terminal, or turns the direction of what follows."""
+    return (
+        unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp")
+        or "\u202a" <= char <= "\u202e"
+        or "\u2066" <= char <= "\u2069"
+    )
 
 
 def unfit(found: str) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.digest import digest, text_digest
+from assay.suites.fields import shown
 from assay.suites.located import Unreadable
 
 if TYPE_CHECKING:
@@ -51,6 +52,23 @@ def whole_text(path: FilePath) -> str:
     except ValueError as error:  # a path with a NUL character
         raise Unreadable(None, "is not a path: it holds a NUL character.") from error
     return decoded(data)
+
+
+def unreadable(path: FilePath) -> str | None:
+    """Why a file cannot be read line by line, as a complaint says it; None when it can."""
+    try:
+        if path.is_dir():
+            return "is a folder"
+        if not path.exists():
+            return "does not exist"
+        if not path.is_file():
+            return "is not a regular file"
+        with path.open("rb"):
+            return None
+    except OSError as error:
+        return f"cannot be read: {(error.strerror or str(error)).lower()}"
+    except ValueError:  # a path with a NUL character
+        return "is not a path: it holds a NUL character"
 
 
 def decoded(data: bytes) -> str:
@@ -112,8 +130,12 @@ class Files:
     def folder_texts(self, named: str, path: Path, complaints: Complaints) -> list[tuple[str, str]] | None:
         """The text files below a folder as (path within it, content), sorted; hidden ones and caches are left out."""
         root = self.folder / named
-        if "\0" in named or not root.is_dir():
-            complaints.add(path, f"names {named!r}, which is no folder.", self._hint())
+        try:
+            found = root.is_dir()
+        except (OSError, ValueError):  # too long, or with a NUL character
+            found = False
+        if not found:
+            complaints.add(path, f"names {shown(named)}, which is no folder.", self._hint())
             return None
         inner = _below(root)
         if not inner:

@@ -15,6 +15,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from assay.domain.errors import SuiteError, did_you_mean
+from assay.domain.identifiers import folded
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
 from assay.domain.suite import CandidateSpec, JudgeMode, JudgeSpec, Scoring, Suite, SuiteCopy
@@ -22,12 +23,12 @@ from assay.suites import models
 from assay.suites.checks import Checks
 from assay.suites.complaints import Complaints, Path, Spot, SuiteErrors, TooManyComplaints, dotted
 from assay.suites.fields import Fields, finite, shown
-from assay.suites.files import Files, whole_text
+from assay.suites.files import Files, unreadable, whole_text
 from assay.suites.located import Document, Unreadable, Value, as_written, plain, read_json, read_yaml
 from assay.suites.rubrics import rubric
 from assay.suites.sets import is_set, things
 from assay.suites.taskfiles import BATCH, Shape, TaskFile
-from assay.suites.tasks import MOST_TRIALS, TASK_KEYS, Rules, folded, score, task
+from assay.suites.tasks import MOST_TRIALS, TASK_KEYS, Rules, score, task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,7 +106,7 @@ def problems_in(
 
 def _read(path: FilePath, named: str, given: Given, checks: Checks) -> tuple[Suite | None, tuple[SuiteError, ...]]:
     try:
-        if path.suffix.lower() == ".jsonl" and path.is_file():
+        if path.suffix.lower() == ".jsonl" and unreadable(path) is None:
             return _read_batch(path, named, given, checks)
         content = whole_text(path)
         document = _document(path, content)
@@ -303,22 +304,23 @@ class _Reading:
     def _task_file(self, fields: Fields) -> TaskFile | None:
         file = fields.name("file")
         shape = self._shape(fields)
-        scoring = fields.read("score", lambda value, at, found: score(value, at, found, checks=self.checks))
+        scoring = fields.read("score", partial(score, checks=self.checks))
         fields.finish()
         if "file" not in fields:
             fields.missing("file", "Name the file of tasks, or write the tasks as a list.")
         if file is None or shape is None:
             return None
         path = self.path.parent / file
-        if not path.is_file():
-            what = "is a folder" if path.is_dir() else "does not exist"
-            fields.complain("file", f"names {file!r}, which {what}.", f"Looked for {path}.")
+        if (problem := unreadable(path)) is not None:
+            fields.complain("file", f"names {file!r}, which {problem}.", f"Looked for {path}.")
             return None
+        tasks = TaskFile(path, str(path), shape, self.rules)
         if scoring is not None:
             self.rules.default = scoring
         elif self.rules.default is None and "expected" in shape.keys and "score" not in shape.keys:
+            # Rows made by others have no place to name a score; a mapped reference without a judge can mean one thing.
             self.rules.default = Scoring(method="exact")
-        tasks = TaskFile(path, str(path), shape, self.rules)
+            tasks.exact_by_default = True
         before = len(self.complaints)
         if tasks.misspelt(self.complaints, fields.at("map")):
             return None

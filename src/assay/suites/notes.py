@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from assay.suites.checks import JUDGED
+from assay.suites.taskfiles import TaskFile
 
 if TYPE_CHECKING:
     from assay.domain.suite import Suite
@@ -55,6 +56,8 @@ def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
         notes.append(f"Weight 0 leaves out {left_out.among(count)}.")
     if short:
         notes.append(f"Judged by an LLM with fewer than {FEWEST_JUDGED} trials: {short.among(count)}.")
+    if isinstance(suite.tasks, TaskFile) and suite.tasks.exact_by_default:
+        notes.append(f"Neither a score nor a judge is named: tasks of {suite.tasks.named} are scored by `exact`.")
     if unused:
         notes.append(
             f"The batch's own settings are not used: {', '.join(sorted(unused))}. Give candidates and parameters."

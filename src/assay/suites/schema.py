@@ -208,6 +208,7 @@ def _task_file() -> dict[str, JsonValue]:
         {
             "file": _said(path, "JSONL, JSON, CSV, TSV or Parquet, relative to the suite."),
             "map": _said(_mapping(keys), "Dotted paths of the file's rows, by key of a task."),
+            "score": _said(_score(), "How tasks of the file are scored that do not say it themselves."),
         },
         required=("file",),
     )

@@ -55,7 +55,7 @@ def _thing(fields: Fields, rules: Rules) -> Task | None:
     if "thingName" not in fields:
         fields.missing("thingName", "Name the Thing that the snippets implement.")
     context = fields.text("context")
-    language = fields.name("language") if fields.values.get("language") != "" else fields.raw("language")
+    language = fields.word("language")
     trials = fields.whole("trialsNeeded", low=1, high=MOST_TRIALS)
     snippets = listed_snippets(fields, rules)
     fields.finish()
@@ -77,7 +77,7 @@ def _thing(fields: Fields, rules: Rules) -> Task | None:
         thing=name,
         context=context or "",
         scoring=Scoring(method="judge"),
-        language=language if isinstance(language, str) else "",
+        language=language or "",
         trials=trials,
         snippets=snippets,
     )

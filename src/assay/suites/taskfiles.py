@@ -12,6 +12,8 @@ import csv
 import hashlib
 import importlib
 import json
+from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -22,7 +24,7 @@ import orjson
 from assay.domain.errors import did_you_mean
 from assay.suites.complaints import Complaints, Path, Place, Spot, SuiteErrors, dotted
 from assay.suites.fields import Fields, shown
-from assay.suites.files import decoded, whole_text
+from assay.suites.files import decoded, unreadable, whole_text
 from assay.suites.located import Unreadable, Value, deeper_than, read_json, resolved, unreadable_json
 from assay.suites.tasks import Rules, task
 
@@ -62,9 +64,10 @@ KEPT_BYTES: Final = 2 * 2**20
 
 
 class TaskFile:
-    """The tasks of one file, read from it at every iteration.
+    """The tasks of one file, read from it at every iteration; a small file's are kept.
 
-    Iterating raises `SuiteErrors` when the file is no longer what it was when the suite was loaded.
+    `exact_by_default` says that neither its rows nor its suite name a way of scoring. Iterating raises `SuiteErrors`
+    when the file is no longer what it was when the suite was loaded.
     """
 
     def __init__(self, file: FilePath, named: str, shape: Shape, rules: Rules) -> None:
@@ -75,6 +78,7 @@ class TaskFile:
         self._rows = _reader(file)
         self._separated = file.suffix.lower() in _SEPARATED
         self._numbered = file.suffix.lower() in (".json", ".parquet")
+        self.exact_by_default = False
         self._state: tuple[int, int] | None = None
         self._count = 0
         self._kept: list[Task] | None = None
@@ -83,7 +87,7 @@ class TaskFile:
         return self._count
 
     def __iter__(self) -> Iterator[Task]:
-        if self._state != self._now():
+        if self._state != self._now() or unreadable(self.file) is not None:
             found = Complaints(self.place(0))
             found.add((), "was changed while it was in use.", "Load the suite again.")
             raise SuiteErrors(found.errors())
@@ -104,23 +108,21 @@ class TaskFile:
         """
         self._state = self._now()
         kept: list[Task] | None = [] if self.file.stat().st_size <= KEPT_BYTES else None
-        seen: set[int] = set()
+        ids = _Hashes()
         weighs = False
         for number, row in self._rows(self.file):
-            here = complaints.at(self.place(number))
-            read = self._task(number, row, here)
+            read = self._task(number, row, complaints.at(self.place(number)))
             self._count += 1
             if read is None:
                 continue
+            ids.add(read.id)
+            weighs = weighs or read.weight > 0
             if kept is not None:
                 kept.append(read)
-            key = int.from_bytes(hashlib.blake2b(read.id.encode(), digest_size=8).digest(), "big")
-            if key in seen and (first := self._first_with(read.id, number)):
-                here.add(("id",), f"is {shown(read.id)}, as on line {first}.", "Give every task an id of its own.")
-            seen.add(key)
-            weighs = weighs or read.weight > 0
         if not self._count:
             complaints.at(self.place(0)).add((), "holds no tasks.")
+        if repeated := ids.repeated():
+            self._complain_of_repeated(repeated, complaints)
         self._kept = None if complaints else kept
         return weighs
 
@@ -211,15 +213,45 @@ class TaskFile:
             return replace(read, extra={**read.extra, "body": rest})
         return read
 
-    def _first_with(self, task_id: str, before: int) -> int | None:
-        """The line on which an id stands first; None when it was only the hash that two ids have in common."""
+    def _complain_of_repeated(self, hashes: frozenset[int], complaints: Complaints) -> None:
+        """Read the file again for the lines on which ids with these hashes stand."""
+        first: dict[str, int] = {}
         for number, row in self._rows(self.file):
-            if number >= before:
-                return None
-            read = self._task(number, row, Complaints(self.place(number))) if isinstance(row, dict) else None
-            if read is not None and read.id == task_id:
-                return number
-        return None
+            read = self._task(number, row, Complaints(self.place(number)))
+            if read is None or _hashed(read.id) not in hashes:
+                continue
+            if read.id in first:
+                problem = f"is {shown(read.id)}, as on line {first[read.id]}."
+                complaints.at(self.place(number)).add(("id",), problem, "Give every task an id of its own.")
+            first.setdefault(read.id, number)
+
+
+class _Hashes:
+    """Which of many texts stood there more than once, at eight bytes a text; a set would take twenty times as much."""
+
+    _PARTS = 64
+
+    def __init__(self) -> None:
+        self._parts = [array("Q") for _ in range(self._PARTS)]
+
+    def add(self, text: str) -> None:
+        """Remember a text."""
+        number = _hashed(text)
+        self._parts[number % self._PARTS].append(number)
+
+    def repeated(self) -> frozenset[int]:
+        """Hashes that were added more than once."""
+        return frozenset(
+            number
+            for part in self._parts
+            if len(set(part)) < len(part)
+            for number, count in Counter(part).items()
+            if count > 1
+        )
+
+
+def _hashed(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
 def _check_batch_row(row: dict[str, Value], complaints: Complaints) -> None:
@@ -308,7 +340,7 @@ def _json_line(line: bytes) -> dict[str, Value] | Unreadable:
             return Unreadable(None, unreadable_json(error).problem, "A JSONL file holds one JSON object a line.")
         except (RecursionError, ValueError):
             return Unreadable(None, "is nested too deeply, or holds a number that is too long, to be read.")
-    if deeper_than(value, levels=50):
+    if line.count(b"[") + line.count(b"{") > 50 and deeper_than(value, levels=50):
         return Unreadable(None, "is nested deeper than 50 levels.")
     return _as_row(value)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import did_you_mean
+from assay.domain.identifiers import folded
 from assay.domain.suite import Message, Scoring, Snippet, SourceFile, Task
 from assay.suites.checks import JUDGED
 from assay.suites.fields import Fields, free_value, mapping, one_of, shown, text
@@ -44,11 +44,6 @@ class Names:
         return folded(name) in self._spelled
 
 
-def folded(name: str) -> str:
-    """What two spellings of one name have in common."""
-    return unicodedata.normalize("NFC", name).casefold()
-
-
 @dataclass(slots=True, kw_only=True)
 class Rules:
     """What a suite demands of each of its tasks.
@@ -80,7 +75,7 @@ def task(fields: Fields, rules: Rules) -> Task | None:
     found_id = fields.name("id")
     if "id" not in fields:
         fields.missing("id", "Give every task an id of its own.")
-    thing = fields.name("thing")
+    thing = fields.word("thing")
     context = fields.text("context")
     prompt = fields.read("prompt", messages)
     expected = fields.read("expected", reference)
@@ -88,7 +83,7 @@ def task(fields: Fields, rules: Rules) -> Task | None:
     scored_by_default = "score" not in fields
     weight = fields.number("weight", low=0)
     tags = fields.read("tags", labels)
-    language = fields.name("language")
+    language = fields.word("language")
     trials = fields.whole("trials", low=1, high=MOST_TRIALS)
     brought = snippets(fields, rules)
     extra = {key: free_value(value, fields.at(key), fields.complaints)
@@ -366,7 +361,7 @@ def _contents(
     """Paths and contents of named files, all of them or None. What the paths begin with in common is left away: it is
     often the candidate's name, which a judge must not see."""
     read = [(named, None if named is None else files.text(named, path, complaints)) for path, named in listed]
-    if any(content is None for _, content in read):
+    if not read or any(content is None for _, content in read):
         return None
     parts = [(named or "").replace("\\", "/").split("/") for named, _ in read]
     shared = 0

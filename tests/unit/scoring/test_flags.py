@@ -226,6 +226,6 @@ def test_a_long_winded_report_is_searched_in_time(name: str, place: str) -> None
         reply = changed("report", to=text)
     else:
         reply = changed("candidates", "A", "integrity", place, to=[text] if place == "evidence" else text)
-    started = time.perf_counter()
+    started = time.process_time()
     assessed(reply)
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

@@ -32,7 +32,7 @@ judge:
   prompt: prompts/judge.md
 margin: 3pts
 rubric:
-  - {name: integrity, weight: 2, scale: [0, 10], guidance: Does it hold?}
+  - {name: integrity, weight: 2, scale: [0, 10], guidance: Does it hold}
   - {name: verdict, scale: [No, Partial, Yes]}
   - {name: pass, scale: {Yes: 1, No: 0}}
   - clarity
@@ -50,7 +50,7 @@ tasks:
   - id: sum
     prompt:
       - {role: system, content: Add.}
-      - {role: user, content: 1+1?}
+      - {role: user, content: What is 1+1}
     expected: 2
     score: {numeric: {tolerance: 0.01}}
 """
@@ -101,7 +101,7 @@ def test_the_judge_brings_its_prompt_and_mode(full: Suite) -> None:
 def test_scales_are_numbers_or_words(full: Suite) -> None:
     assert full.rubric is not None
     assert full.rubric.criteria == (
-        Criterion(name="integrity", weight=2, low=0, high=10, guidance="Does it hold?"),
+        Criterion(name="integrity", weight=2, low=0, high=10, guidance="Does it hold"),
         Criterion(name="verdict", low=0, high=1, labels=(("No", 0), ("Partial", 0.5), ("Yes", 1))),
         Criterion(name="pass", low=0, high=1, labels=(("Yes", 1), ("No", 0))),
         Criterion(name="clarity"),
@@ -257,6 +257,7 @@ def test_byte_order_marks_are_understood(tmp_path: Path, encoding: str) -> None:
 def test_absent_files_folders_and_devices_are_no_suites(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.yaml", tmp_path, Path("/dev/null"), Path("a\0b"), Path("x" * 5000)):
         assert len(problems_in(path)) == 1
+        assert len(problems_in(path.with_name(path.name + ".jsonl"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -293,3 +294,22 @@ def test_json_is_the_same_structure(load: Load) -> None:
     json_text = '{"trials": 2, "tasks": [{"id": "a", "expected": 4, "score": "exact", "snippets": {"p": "4"}}]}'
     yaml_text = "trials: 2\ntasks: [{id: a, expected: 4, score: exact, snippets: {p: '4'}}]"
     assert load(json_text, "suite.json").tasks == load(yaml_text, "suite.yaml").tasks
+
+
+@pytest.mark.parametrize("name", ["Ünïcode", "田中\u3000太郎", "👩\u200d💻", "a b/c=d", "Auth\u00a0Service"])
+def test_names_of_every_script_are_names(load: Load, name: str) -> None:
+    suite = load(f'tasks: [{{id: "{name}", expected: x, score: exact, snippets: {{"{name}": x}}}}]')
+    assert [candidate.name for candidate in suite.candidates] == [name]
+
+
+@pytest.mark.parametrize("name", ["a\\nb", "a\\x1b[31m", "a\\u202eb", "a\\u2028b"])
+def test_names_that_mislead_are_refused(load: Load, name: str) -> None:
+    with pytest.raises(SuiteErrors, match="without control characters"):
+        load(f'tasks: [{{id: "{name}", expected: x, score: exact, snippets: {{p: x}}}}]')
+
+
+def test_empty_words_are_absent_ones(load: Load) -> None:
+    (task,) = load(
+        "tasks: [{id: a, thing: '', language: '', context: '', expected: x, score: exact, snippets: {p: x}}]"
+    ).tasks
+    assert (task.thing, task.language, task.context) == ("a", "", "")

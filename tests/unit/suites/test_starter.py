@@ -1,0 +1,51 @@
+"""The project that `assay init` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from assay.suites.loading import load_suite
+from assay.suites.notes import notes_on
+from assay.suites.starter import starter_files
+
+
+def written(folder: Path) -> Path:
+    for name, text in starter_files().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+def test_the_suite_runs_at_once_without_a_key(tmp_path: Path) -> None:
+    suite = load_suite(written(tmp_path) / "suites" / "first.yaml")
+    assert suite.trials == 3
+    assert [candidate.model for candidate in suite.candidates] == [None, None]
+    assert [task.scoring.method for task in suite.tasks] == ["exact", "exact"]
+    assert suite.judges == ()
+    assert notes_on(suite) == ()
+
+
+def test_what_is_commented_out_is_right_as_well(tmp_path: Path) -> None:
+    text = starter_files()["suites/first.yaml"].replace("    score: exact\n", "")
+    head, tasks = text.split("\ntasks:")
+    lines = [line.removeprefix("# ") if line.startswith("# ") else line for line in head.split("\n")]
+    keys = ("candidates:", "  - ", "judge:", "  model:", "  mode:", "rubric:", "name:", "description:", "trials:")
+    path = tmp_path / "first.yaml"
+    path.write_text("\n".join(line for line in lines if line.startswith(keys)) + "\ntasks:" + tasks)
+    suite = load_suite(path)
+    assert [judge.name for judge in suite.judges] == ["openai/gpt-4o-mini"]
+    assert suite.rubric is not None
+    assert len(suite.candidates) == 4
+
+
+def test_the_settings_are_valid_with_and_without_their_comments() -> None:
+    text = starter_files()["assay.yaml"]
+    assert yaml.safe_load(text) is None
+    settings = [line[2:] for line in text.split("\n") if line.startswith("# ") and ": " in line and line[2].islower()]
+    assert set(yaml.safe_load("\n".join(settings))) == {"judge", "reviewer", "local_only", "concurrency", "budget"}
+
+
+def test_the_store_and_the_keys_stay_out_of_version_control() -> None:
+    assert starter_files()[".gitignore"].split() == [".assay/", ".env"]
