@@ -16,6 +16,8 @@ OF_THE_CONTRACT = {
             "--show-prompt", "--limit"},
     "resume": set(),
     "extend": {"--trials", "--until-approved", "--candidate"},
+    "regrade": {"--judge", "--suite"},
+    "calibrate": {"--samples"},
     "validate": set(),
     "init": set(),
     "config": set(),

@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 
 NAMES = ("wilhelmina", "bartholomew", "casimira")
 CRITERIA = ("integrity", "data_flow", "maintainability", "fitness")
-CODE = "import threading\n\n\nclass Gate:\n    def __init__(self):\n        self.lock = threading.Lock()  # by {name}\n\n    def enter(self, key):\n        with self.lock:\n            return key, {place}\n"
+CODE = """import threading
+
+
+class Gate:
+    def __init__(self):
+        self.lock = threading.Lock()  # by {name}
+
+    def enter(self, key):
+        with self.lock:
+            return key, {place}
+"""
 """Mentions who wrote it, as real code does."""
 
 
@@ -55,8 +65,15 @@ def write_judge(folder: Path, *, missing_in: str | None = "gate-1") -> Path:
     path = folder / "judge.jsonl"
     lines = [{"match": {"role": "judge", "attempt": attempt}, "reply": {"text": reply(attempt)}} for attempt in (1, 2)]
     if missing_in:
-        lines.append({"match": {"role": "judge", "task": missing_in, "trial": 1}, "reply": {"text": reply(1, lacking=True)}})
-    lines.append({"match": {"role": "judge", "attempt": 3}, "error": {"kind": "refused", "detail": "The recording ends.", "transient": False}})
+        lines.append(
+            {"match": {"role": "judge", "task": missing_in, "trial": 1}, "reply": {"text": reply(1, lacking=True)}}
+        )
+    lines.append(
+        {
+            "match": {"role": "judge", "attempt": 3},
+            "error": {"kind": "refused", "detail": "The recording ends.", "transient": False},
+        }
+    )
     path.write_text("\n".join(json.dumps(line) for line in lines), "utf-8")
     return path
 
@@ -67,14 +84,18 @@ def reply(attempt: int, *, lacking: bool = False) -> str:
             criterion: {
                 "score": 4 + place + attempt,
                 "reason": f"`with self.lock:` guards the {criterion} of {place}.",
-                "evidence": ["with self.lock:", "self.nowhere()"] if place == 0 and criterion == "fitness" else ["with self.lock:"],
+                "evidence": ["with self.lock:", "self.nowhere()"]
+                if place == 0 and criterion == "fitness"
+                else ["with self.lock:"],
             }
             for criterion in CRITERIA
             if not (lacking and place == 1 and criterion == "fitness")
         }
         for place, name in enumerate(NAMES)
     }
-    return json.dumps({"candidates": graded, "report": f"Attempt {attempt}: **{{{{label:{NAMES[0]}}}}}** takes `self.lock`."})
+    return json.dumps(
+        {"candidates": graded, "report": f"Attempt {attempt}: **{{{{label:{NAMES[0]}}}}}** takes `self.lock`."}
+    )
 
 
 def judged_store(folder: Path, *, things: int = 2, trials: int = 5, judge: Path | None = None) -> Path:
@@ -153,7 +174,10 @@ class Served:
         with Workspace.open(self.folder, environment={}) as workspace:
             rows = list(workspace.archive.assessments(Selection()))
             found = [(e.id, int(r.key), e) for r in rows for e in workspace.archive.assessment(r.key).events]
-        return [(key, str(event.decision.verb), event.decision.reviewer) for _, key, event in sorted(found, key=lambda x: x[0])]
+        return [
+            (key, str(event.decision.verb), event.decision.reviewer)
+            for _, key, event in sorted(found, key=lambda x: x[0])
+        ]
 
 
 @dataclass
@@ -175,6 +199,8 @@ class Watch:
         page.on("request", asked)
 
     def hear(self, kind: str, text: str) -> None:
+        if "ERR_INCOMPLETE_CHUNKED_ENCODING" in text:
+            return  # the open stream of a page that was just left
         if kind in {"error", "warning"} and not any(part in text for part in self.expected):
             self.amiss.append(f"{kind}: {text}")
 
@@ -253,7 +279,9 @@ def item_of(page: Page) -> str:
 def ready(page: Page) -> str:
     """Wait until an item is shown and painted; its id."""
     page.wait_for_selector("#item:not([hidden])")
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+    )
     return item_of(page)
 
 

@@ -230,5 +230,5 @@ def _known(found: Mapping[str, Any], names: tuple[str, ...], where: str) -> None
 
 
 def _described(purpose: Purpose) -> str:
-    said = [f"{name} {value!r}" for name in MATCHED if (value := getattr(purpose, name)) is not None]
+    said = [f"{name} {value}" for name in MATCHED if (value := getattr(purpose, name)) is not None]
     return ", ".join(said)
