@@ -21,6 +21,7 @@ COMMANDS = {
     "stats": ("assay.cli.statistics", "Each candidate's score, over approved trials, and how sure it is."),
     "compare": ("assay.cli.statistics", "Which of two candidates is better, by how much, how sure."),
     "rank": ("assay.cli.statistics", "All candidates with the ranks the data allow, and all pairs."),
+    "plan": ("assay.cli.statistics", "How many trials and tasks would decide it, and what they cost."),
     "gate": ("assay.cli.statistics", "Exit 0 if A is shown not worse than B by more than a margin, else 3."),
     "validate": ("assay.cli.project", "Check suite and set files without running them."),
     "init": ("assay.cli.project", "Make a new project with a suite that runs at once."),
