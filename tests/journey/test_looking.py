@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from assay.domain.errors import StoreError
+from assay.domain.run import Entry
+from assay.store.journal import StoreJournal
 from tests.journey.conftest import Command
 from tests.support.model_server import Mishap, ModelServer
 from tests.support.sets import NAMES, write_set
@@ -83,3 +87,59 @@ def test_a_fourth_attempt_needs_a_reason_even_by_force(assay: Command, server: M
     assert refused.code == 2
     assert "reason" in refused.err
     assert assay("review", "rerun", "a3", "--force", "--reason", "the endpoint was broken").code == 0
+
+
+def test_a_store_that_gives_up_in_the_middle_says_how_to_go_on(
+    assay: Command, server: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = write_set(project, things=1, trials=40)
+    record = StoreJournal.record
+    left = iter(range(3))
+
+    async def full(journal: StoreJournal, entry: Entry) -> None:
+        if next(left, None) is None:
+            raise StoreError("store x.db", "the disk is full.", remedy="Make room; what was committed is kept.")
+        await record(journal, entry)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreJournal, "record", full)
+        stopped = assay("run", suite, "--judge", JUDGE, "--json")
+    assert stopped.code == 130
+    assert "the disk is full" in stopped.document["error"]
+    (run,) = assay("runs", "--json").document["runs"]
+    assert f"assay resume {run['run_id']}" in stopped.document["error"]
+    assert run["trials"]["done"] == 3
+    assert assay("resume", run["run_id"], "--json").document["trials"]["done"] == 40
+
+
+def test_a_judge_s_own_prompt_that_never_shows_the_candidates_is_refused(assay: Command, project: Path) -> None:
+    (project / "judge.md").write_text("Grade {{candidate}} by {{rubric}}.", "utf-8")
+    (project / "suite.yaml").write_text(
+        "name: own\njudge: {model: openai/j, prompt: judge.md}\n"
+        "tasks:\n  - {id: a, snippets: {ann: x = 1, bob: x = 2}}\n",
+        "utf-8",
+    )
+    for command in ("validate", "run"):
+        refused = assay(command, "suite.yaml")
+        assert refused.code == 2
+        assert "suite.yaml:2 judge.prompt" in refused.err
+        assert "did you mean {{candidates}}?" in refused.err
+        assert "never shows the work to grade" in refused.err
+
+
+def test_doctor_notices_a_decision_that_was_changed_afterwards(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE)
+    assay("review", "reject", "a1", "--reason", "messy")
+    assert assay("doctor").code == 0
+    with sqlite3.connect(project / ".assay" / "assay.db") as store:
+        (name,) = store.execute(
+            "select name from sqlite_master where type = 'table' and name like '%event%'"
+        ).fetchone()
+        store.execute(f"update {name} set reason = 'fine'")
+    said = assay("doctor", "--json")
+    assert said.code == 1
+    (check,) = (check for check in said.document["checks"] if check["what"] == "store")
+    assert check["state"] == "broken"
+    assert "event 1 was changed" in check["detail"]

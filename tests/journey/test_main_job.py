@@ -170,11 +170,14 @@ def test_two_processes_that_resume_one_run_share_it(assay: Command, server: Mode
     assert server.peak > 5
 
 
-def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(assay: Command, server: ModelServer, project: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_cleanly_and_says_how_to_go_on(
+    assay: Command, server: ModelServer, project: Path, sent: signal.Signals
+) -> None:
     server.delay_s = 0.2
     process = start("run", write_set(project), "--judge", JUDGE, "--concurrency", "2")
     _wait_until(lambda: server.served >= 3)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert b"assay resume" in err

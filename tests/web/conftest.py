@@ -55,8 +55,15 @@ def write_judge(folder: Path, *, missing_in: str | None = "gate-1") -> Path:
     path = folder / "judge.jsonl"
     lines = [{"match": {"role": "judge", "attempt": attempt}, "reply": {"text": reply(attempt)}} for attempt in (1, 2)]
     if missing_in:
-        lines.append({"match": {"role": "judge", "task": missing_in, "trial": 1}, "reply": {"text": reply(1, lacking=True)}})
-    lines.append({"match": {"role": "judge", "attempt": 3}, "error": {"kind": "refused", "detail": "The recording ends.", "transient": False}})
+        lines.append(
+            {"match": {"role": "judge", "task": missing_in, "trial": 1}, "reply": {"text": reply(1, lacking=True)}}
+        )
+    lines.append(
+        {
+            "match": {"role": "judge", "attempt": 3},
+            "error": {"kind": "refused", "detail": "The recording ends.", "transient": False},
+        }
+    )
     path.write_text("\n".join(json.dumps(line) for line in lines), "utf-8")
     return path
 
@@ -67,14 +74,18 @@ def reply(attempt: int, *, lacking: bool = False) -> str:
             criterion: {
                 "score": 4 + place + attempt,
                 "reason": f"`with self.lock:` guards the {criterion} of {place}.",
-                "evidence": ["with self.lock:", "self.nowhere()"] if place == 0 and criterion == "fitness" else ["with self.lock:"],
+                "evidence": ["with self.lock:", "self.nowhere()"]
+                if place == 0 and criterion == "fitness"
+                else ["with self.lock:"],
             }
             for criterion in CRITERIA
             if not (lacking and place == 1 and criterion == "fitness")
         }
         for place, name in enumerate(NAMES)
     }
-    return json.dumps({"candidates": graded, "report": f"Attempt {attempt}: **{{{{label:{NAMES[0]}}}}}** takes `self.lock`."})
+    return json.dumps(
+        {"candidates": graded, "report": f"Attempt {attempt}: **{{{{label:{NAMES[0]}}}}}** takes `self.lock`."}
+    )
 
 
 def judged_store(folder: Path, *, things: int = 2, trials: int = 5, judge: Path | None = None) -> Path:
@@ -153,7 +164,10 @@ class Served:
         with Workspace.open(self.folder, environment={}) as workspace:
             rows = list(workspace.archive.assessments(Selection()))
             found = [(e.id, int(r.key), e) for r in rows for e in workspace.archive.assessment(r.key).events]
-        return [(key, str(event.decision.verb), event.decision.reviewer) for _, key, event in sorted(found, key=lambda x: x[0])]
+        return [
+            (key, str(event.decision.verb), event.decision.reviewer)
+            for _, key, event in sorted(found, key=lambda x: x[0])
+        ]
 
 
 @dataclass
@@ -253,7 +267,9 @@ def item_of(page: Page) -> str:
 def ready(page: Page) -> str:
     """Wait until an item is shown and painted; its id."""
     page.wait_for_selector("#item:not([hidden])")
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+    )
     return item_of(page)
 
 

@@ -32,7 +32,9 @@ def test_decisions_outlive_the_server_and_a_reload_and_arrive_once(review: Page,
     review.reload()
     ready(review)
     eventually(lambda: unsent(review) == 0, within_s=20)
-    assert Counter(served.events()) == Counter({(int(a[1:]), "reject", event[2]): 1 for a in decided for event in served.events()[:1]})
+    assert Counter(served.events()) == Counter(
+        {(int(a[1:]), "reject", event[2]): 1 for a in decided for event in served.events()[:1]}
+    )
 
 
 def test_an_answer_lost_on_its_way_counts_once(review: Page, served: Served, watch: Watch) -> None:

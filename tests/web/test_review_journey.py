@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.domain.selection import Selection
 from assay.app import reviewing
 from assay.app.wiring import Workspace
+from assay.domain.selection import Selection
 from tests.web.conftest import Served, Watch, complete_item, eventually, first_cell, item_of, pressed, ready, unsent
 
 if TYPE_CHECKING:
@@ -278,4 +278,6 @@ def test_the_whole_queue_ends_in_a_page_that_says_so(review: Page, served: Serve
     eventually(lambda: "has been decided" in (review.locator("#empty-lines").text_content() or ""))
     assert served.states() == {"rejected": 10}
     with Workspace.open(served.folder, environment={}) as workspace:
-        assert all(not row.assessment.scores or row.state == "rejected" for row in workspace.archive.assessments(Selection()))
+        assert all(
+            not row.assessment.scores or row.state == "rejected" for row in workspace.archive.assessments(Selection())
+        )

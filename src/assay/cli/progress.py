@@ -64,7 +64,9 @@ class _Tally:
 
     def facts(self) -> str:
         """`12 of 35 trials · 3.1/s · 1 failed · 4 failed calls · 12,345 tokens · $0.42 · 0:08 left`."""
-        parts = [f"{self.total - self.left + self.ended} of {self.total} trials", f"{self.per_s:,.1f}/s"]
+        done = self.total - self.left + self.ended
+        # Somebody else may add trials to the run while this process works on it.
+        parts = [f"{done} of {max(done, self.total)} trials", f"{self.per_s:,.1f}/s"]
         if self.failed:
             parts.append(f"{self.failed} failed")
         if self.failed_calls:

@@ -131,7 +131,7 @@ def _run_one(opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, as
     with progress_on(sys.stderr) as listener:
         result = running.run(opened, suite, chosen, ahead=ahead, listener=listener)
     if not as_json:
-        _say_result(result)
+        say_result(result)
     return documents.run_result(result)
 
 
@@ -188,11 +188,12 @@ def _show(result: RunResult, *, as_json: bool) -> int:
     if as_json:
         print_json(document)
     else:
-        _say_result(result)
+        say_result(result)
     return int(bool(document["failures"]))
 
 
-def _say_result(result: RunResult) -> None:
+def say_result(result: RunResult) -> None:
+    """What came of a run, as text."""
     from assay.app import documents
 
     document = documents.run_result(result)

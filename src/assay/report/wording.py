@@ -231,7 +231,7 @@ def plan_sentence(
     if plan.mde is None:
         start += "too little varies yet to say what would show"
     elif plan.mde >= 1:
-        start += "no difference in scores could be shown"
+        start += "not even a difference of 100 points could be shown"
     else:
         start += f"only a difference of {number(plan.mde)} points would show {often}"
     ways = []
@@ -295,7 +295,8 @@ def money(usd: float) -> str:
     if usd < 0.0001:
         return "less than $0.0001"
     if usd < 0.1:
-        return f"${usd:.4f}"
+        whole, decimals = f"{usd:.4f}".split(".")
+        return f"${whole}.{decimals[:2]}{decimals[2:].rstrip('0')}"
     return f"${usd:,.2f}" if usd < 1000 else f"${usd:,.0f}"
 
 
@@ -481,6 +482,13 @@ def rank_line(found: Ranked) -> str:
     if found.rank_low == found.rank_high:
         return f"rank {found.rank}"
     return f"rank {found.rank}; the data support any rank from {found.rank_low} to {found.rank_high}"
+
+
+def rank_range(found: Ranked) -> str:
+    """`2`, or `1 to 3`: the ranks that cannot be ruled out."""
+    if found.rank is None:
+        return "–"
+    return f"{found.rank_low}" if found.rank_low == found.rank_high else f"{found.rank_low} to {found.rank_high}"
 
 
 def _where(found: Comparison) -> str:

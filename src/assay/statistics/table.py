@@ -103,16 +103,14 @@ class ScoreTable:
         if not missing:
             return self
         own = self.cells
-        cells = Cells(
-            tasks=own.tasks,
-            candidates=(*own.candidates, *missing),
-            weight=own.weight,
-            planned_tasks=own.planned_tasks,
-        )
+        every = (*own.candidates, *missing)
+        order = coded(every).labels
+        cells = Cells(tasks=own.tasks, candidates=order, weight=own.weight, planned_tasks=own.planned_tasks)
+        place = np.array([cells.candidate_code(name) for name in own.candidates], np.int64)
         for name in ("n", "mean", "m2", "low", "high"):
-            moments = getattr(own, name)
-            setattr(cells, name, np.concatenate([moments, np.zeros((len(missing), len(own.tasks)))]))
-        return replace(self, candidates=cells.candidates, cells=cells)
+            getattr(cells, name)[place] = getattr(own, name)
+        codes = place[self.candidate_codes] if len(place) else self.candidate_codes
+        return replace(self, candidates=cells.candidates, candidate_codes=codes, cells=cells)
 
     @property
     def weight(self) -> Floats:

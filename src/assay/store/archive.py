@@ -163,8 +163,8 @@ class StoreArchive:
         with self._database.reading() as connection:
             return columns.trial_scores(connection, scope_of(connection, selection), trials)
 
-    def decided_since(self, event: int, /) -> tuple[int, tuple[TrialKey, ...]]:
-        """The id of the newest review event, and the trials decided on, or judged again, after `event`."""
+    def decided_since(self, event: int | None, /) -> tuple[int, tuple[TrialKey, ...]]:
+        """The id of the newest review event, and the trials decided on, or judged again, after `event` (None: no trials)."""
         with self._database.reading() as connection:
             newest, trials = columns.decided_since(connection, event)
         return newest, tuple(TrialKey(key) for key in trials)

@@ -11,6 +11,7 @@ from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.selection import Selection
 from assay.store import schema
+from assay.store.regrading import Families, families
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,6 +33,7 @@ class Scope:
         every_run: whether no filter leaves a run out.
         graders: keys of the judges meant.
         criteria: keys of the criteria meant.
+        families: selected runs that grade the same responses.
     """
 
     runs: tuple[int, ...]
@@ -42,6 +44,7 @@ class Scope:
     languages: tuple[str, ...] | None
     graders: tuple[int, ...] | None
     criteria: tuple[int, ...] | None
+    families: Families
 
     @property
     def narrows_tasks(self) -> bool:
@@ -113,6 +116,7 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         languages=_languages(connection, selection.languages),
         graders=graders,
         criteria=criteria,
+        families=families(connection, keys, graders=graders),
     )
 
 

@@ -281,7 +281,9 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
         "page": "review",
         "filters": dict(filters),
         "single": single,
-        "texts": for_script("review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel"),
+        "texts": for_script(
+            "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel"
+        ),
         "keys": [
             {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown}
             for key in keys.REGISTRY
