@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 
 NAMES = ("wilhelmina", "bartholomew", "casimira")
 CRITERIA = ("integrity", "data_flow", "maintainability", "fitness")
-CODE = "import threading\n\n\nclass Gate:\n    def __init__(self):\n        self.lock = threading.Lock()  # by {name}\n\n    def enter(self, key):\n        with self.lock:\n            return key, {place}\n"
+CODE = """import threading
+
+
+class Gate:
+    def __init__(self):
+        self.lock = threading.Lock()  # by {name}
+
+    def enter(self, key):
+        with self.lock:
+            return key, {place}
+"""
 """Mentions who wrote it, as real code does."""
 
 
@@ -189,6 +199,8 @@ class Watch:
         page.on("request", asked)
 
     def hear(self, kind: str, text: str) -> None:
+        if "ERR_INCOMPLETE_CHUNKED_ENCODING" in text:
+            return  # the open stream of a page that was just left
         if kind in {"error", "warning"} and not any(part in text for part in self.expected):
             self.amiss.append(f"{kind}: {text}")
 

@@ -397,7 +397,10 @@ def _missing(assessment: Assessment, order: Sequence[str]) -> Iterable[tuple[int
         graded = {grade.criterion: grade.score for grade in assessment.grades if grade.candidate == name}
         wanted = [criterion for criterion, weight in assessment.weights.items() if weight > 0] or list(graded)
         lacking = [criterion for criterion in wanted if graded.get(criterion) is None]
-        yield from ((place, criterion) for criterion in lacking or [None])
+        if not lacking:
+            yield place, None
+        for criterion in lacking:
+            yield place, criterion
 
 
 def _attempt(other: AssessmentDetail, order: Sequence[str], item: AssessmentDetail) -> Attempt:

@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
     from assay.app.wiring import Workspace
 
@@ -135,12 +134,12 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def static_file(digest: str, name: str) -> FileResponse:
+def static_file(digest: str, name: str) -> Response:
     """A script, style or picture of ours; the address changes with the content."""
     file = pages.folder("static") / name
     if digest != pages.static_digest() or "/" in name or file.suffix not in KINDS or not file.is_file():
         raise UnknownName("file", name)
-    return FileResponse(file, media_type=KINDS[file.suffix], headers={"cache-control": FOREVER})
+    return Response(pages.static_content(name), media_type=KINDS[file.suffix], headers={"cache-control": FOREVER})
 
 
 def _version() -> str:
