@@ -79,6 +79,17 @@ class Planning:
     words: str
 
 
+def parsed_power(text: str) -> float:
+    """`0.8`; raises InputError outside (0, 1)."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1:
+        raise InputError("--power", f"{text!r} is not a share between 0 and 1.", remedy="Write 0.8 for 4 times in 5.")
+    return value
+
+
 def plan(
     workspace: Workspace, selection: Selection, *, detect: float, power: float = 0.8, scope: str | None = None
 ) -> Planning:

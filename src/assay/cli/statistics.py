@@ -108,7 +108,7 @@ def plan(detect: str, power: str, scope: str, store: str | None, as_json: bool, 
     from assay.app import findings, planning
 
     wanted = findings.parsed_margin(detect, option="--detect")
-    surely = findings.parsed_margin(power, option="--power")
+    surely = planning.parsed_power(power)
     with workspace(store) as opened:
         found = planning.plan(opened, selection(chosen), detect=wanted, power=surely, scope=findings.SCOPES[scope])
     if as_json:
