@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
+    from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.lifecycle import AssessmentState, RunState
@@ -48,6 +49,16 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float, /) -> None: ...
+
+
+class Ledger(Protocol):
+    """Where tries and their cost are written down while a model is asked; every Journal is one."""
+
+    async def record(self, entry: Entry, /) -> None: ...
+
+    async def reserve(self, run: RunId, usd: float, /) -> bool: ...
+
+    async def settle(self, run: RunId, reserved_usd: float, spent_usd: float, /) -> None: ...
 
 
 class Journal(Protocol):
@@ -130,6 +141,10 @@ class Desk(Protocol):
 class Archive(Protocol):
     """Reading: lists, single items and columns for statistics."""
 
+    def first_broken_event(self) -> int | None:
+        """The id of the first review event that was changed after it was stored; None when all are as they were."""
+        ...
+
     def runs(self, selection: Selection | None = None, /) -> tuple[RunSummary, ...]:
         """Runs that match, newest first."""
         ...
@@ -176,6 +191,18 @@ class Archive(Protocol):
         ...
 
     def excluded(self, selection: Selection, /) -> Excluded: ...
+
+
+class Calibrations(Protocol):
+    """How judges fared against reference samples; records are added, never changed."""
+
+    def keep(self, record: CalibrationRecord, /) -> CalibrationRecord:
+        """Store a calibration and return it with its version."""
+        ...
+
+    def records(self, *, model: str | None = None, newest_only: bool = False) -> Sequence[CalibrationRecord]:
+        """Calibrations, newest first; of one model, or only the newest of each identity."""
+        ...
 
 
 class ModelDirectory(Protocol):

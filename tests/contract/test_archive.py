@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from tests.contract.stores import a_call, a_decision, a_plan, a_task, grades, judged, plain_grades, planned, wait
@@ -228,6 +229,17 @@ def test_excluded_trials_follow_the_filters(two_runs: Store) -> None:
     assert two_runs.archive.excluded(Selection(tags=("money",))).pending == 0
 
 
+def test_with_a_judge_trials_it_never_graded_are_not_called_rejected(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD, judges=("first",)), planned(a_task("auth"), a_task("pay"), trials=2))
+    for trial in store.journal.claim(RunId(OLD), limit=9):
+        by_rule = trial.task.id == "pay"
+        state = STATE.NOT_REQUIRED if by_rule else STATE.PENDING
+        grader = "exact" if by_rule else "first"
+        wait(store.journal.record(judged(trial, grader=grader, state=state, by_model=not by_rule)))
+    excluded = store.archive.excluded(Selection(judges=("first",)))
+    assert (excluded.pending, excluded.rejected, excluded.failed) == (2, 0, 0)
+
+
 def test_with_a_judge_trials_are_excluded_as_if_only_it_had_graded(store: Store) -> None:
     store.journal.open_run(a_plan(OLD, judges=("first", "second")), planned(a_task(), trials=3))
     for trial in store.journal.claim(RunId(OLD), limit=3):
@@ -434,3 +446,106 @@ def test_scores_of_single_trials_are_those_that_count_now(store: Store) -> None:
     (nothing,) = store.archive.trial_scores(EVERYTHING, touched)
     assert nothing.scores == {}
     assert store.archive.trial_scores(Selection(tasks=("auth",)), [TrialKey(999)]) == ()
+
+
+# Regrades
+
+
+REGRADE = "20250301-000000-alpha-cccc"
+
+
+def regraded(store: Store, identifier: str = REGRADE, *, of: str = OLD, judge: str = "Second") -> None:
+    """A run beside another, over its responses and in its places."""
+    origin = store.journal.plan_of(RunId(of))
+    plan = replace(
+        a_plan(identifier, suite="alpha", started=f"2025-0{identifier[5]}-01T00:00:00.000Z", judges=(judge,)),
+        regrade_of=origin.id,
+        candidates=origin.candidates,
+    )
+    store.journal.open_run(plan, [one for one, _ in store.journal.tasks_of(origin.id)])
+
+
+def counted(store: Store, *runs: str) -> list[tuple[str, float]]:
+    """(candidate, score) of everything that counts in these runs."""
+    columns = store.archive.score_columns(Selection(runs=runs))
+    return sorted(
+        (columns.candidates[c], round(float(s), 6)) for c, s in zip(columns.candidate, columns.score, strict=True)
+    )
+
+
+@pytest.fixture
+def regrade(two_runs: Store) -> Store:
+    regraded(two_runs)
+    return two_runs
+
+
+def test_a_regrade_gets_the_responses_and_their_latest_round(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task(), trials=2))
+    first, _ = store.journal.claim(RunId(OLD), limit=2)
+    for text in ("first", "second"):
+        wait(
+            store.journal.record(
+                Entry(trial=first.key, responses=((Response(candidate="alice", text=text, truncated=True), None),))
+            )
+        )
+    store.journal.release((first.key,))
+    regraded(store)
+    claimed = store.journal.claim(RunId(REGRADE), limit=5)
+    assert claimed[0].responses == {"alice": Response(candidate="alice", text="second", truncated=True)}
+    assert claimed[1].responses == {}
+    assert store.journal.plan_of(RunId(REGRADE)).regrade_of == OLD
+
+
+def test_an_ungraded_regrade_takes_nothing_away(regrade: Store) -> None:
+    assert counted(regrade, OLD, REGRADE) == counted(regrade, OLD)
+    assert regrade.archive.excluded(Selection(runs=(OLD, REGRADE))) == regrade.archive.excluded(Selection(runs=(OLD,)))
+    assert len(regrade.archive.score_columns(Selection(runs=(OLD, REGRADE))).settings) == 1
+
+
+def test_of_two_gradings_of_a_response_the_newer_counts_and_trials_are_counted_once(regrade: Store) -> None:
+    run_all(regrade, REGRADE, 0.75, grader="Second")
+    both = Selection(runs=(OLD, REGRADE))
+    assert counted(regrade, OLD, REGRADE) == [("alice", 0.75)] * 4 + [("bob", 0.75)] * 4
+    assert counted(regrade, OLD) == [("alice", 0.25)] * 4 + [("bob", 0.25)] * 4
+    assert regrade.archive.excluded(both) == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+    assert len(regrade.archive.score_columns(both).settings) == 1
+    narrowed = Selection(runs=(OLD, REGRADE), criteria=("fitness",))
+    assert {round(float(score), 6) for score in regrade.archive.score_columns(narrowed).score} == {0.75}
+
+
+def test_a_newer_grading_that_waits_or_was_rejected_takes_the_older_one_s_place(regrade: Store) -> None:
+    both = Selection(runs=(OLD, REGRADE))
+    run_all(regrade, REGRADE, 0.75, grader="Second", state=STATE.PENDING)
+    assert counted(regrade, OLD, REGRADE) == []
+    assert regrade.archive.excluded(both) == Excluded(pending=4, rejected=0, failed=0, superseded=0)
+    first, second, *_ = regrade.archive.assessments(Selection(runs=(REGRADE,)))
+    regrade.desk.decide([a_decision(Verb.APPROVE, first.key), a_decision(Verb.REJECT, second.key, reason="no")])
+    assert counted(regrade, OLD, REGRADE) == [("alice", 0.75), ("bob", 0.75)]
+    assert regrade.archive.excluded(both) == Excluded(pending=2, rejected=1, failed=0, superseded=0)
+
+
+def test_only_responses_that_were_graded_again_give_way(regrade: Store) -> None:
+    trials = regrade.journal.claim(RunId(REGRADE), limit=10)
+    wait(
+        regrade.journal.record(
+            judged(trials[0], plain_grades(1.0, ["alice"]), state=STATE.EXEMPT, grader="Second", candidate="alice")
+        )
+    )
+    failure = Failure(kind="http_500", fault=Fault.PROVIDER, detail="broke")
+    wait(regrade.journal.record(Entry(trial=trials[1].key, finished=True, failure=failure)))
+    regrade.journal.release([trial.key for trial in trials[2:]])
+    assert counted(regrade, OLD, REGRADE) == [("alice", 0.25)] * 3 + [("alice", 1.0)] + [("bob", 0.25)] * 4
+    both = regrade.archive.excluded(Selection(runs=(OLD, REGRADE)))
+    assert both == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+
+
+def test_of_a_chain_of_regrades_the_newest_counts_and_a_judge_filter_selects_whose(regrade: Store) -> None:
+    run_all(regrade, REGRADE, 0.75, grader="Second")
+    last = "20250401-000000-alpha-dddd"
+    regraded(regrade, last, of=REGRADE, judge="Third")
+    run_all(regrade, last, 0.5, grader="Third")
+    assert {score for _, score in counted(regrade, OLD, REGRADE, last)} == {0.5}
+    assert {score for _, score in counted(regrade, OLD, last)} == {0.5}
+    by_second = Selection(judges=("Second",), suites=("alpha",))
+    assert {round(float(s), 6) for s in regrade.archive.score_columns(by_second).score} == {0.75}
+    assert regrade.archive.excluded(by_second) == Excluded(pending=0, rejected=0, failed=0, superseded=0)

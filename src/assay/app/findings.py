@@ -14,6 +14,7 @@ from assay.analysis import diagnostics
 from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean, looks_reached
 from assay.analysis.tables import cautions, score_table
 from assay.app.diagnosing import anytime_document, contrast_diagnostics, looks_document, standing_diagnostics
+from assay.app.stamps import uncalibrated
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import RunState
@@ -230,7 +231,7 @@ def basis_of(workspace: Workspace, selection: Selection) -> Basis:
         table=score_table(columns),
         runs=columns.runs,
         excluded=workspace.archive.excluded(selection),
-        cautions=found,
+        cautions=(*found, *uncalibrated(workspace, columns)),
         margin=margins.pop() if len(margins) == 1 else None,
         running=any(run.state in _GOING_ON for run in workspace.archive.runs(selection)),
         random_order=bool(plans) and all(plan.protocol.get("order") == "random" for plan in plans),

@@ -9,6 +9,7 @@ from assay.domain.errors import InputError, SettingsError
 from assay.domain.model import ModelSpec, Price
 from assay.domain.suite import CandidateSpec
 from assay.providers.refs import parse_ref
+from assay.scoring.prompts import template_problems
 from assay.scoring.scorers import option_problems, reference_problems
 from assay.suites.checks import Checks
 from assay.suites.loading import load_suite, problems_in
@@ -83,4 +84,9 @@ def _priced(workspace: Workspace, model: ModelSpec) -> ModelSpec:
     return replace(model, price=price)
 
 
-CHECKS = Checks(parse_ref=_model, option_problems=option_problems, reference_problems=reference_problems)
+CHECKS = Checks(
+    parse_ref=_model,
+    option_problems=option_problems,
+    template_problems=template_problems,
+    reference_problems=reference_problems,
+)

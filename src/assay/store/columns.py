@@ -163,10 +163,12 @@ def excluded(connection: Connection, scope: Scope) -> Excluded:
     """Trials by why they do not count, and superseded attempts."""
     if scope.graders is not None:
         trials = _standings_by_grader(connection, scope)
-    elif scope.narrows_tasks:
+    elif scope.narrows_tasks or scope.families.contested:
         table = schema.trial
         rows = connection.execute(
-            select(table.c.standing, func.count()).where(*scope.where(table)).group_by(table.c.standing)
+            select(table.c.standing, func.count())
+            .where(*scope.where(table), *scope.families.stand(table))
+            .group_by(table.c.standing)
         )
         trials = {stands: int(n) for stands, n in rows}
     else:
@@ -197,6 +199,7 @@ def _scores(scope: Scope) -> Select[Any]:
     ).where(
         *scope.where(table),
         *scope.where_grader(table),
+        *scope.families.hold(table),
         table.c.state.in_(COUNTING),
         table.c.value.is_not(None),
     )
@@ -226,6 +229,7 @@ def _criteria_scores(scope: Scope) -> Select[Any]:
         .where(
             *scope.where(table),
             *scope.where_grader(table),
+            *scope.families.hold(table),
             table.c.state.in_(COUNTING),
             grade.c.criterion_key.in_(scope.criteria or ()),
         )
@@ -407,10 +411,26 @@ def _settings(connection: Connection, scope: Scope) -> tuple[str, ...]:
     if scope.graders is not None:
         wanted = set(connection.execute(select(grader.c.name).where(grader.c.key.in_(scope.graders))).scalars())
     where = [] if scope.every_run else [table.c.key.in_(scope.runs)]
+    if replaced := _replaced_runs(connection, scope):
+        where.append(table.c.key.not_in(replaced))
     found: dict[str, None] = {}
     for (text,) in connection.execute(select(table.c.settings).where(*where).order_by(table.c.started, table.c.key)):
         found.update((setting, None) for judge, setting in bytes_json(text) if wanted is None or judge in wanted)
     return tuple(found)
+
+
+def _replaced_runs(connection: Connection, scope: Scope) -> tuple[int, ...]:
+    """Runs of which nothing counts beside others that grade the same responses."""
+    members = scope.families.members
+    if not members:
+        return ()
+    table = schema.score
+    still = connection.execute(
+        select(table.c.run_key)
+        .where(table.c.run_key.in_(members), *scope.families.hold(table), table.c.state.in_(COUNTING))
+        .distinct()
+    ).scalars()
+    return tuple(sorted(set(members).difference(still)))
 
 
 def _tallied(connection: Connection, scope: Scope, subject: str) -> dict[str, int]:
@@ -444,8 +464,10 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> dict[str, int]
         select(stands)
         .select_from(trial)
         .join(its, current, isouter=True)
-        .where(*scope.where(trial))
+        .where(*scope.where(trial), *scope.families.stand(trial))
         .group_by(trial.c.key, trial.c.state)
+        # A trial that is done and that none of the judges ever graded is not theirs to count, nor to reject.
+        .having(or_(func.count(its.c.key) > 0, trial.c.state.in_((*open_states, TrialState.FAILED.value))))
         .subquery()
     )
     rows = connection.execute(select(each.c.stands, func.count()).group_by(each.c.stands))

@@ -41,6 +41,11 @@ def no_option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[s
     return ()
 
 
+def no_template_problems(template: str) -> tuple[str, ...]:
+    """Every template of a judge's prompt is let pass; the scoring room knows its placeholders."""
+    return ()
+
+
 def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
     """An empty reference of a method that compares; each problem reads on from the field `expected`."""
     if method in COMPARING and not (expected or "").strip():
@@ -56,10 +61,12 @@ class Checks:
         parse_ref: a model from its reference; raises InputError whose `problem` reads on from the field.
         methods: names of all ways of scoring.
         option_problems: what is wrong with a method's options; sentences that read on from the field `score`.
+        template_problems: what is wrong with a judge's own prompt; whole sentences.
         reference_problems: what is wrong with `expected` for a method; sentences that read on from that field.
     """
 
     parse_ref: Callable[[str], ModelSpec] = parsed_ref
     methods: tuple[str, ...] = METHODS
     option_problems: Callable[[str, Mapping[str, JsonValue]], tuple[str, ...]] = no_option_problems
+    template_problems: Callable[[str], tuple[str, ...]] = no_template_problems
     reference_problems: Callable[[str, str | None], tuple[str, ...]] = reference_problems
