@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -21,7 +21,8 @@ from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec
-from assay.engine.estimate import Estimate, likely_tokens, worst_case_tokens
+from assay.engine.estimate import Estimate as Estimate
+from assay.engine.estimate import likely_tokens, worst_case_tokens
 from assay.engine.execution import Engine
 from assay.engine.planning import chosen_candidates, planned_run, planned_tasks
 from assay.engine.trial import candidate_request
@@ -165,6 +166,7 @@ def extend(
     until_approved: int | None = None,
     candidates: tuple[CandidateSpec, ...] = (),
     listener: Listener = nobody,
+    announce: Callable[[Estimate], None] | None = None,
 ) -> RunResult:
     """More trials or candidates in the same run; what is stored is not asked again.
 
@@ -172,6 +174,7 @@ def extend(
         more_trials: so many new trials of every task.
         until_approved: as many new trials of each task as it lacks to so many that count or still wait for review.
         candidates: models that join the run.
+        announce: told, before anything is asked, how much will be.
     """
     plan = workspace.journal.plan_of(_run_named(workspace, run_id))
     if plan.regrade_of is not None:
@@ -200,8 +203,25 @@ def extend(
             lacking = max(0, (until_approved or 0) - hopeful.get(planned.task.id, 0))
             yield replace(planned, trials=range(count + 1, count + 1 + max(more_trials, lacking)))
 
+    estimate = _estimate_of_more(workspace, plan, added(), joining={candidate.name for candidate in candidates})
+    if announce is not None:
+        announce(estimate)
     workspace.journal.extend_run(plan, added())
     return carry_out(workspace, plan, retry_failed=False, listener=listener)
+
+
+def _estimate_of_more(
+    workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]
+) -> Estimate:
+    """What new trials and joining candidates ask; those who join are asked in the trials there are as well, and so is a judge."""
+    tally = _Tally(workspace)
+    for planned in added:
+        before, new = planned.trials.start - 1, len(planned.trials)
+        for request in _requests(plan, planned):
+            asked_before = bool(joining) and request.purpose.candidate in {None, *joining}
+            tally.add(request, times=new + (before if asked_before else 0))
+            _check_context(workspace, request)
+    return tally.estimate()
 
 
 def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> RunResult:

@@ -33,10 +33,15 @@ def run(
     folder: Path | None = None,
     listener: Listener = nobody,
 ) -> running.RunResult:
-    """Carry out a suite; what failed is in the result, not raised. `judge` applies where `suite` is a path."""
+    """Carry out a suite; what failed is in the result, not raised. `judge` applies where `suite` is a path.
+
+    Without `options`, the settings' concurrency and budget hold.
+    """
     with _open(folder, store) as workspace:
+        values = workspace.settings.values
+        options = options or RunOptions(concurrency=values["concurrency"], budget_usd=values["budget"])
         loaded = running.load(workspace, Path(suite), judge=judge) if isinstance(suite, str | Path) else suite
-        return running.run(workspace, loaded, options or RunOptions(), listener=listener)
+        return running.run(workspace, loaded, options, listener=listener)
 
 
 def resume(

@@ -13,7 +13,7 @@ from assay.cli.output import dollars, print_json, say, tell
 from assay.cli.progress import progress_on
 
 if TYPE_CHECKING:
-    from assay.app.running import LookAhead, RunResult
+    from assay.app.running import Estimate, LookAhead, RunResult
     from assay.app.wiring import Workspace
 
 
@@ -96,6 +96,7 @@ def extend(
             until_approved=until_approved,
             candidates=tuple(model_candidate(opened, name) for name in candidates),
             listener=listener,
+            announce=lambda estimate: tell(f"{run_id}: {_asked(estimate)}"),
         )
     return _show(result, as_json=as_json)
 
@@ -136,8 +137,12 @@ def _run_one(opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, as
 
 
 def _announcement(ahead: LookAhead) -> str:
-    estimate = ahead.estimate
-    asked = f"{ahead.plan.suite}: {ahead.tasks} tasks, {ahead.trials} trials, {estimate.calls:,} calls"
+    return f"{ahead.plan.suite}: {ahead.tasks} tasks, {ahead.trials} trials, {_asked(ahead.estimate)}"
+
+
+def _asked(estimate: Estimate) -> str:
+    """`35 calls, about $0.42, at most $1.20 without retries`."""
+    asked = f"{estimate.calls:,} calls"
     if estimate.unpriced:
         return f"{asked}; the price of {', '.join(estimate.unpriced)} is unknown"
     if not estimate.calls or estimate.most_usd == 0:
