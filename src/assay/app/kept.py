@@ -117,10 +117,14 @@ class KeptCells:
         self._starts = np.searchsorted(task[self._by_task], np.arange(len(self._cells.tasks) + 1))
 
     def _arrived(self) -> tuple[int, ...]:
-        """What changes when scores come without a decision: runs, trials, and assessments that wait for nobody."""
+        """What changes when gradings come without a decision: runs, trials, current assessments, and those nobody sees.
+
+        A new grading that waits changes no score, but may replace one that counts: a regrade's.
+        """
         runs = self._archive.runs(self._selection)
+        current = (n for run in runs for state, n in run.assessments.items() if state is not AssessmentState.SUPERSEDED)
         unreviewed = (run.assessments.get(state, 0) for run in runs for state in _UNREVIEWED)
-        return len(runs), sum(sum(run.trials.values()) for run in runs), sum(unreviewed)
+        return len(runs), sum(sum(run.trials.values()) for run in runs), sum(current), sum(unreviewed)
 
     def _take(self, trials: tuple[TrialKey, ...]) -> None:
         for one in self._archive.trial_scores(self._selection, trials):

@@ -244,7 +244,7 @@ def _reviews(scope: Scope) -> Select[Any]:
     state = case({state.value: code for code, state in enumerate(STATES)}, value=its.c.state)
     first = (table.c.task_key, table.c.candidate_key, table.c.grader_key, table.c.trial_key, its.c.key, its.c.attempt)
     last = (table.c.joint, its.c.by_model)
-    where = (*scope.where(table), *scope.where_grader(table))
+    where = (*scope.where(table), *scope.where_grader(table), *scope.families.hold(table))
     if scope.criteria is None:
         scores = (func.coalesce(table.c.judged_value, -1.0), func.coalesce(table.c.value, -1.0))
         return select(*first, state, *scores, *last).join(its, its.c.key == table.c.assessment_key).where(*where)
@@ -290,6 +290,7 @@ def _by_criterion(scope: Scope) -> Select[Any]:
             table.c.state.in_(COUNTING),
             table.c.value.is_not(None),
             grade.c.value.is_not(None),
+            *scope.families.hold(table),
             *only,
         )
         .group_by(*cell, table.c.trial_key)
@@ -313,14 +314,22 @@ def _planned(
 ) -> NDArray[np.int64]:
     import numpy as np
 
-    task, own = schema.run_task, schema.run_candidate
-    rows = _matrix(
-        connection,
-        select(own.c.candidate_key, task.c.task_key, func.sum(task.c.trials))
-        .join(own, own.c.run_key == task.c.run_key)
-        .where(*scope.where(task))
-        .group_by(own.c.candidate_key, task.c.task_key),
-    )
+    task, trial, own = schema.run_task, schema.trial, schema.run_candidate
+    if scope.families.contested:  # of trials that grade the same responses one was planned, whichever holds
+        counted = (
+            select(own.c.candidate_key, trial.c.task_key, func.count())
+            .join(own, own.c.run_key == trial.c.run_key)
+            .where(*scope.where(trial), *scope.families.stand(trial))
+            .group_by(own.c.candidate_key, trial.c.task_key)
+        )
+    else:
+        counted = (
+            select(own.c.candidate_key, task.c.task_key, func.sum(task.c.trials))
+            .join(own, own.c.run_key == task.c.run_key)
+            .where(*scope.where(task))
+            .group_by(own.c.candidate_key, task.c.task_key)
+        )
+    rows = _matrix(connection, counted)
     laid = np.zeros((len(candidates), len(tasks)), dtype=np.int64)
     laid[_codes(rows[:, 0], candidates), _codes(rows[:, 1], tasks)] = rows[:, 2].astype(np.int64)
     return laid
