@@ -197,7 +197,10 @@ def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> R
 
 def _carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listener: Listener) -> RunResult:
     began = workspace.clock.monotonic()
-    engine = Engine(journal=workspace.journal, directory=workspace.directory, clock=workspace.clock, listener=listener)
+    engine = Engine(
+        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, clock=workspace.clock,
+        listener=listener,
+    )  # fmt: skip
     summary = result_of(workspace, plan.id).summary
     total = sum(summary.trials.values())
     done = sum(n for state, n in summary.trials.items() if state not in {"pending", "running", "failed"})
@@ -221,6 +224,7 @@ async def _until_stopped(engine: Engine, workspace: Workspace, plan: RunPlan, *,
     try:
         await engine.execute(plan, retry_failed=retry_failed)
     finally:
+        await workspace.workers.close()
         await workspace.directory.close()
 
 
@@ -278,7 +282,8 @@ def _requests(plan: RunPlan, planned: PlannedTask) -> Iterable[ModelRequest]:
             names = tuple(responses) if slot.candidate is None else (slot.candidate,)
             labels = labels_for(names, plan.seed)
             shown = tuple(responses[name] for name in labels)
-            yield from evaluator.ask(Sitting(task=planned.task, responses=shown, labels=labels, seed=plan.seed))
+            asked = evaluator.ask(Sitting(task=planned.task, responses=shown, labels=labels, seed=plan.seed))
+            yield from (request for request in asked if isinstance(request, ModelRequest))
 
 
 def _check_context(workspace: Workspace, request: ModelRequest) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from assay.domain.assessment import Assessment, Grade, weighted_score, weights_of
-from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Role
+from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.digest import text_digest
 from assay.domain.model import Parameters
 from assay.domain.run import Slot
@@ -24,10 +24,9 @@ from assay.scoring.reading import read_grading
 
 if TYPE_CHECKING:
     from assay.domain.assessment import Response
-    from assay.domain.calls import Reply
     from assay.domain.digest import JsonValue
     from assay.domain.suite import Criterion, JudgeSpec, Rubric, Task
-    from assay.scoring.evaluator import Sitting
+    from assay.scoring.evaluator import Answer, Sitting
     from assay.scoring.reading import Reading
 
 Schema: TypeAlias = "dict[str, JsonValue]"
@@ -59,9 +58,9 @@ class JointJudge:
         """The one question of this sitting."""
         return (_request(self.spec, self.rubric, sitting, candidate=None),)
 
-    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment:
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """The assessment in the last reply; raises `UnreadableReply` when it holds no grades."""
-        return _assessment(self.rubric, sitting, replies)
+        return _assessment(self.rubric, sitting, answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,9 @@ class EachJudge:
             raise ValueError(f"A judge of mode each grades one response in a sitting, not {len(sitting.responses)}.")
         return (_request(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
 
-    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment:
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """The assessment in the last reply; raises `UnreadableReply` when it holds no grades."""
-        return _assessment(self.rubric, sitting, replies)
+        return _assessment(self.rubric, sitting, answers)
 
 
 # --- asking --------------------------------------------------------------------------------------------------------
@@ -253,10 +252,10 @@ def _quoted(text: str) -> str:
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def _assessment(rubric: Rubric, sitting: Sitting, replies: tuple[Reply, ...]) -> Assessment:
-    if not replies:
+def _assessment(rubric: Rubric, sitting: Sitting, answers: tuple[Answer, ...]) -> Assessment:
+    reply = answers[-1] if answers else None
+    if not isinstance(reply, Reply):
         raise UnreadableReply("There is no reply to read.")
-    reply = replies[-1]
     labels = _labels(sitting)
     if reply.finish_reason == "refusal":
         raise UnreadableReply("The judge refused to answer.")

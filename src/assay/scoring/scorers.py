@@ -19,10 +19,9 @@ from assay.scoring.patterns import pattern_problem, regex_scorer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.domain.calls import ModelRequest, Reply
     from assay.domain.digest import JsonValue
     from assay.domain.suite import Scoring
-    from assay.scoring.evaluator import Sitting
+    from assay.scoring.evaluator import Answer, Request, Sitting
 
 
 class Scorer(Protocol):
@@ -98,11 +97,11 @@ class ScorerEvaluator:
         """One slot for each candidate."""
         return tuple(Slot(grader=self.grader, candidate=candidate, by_model=False) for candidate in candidates)
 
-    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
         """Nothing: the response is all it needs."""
         return ()
 
-    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment:
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """One grade a response, on the criterion named like the method.
 
         Raises:
