@@ -98,10 +98,16 @@ class JudgeSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """How a task is scored: `judge`, or the name of a deterministic scorer with its options."""
+    """How a task is scored: `judge`, or the name of a deterministic scorer with its options.
+
+    `source` is the text of the suite's own Python file where `method` names a function of one (`scorers.py:close`);
+    `plugin` says that `method` is the name of a scorer that an installed package offers.
+    """
 
     method: str
     options: Mapping[str, JsonValue] = field(default_factory=dict)
+    source: str = ""
+    plugin: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 import os
 import sys
@@ -26,6 +27,7 @@ MAX_DETAIL = 500
 def serve(memory_bytes: int, functions: dict[str, str] | None = None) -> None:
     """Answer requests until stdin ends."""
     asked, answers = _private_pipes()
+    logging.disable(logging.CRITICAL)  # nobody reads it
     _limit_for_good(memory_bytes)
     table = {**ISOLATED, **(functions or {})}
     while (message := _read(asked)) is not None:
