@@ -19,7 +19,7 @@ check: .venv/installed-test ## Lint, types and the import contract
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/lint-imports --no-logo --no-cache
 
 bench: .venv/installed-test ## Benchmarks and long simulations; minutes, not seconds
 	@for file in bench/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

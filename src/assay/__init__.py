@@ -16,16 +16,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay.app import review as review
+    from assay.app.verbs import calibrate as calibrate
     from assay.app.verbs import compare as compare
     from assay.app.verbs import extend as extend
     from assay.app.verbs import gate as gate
     from assay.app.verbs import load_suite as load_suite
     from assay.app.verbs import rank as rank
+    from assay.app.verbs import regrade as regrade
     from assay.app.verbs import resume as resume
     from assay.app.verbs import run as run
     from assay.app.verbs import stats as stats
 
-__all__ = ["compare", "extend", "gate", "load_suite", "rank", "resume", "review", "run", "stats"]
+__all__ = [
+    "calibrate",
+    "compare",
+    "extend",
+    "gate",
+    "load_suite",
+    "rank",
+    "regrade",
+    "resume",
+    "review",
+    "run",
+    "stats",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from assay.analysis.columns import ScoreColumns
+    from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
+    from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
@@ -61,6 +62,16 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float, /) -> None: ...
+
+
+class Ledger(Protocol):
+    """Where tries and their cost are written down while a model is asked; every Journal is one."""
+
+    async def record(self, entry: Entry, /) -> None: ...
+
+    async def reserve(self, run: RunId, usd: float, /) -> bool: ...
+
+    async def settle(self, run: RunId, reserved_usd: float, spent_usd: float, /) -> None: ...
 
 
 class Journal(Protocol):
@@ -143,6 +154,10 @@ class Desk(Protocol):
 class Archive(Protocol):
     """Reading: lists, single items and columns for statistics."""
 
+    def first_broken_event(self) -> int | None:
+        """The id of the first review event that was changed after it was stored; None when all are as they were."""
+        ...
+
     def runs(self, selection: Selection | None = None, /) -> tuple[RunSummary, ...]:
         """Runs that match, newest first."""
         ...
@@ -172,7 +187,35 @@ class Archive(Protocol):
         """Every score that counts, as columns; with `criteria`, scores of those criteria weighted within them."""
         ...
 
+    def review_columns(self, selection: Selection, /) -> ReviewColumns:
+        """Every assessment whatever its state, as columns; for diagnostics, never for a result."""
+        ...
+
+    def criterion_moments(self, selection: Selection, /) -> tuple[CriterionMoments, ...]:
+        """What counts on each criterion, as moments per task and candidate."""
+        ...
+
+    def trial_scores(self, selection: Selection, trials: Collection[TrialKey], /) -> tuple[TrialScores, ...]:
+        """What counts now of those trials that the selection holds, read by index."""
+        ...
+
+    def decided_since(self, event: int | None, /) -> tuple[int, tuple[TrialKey, ...]]:
+        """The id of the newest review event, and the trials that events after `event` concern (None: no trials)."""
+        ...
+
     def excluded(self, selection: Selection, /) -> Excluded: ...
+
+
+class Calibrations(Protocol):
+    """How judges fared against reference samples; records are added, never changed."""
+
+    def keep(self, record: CalibrationRecord, /) -> CalibrationRecord:
+        """Store a calibration and return it with its version."""
+        ...
+
+    def records(self, *, model: str | None = None, newest_only: bool = False) -> Sequence[CalibrationRecord]:
+        """Calibrations, newest first; of one model, or only the newest of each identity."""
+        ...
 
 
 class ModelDirectory(Protocol):

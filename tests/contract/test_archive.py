@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from tests.contract.stores import a_call, a_decision, a_plan, a_task, grades, judged, plain_grades, planned, wait
 
+from assay.analysis.columns import STATES
 from assay.domain.assessment import Response
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.failure import Failure, Fault
@@ -227,6 +229,17 @@ def test_excluded_trials_follow_the_filters(two_runs: Store) -> None:
     assert two_runs.archive.excluded(Selection(tags=("money",))).pending == 0
 
 
+def test_with_a_judge_trials_it_never_graded_are_not_called_rejected(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD, judges=("first",)), planned(a_task("auth"), a_task("pay"), trials=2))
+    for trial in store.journal.claim(RunId(OLD), limit=9):
+        by_rule = trial.task.id == "pay"
+        state = STATE.NOT_REQUIRED if by_rule else STATE.PENDING
+        grader = "exact" if by_rule else "first"
+        wait(store.journal.record(judged(trial, grader=grader, state=state, by_model=not by_rule)))
+    excluded = store.archive.excluded(Selection(judges=("first",)))
+    assert (excluded.pending, excluded.rejected, excluded.failed) == (2, 0, 0)
+
+
 def test_with_a_judge_trials_are_excluded_as_if_only_it_had_graded(store: Store) -> None:
     store.journal.open_run(a_plan(OLD, judges=("first", "second")), planned(a_task(), trials=3))
     for trial in store.journal.claim(RunId(OLD), limit=3):
@@ -323,3 +336,216 @@ def test_trials_are_listed_in_plan_order(two_runs: Store) -> None:
     assert two_runs.archive.trial(rows[3].key) == rows[3]
     with pytest.raises(UnknownName, match="t999"):
         two_runs.archive.trial(TrialKey(999))
+
+
+# Columns for diagnostics
+
+
+def test_review_columns_hold_every_assessment_with_its_state_and_both_scores(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task(), trials=6))
+    trials = store.journal.claim(RunId(OLD), limit=6)
+    for trial, value in zip(trials[:5], (0.1, 0.2, 0.3, 0.4, 0.5), strict=True):
+        wait(store.journal.record(judged(trial, plain_grades(value))))
+    keys = [row.key for row in store.archive.assessments(EVERYTHING)]
+    store.desk.decide(
+        [
+            a_decision(Verb.APPROVE, keys[0]),
+            a_decision(Verb.CORRECT, keys[1], corrections={("alice", None): 0.95}),
+            a_decision(Verb.REJECT, keys[2], reason="no"),
+        ]
+    )
+    again = store.journal.claim_trial(trials[3].key)
+    wait(store.journal.record(judged(again, plain_grades(0.7), attempt=2)))
+    found = store.archive.review_columns(EVERYTHING)
+    alice = found.candidates.index("alice")
+    rows = [
+        (int(trial), STATES[state], int(attempt), round(float(judged_), 6), round(float(final), 6))
+        for trial, state, attempt, judged_, final, candidate in zip(
+            found.trial, found.state, found.attempt, found.judged, found.final, found.candidate, strict=True
+        )
+        if candidate == alice
+    ]
+    assert rows == [
+        (trials[0].key, STATE.APPROVED, 1, 0.1, 0.1),
+        (trials[1].key, STATE.CORRECTED, 1, 0.2, 0.95),
+        (trials[2].key, STATE.REJECTED, 1, 0.3, 0.3),
+        (trials[3].key, STATE.SUPERSEDED, 1, 0.4, 0.4),
+        (trials[4].key, STATE.PENDING, 1, 0.5, 0.5),
+        (trials[3].key, STATE.PENDING, 2, 0.7, 0.7),
+    ]
+    assert len(found.state) == 12
+    assert found.joint.all()
+    assert found.by_model.all()
+    assert found.planned.tolist() == [[6], [6]]
+
+
+def test_review_columns_say_where_a_grader_gave_no_score(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task()))
+    (trial,) = store.journal.claim(RunId(OLD), limit=1)
+    half = grades({"alice": {"integrity": None, "fitness": 0.4}, "bob": {"integrity": 0.8, "fitness": 0.2}})
+    wait(store.journal.record(judged(trial, half)))
+
+    def judged_scores(*criteria: str) -> list[float | None]:
+        columns = store.archive.review_columns(Selection(criteria=criteria))
+        return [None if score != score else round(score, 6) for score in columns.judged.tolist()]
+
+    assert judged_scores() == [None, 0.6]
+    assert judged_scores("integrity") == [None, 0.8]
+    assert judged_scores("fitness") == [0.4, 0.2]
+    assert judged_scores("integrity", "fitness") == [None, 0.6]
+
+
+def test_review_columns_follow_the_filters_and_share_the_codes_of_score_columns(two_runs: Store) -> None:
+    for selection in (EVERYTHING, Selection(tags=("money",)), Selection(judges=("Second",)), Selection(runs=(OLD,))):
+        scores, reviews = two_runs.archive.score_columns(selection), two_runs.archive.review_columns(selection)
+        assert (scores.tasks, scores.candidates, scores.judges) == (reviews.tasks, reviews.candidates, reviews.judges)
+        assert sorted(zip(scores.trial, scores.task, scores.candidate, scores.score, strict=True)) == sorted(
+            zip(reviews.trial, reviews.task, reviews.candidate, reviews.final, strict=True)
+        )
+    assert two_runs.archive.review_columns(EVERYTHING).planned.tolist() == [[2, 2, 0], [2, 2, 1], [0, 0, 1]]
+
+
+def test_moments_of_criteria_are_those_of_their_trials(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task(), trials=3))
+    for trial, value in zip(store.journal.claim(RunId(OLD), limit=3), (0.1, 0.4, 0.7), strict=True):
+        graded = grades({"alice": {"integrity": value, "fitness": 0.3}, "bob": {"integrity": 0.9, "fitness": None}})
+        wait(store.journal.record(judged(trial, graded, state=STATE.EXEMPT)))
+    by_name = {one.criterion: one for one in store.archive.criterion_moments(EVERYTHING)}
+    alice = store.archive.score_columns(EVERYTHING).candidates.index("alice")
+    integrity, fitness = by_name["integrity"], by_name["fitness"]
+    assert integrity.n[alice, 0] == 3
+    assert integrity.mean[alice, 0] == pytest.approx(0.4)
+    assert integrity.m2[alice, 0] == pytest.approx(0.18)
+    assert (integrity.low[alice, 0], integrity.high[alice, 0]) == pytest.approx((0.1, 0.7))
+    assert fitness.m2[alice, 0] == 0.0
+    assert fitness.mean[alice, 0] == 0.3
+    assert fitness.n[1 - alice, 0] == 0
+    only = store.archive.criterion_moments(Selection(criteria=("fitness",)))
+    assert [one.criterion for one in only] == ["fitness"]
+
+
+def test_scores_of_single_trials_are_those_that_count_now(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD, judges=("first", "second")), planned(a_task(), trials=2))
+    for trial in store.journal.claim(RunId(OLD), limit=2):
+        wait(store.journal.record(judged(trial, plain_grades(0.2), grader="first", finished=False)))
+        wait(store.journal.record(judged(trial, plain_grades(0.6), grader="second")))
+    rows = list(store.archive.assessments(EVERYTHING))
+    newest, touched = store.archive.decided_since(0)
+    assert (newest, touched) == (0, ())
+    store.desk.decide([a_decision(Verb.APPROVE, row.key) for row in rows[:2]])
+    newest, touched = store.archive.decided_since(0)
+    assert touched == (rows[0].trial,)
+    (scores,) = store.archive.trial_scores(EVERYTHING, touched)
+    assert (scores.suite, scores.task, scores.joint) == ("arithmetic", "auth", True)
+    assert scores.scores == pytest.approx({"alice": 0.4, "bob": 0.4})
+    (first,) = store.archive.trial_scores(Selection(judges=("first",)), touched)
+    assert first.scores == pytest.approx({"alice": 0.2, "bob": 0.2})
+    store.desk.decide([a_decision(Verb.UNDO, row.key) for row in rows[:2]])
+    assert store.archive.decided_since(newest)[1] == (rows[0].trial,)
+    assert store.archive.decided_since(None) == (newest + 2, ())
+    (nothing,) = store.archive.trial_scores(EVERYTHING, touched)
+    assert nothing.scores == {}
+    assert store.archive.trial_scores(Selection(tasks=("auth",)), [TrialKey(999)]) == ()
+
+
+# Regrades
+
+
+REGRADE = "20250301-000000-alpha-cccc"
+
+
+def regraded(store: Store, identifier: str = REGRADE, *, of: str = OLD, judge: str = "Second") -> None:
+    """A run beside another, over its responses and in its places."""
+    origin = store.journal.plan_of(RunId(of))
+    plan = replace(
+        a_plan(identifier, suite="alpha", started=f"2025-0{identifier[5]}-01T00:00:00.000Z", judges=(judge,)),
+        regrade_of=origin.id,
+        candidates=origin.candidates,
+    )
+    store.journal.open_run(plan, [one for one, _ in store.journal.tasks_of(origin.id)])
+
+
+def counted(store: Store, *runs: str) -> list[tuple[str, float]]:
+    """(candidate, score) of everything that counts in these runs."""
+    columns = store.archive.score_columns(Selection(runs=runs))
+    return sorted(
+        (columns.candidates[c], round(float(s), 6)) for c, s in zip(columns.candidate, columns.score, strict=True)
+    )
+
+
+@pytest.fixture
+def regrade(two_runs: Store) -> Store:
+    regraded(two_runs)
+    return two_runs
+
+
+def test_a_regrade_gets_the_responses_and_their_latest_round(store: Store) -> None:
+    store.journal.open_run(a_plan(OLD), planned(a_task(), trials=2))
+    first, _ = store.journal.claim(RunId(OLD), limit=2)
+    for text in ("first", "second"):
+        wait(
+            store.journal.record(
+                Entry(trial=first.key, responses=((Response(candidate="alice", text=text, truncated=True), None),))
+            )
+        )
+    store.journal.release((first.key,))
+    regraded(store)
+    claimed = store.journal.claim(RunId(REGRADE), limit=5)
+    assert claimed[0].responses == {"alice": Response(candidate="alice", text="second", truncated=True)}
+    assert claimed[1].responses == {}
+    assert store.journal.plan_of(RunId(REGRADE)).regrade_of == OLD
+
+
+def test_an_ungraded_regrade_takes_nothing_away(regrade: Store) -> None:
+    assert counted(regrade, OLD, REGRADE) == counted(regrade, OLD)
+    assert regrade.archive.excluded(Selection(runs=(OLD, REGRADE))) == regrade.archive.excluded(Selection(runs=(OLD,)))
+    assert len(regrade.archive.score_columns(Selection(runs=(OLD, REGRADE))).settings) == 1
+
+
+def test_of_two_gradings_of_a_response_the_newer_counts_and_trials_are_counted_once(regrade: Store) -> None:
+    run_all(regrade, REGRADE, 0.75, grader="Second")
+    both = Selection(runs=(OLD, REGRADE))
+    assert counted(regrade, OLD, REGRADE) == [("alice", 0.75)] * 4 + [("bob", 0.75)] * 4
+    assert counted(regrade, OLD) == [("alice", 0.25)] * 4 + [("bob", 0.25)] * 4
+    assert regrade.archive.excluded(both) == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+    assert len(regrade.archive.score_columns(both).settings) == 1
+    narrowed = Selection(runs=(OLD, REGRADE), criteria=("fitness",))
+    assert {round(float(score), 6) for score in regrade.archive.score_columns(narrowed).score} == {0.75}
+
+
+def test_a_newer_grading_that_waits_or_was_rejected_takes_the_older_one_s_place(regrade: Store) -> None:
+    both = Selection(runs=(OLD, REGRADE))
+    run_all(regrade, REGRADE, 0.75, grader="Second", state=STATE.PENDING)
+    assert counted(regrade, OLD, REGRADE) == []
+    assert regrade.archive.excluded(both) == Excluded(pending=4, rejected=0, failed=0, superseded=0)
+    first, second, *_ = regrade.archive.assessments(Selection(runs=(REGRADE,)))
+    regrade.desk.decide([a_decision(Verb.APPROVE, first.key), a_decision(Verb.REJECT, second.key, reason="no")])
+    assert counted(regrade, OLD, REGRADE) == [("alice", 0.75), ("bob", 0.75)]
+    assert regrade.archive.excluded(both) == Excluded(pending=2, rejected=1, failed=0, superseded=0)
+
+
+def test_only_responses_that_were_graded_again_give_way(regrade: Store) -> None:
+    trials = regrade.journal.claim(RunId(REGRADE), limit=10)
+    wait(
+        regrade.journal.record(
+            judged(trials[0], plain_grades(1.0, ["alice"]), state=STATE.EXEMPT, grader="Second", candidate="alice")
+        )
+    )
+    failure = Failure(kind="http_500", fault=Fault.PROVIDER, detail="broke")
+    wait(regrade.journal.record(Entry(trial=trials[1].key, finished=True, failure=failure)))
+    regrade.journal.release([trial.key for trial in trials[2:]])
+    assert counted(regrade, OLD, REGRADE) == [("alice", 0.25)] * 3 + [("alice", 1.0)] + [("bob", 0.25)] * 4
+    both = regrade.archive.excluded(Selection(runs=(OLD, REGRADE)))
+    assert both == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+
+
+def test_of_a_chain_of_regrades_the_newest_counts_and_a_judge_filter_selects_whose(regrade: Store) -> None:
+    run_all(regrade, REGRADE, 0.75, grader="Second")
+    last = "20250401-000000-alpha-dddd"
+    regraded(regrade, last, of=REGRADE, judge="Third")
+    run_all(regrade, last, 0.5, grader="Third")
+    assert {score for _, score in counted(regrade, OLD, REGRADE, last)} == {0.5}
+    assert {score for _, score in counted(regrade, OLD, last)} == {0.5}
+    by_second = Selection(judges=("Second",), suites=("alpha",))
+    assert {round(float(s), 6) for s in regrade.archive.score_columns(by_second).score} == {0.75}
+    assert regrade.archive.excluded(by_second) == Excluded(pending=0, rejected=0, failed=0, superseded=0)

@@ -335,6 +335,20 @@ def test_a_failure_says_why_and_keeps_what_there_is(store: Store) -> None:
     assert states_of(store) == {TrialState.NEEDS_REVIEW: 1}
 
 
+def test_a_failed_trial_that_is_tried_again_is_counted_once(store: Store, url: str) -> None:
+    open_run(store)
+    (trial,) = store.journal.claim(RUN, limit=1)
+    failure = Failure(kind="http_500", fault=Fault.PROVIDER, detail="the server broke", tries=5)
+    wait(store.journal.record(Entry(trial=trial.key, finished=True, failure=failure)))
+    again = store.journal.claim_trial(trial.key)
+    wait(store.journal.record(judged(again, grader="first", state=AssessmentState.EXEMPT, finished=False)))
+    assert store.archive.excluded(EVERYTHING).failed == 0
+    assert_derived_agrees(url)
+    wait(store.journal.record(judged(again, grader="second", state=AssessmentState.EXEMPT)))
+    assert store.archive.excluded(EVERYTHING).failed == 0
+    assert_derived_agrees(url)
+
+
 def test_every_text_survives_the_store(store: Store) -> None:
     text = "nul \0, lone \ud800 surrogate, \u202e bidi, é, 漢, \U0001f600"
     open_run(store, a_task(snippets={"bob": text}))

@@ -162,7 +162,7 @@ def test_two_processes_that_resume_one_run_share_it(assay: Command, server: Mode
     failed = assay("run", write_set(project, trials=8), "--judge", JUDGE, "--json").document
     assert failed["trials"]["failed"] == 24
     server.forget()
-    server.delay_s = 0.1
+    server.delay_s = 0.5  # long enough that the second is there before the first is done
     both = [start("resume", failed["run_id"]) for _ in range(2)]
     assert [process.wait(60) for process in both] == [0, 0]
     assert len(waiting(assay)) == 24
@@ -170,11 +170,14 @@ def test_two_processes_that_resume_one_run_share_it(assay: Command, server: Mode
     assert server.peak > 5
 
 
-def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(assay: Command, server: ModelServer, project: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_cleanly_and_says_how_to_go_on(
+    assay: Command, server: ModelServer, project: Path, sent: signal.Signals
+) -> None:
     server.delay_s = 0.2
     process = start("run", write_set(project), "--judge", JUDGE, "--concurrency", "2")
     _wait_until(lambda: server.served >= 3)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert b"assay resume" in err

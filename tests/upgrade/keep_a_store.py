@@ -14,12 +14,21 @@ from pathlib import Path
 from tests.contract.stores import StandingClock, a_call, a_decision, a_plan, a_task, grades, judged, planned, wait
 
 from assay.domain.assessment import Flag, FlagKind, Response
+from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
 from assay.domain.failure import Failure, Fault
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.run import Entry
 from assay.domain.selection import Selection
 from assay.store import schema
 from assay.store.opening import open_store
+
+A_CALIBRATION = CalibrationRecord(
+    identity=JudgeIdentity(model="echo", prompt="p" * 32, rubric="r" * 32, parameters="q" * 32),
+    tier=Tier.GOOD,
+    at="2025-01-02T03:04:05.678Z",
+    document={"pass_rate": {"value": 0.9}},
+)
+"""Kept from schema 0002 on."""
 
 HERE = Path(__file__).parent
 
@@ -50,6 +59,7 @@ def fill(url: str) -> None:
     )
     again = store.journal.claim_trial(claimed[3].key)
     wait(store.journal.record(judged(again, scores, attempt=2, state=AssessmentState.PENDING)))
+    store.calibrations.keep(A_CALIBRATION)
     store.desk.note_rerun(a_decision(Verb.RERUN, rows[3].key, note="look again"))
     store.close()
 

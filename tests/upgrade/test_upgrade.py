@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.contract.rows import assert_derived_agrees
 from tests.contract.stores import StandingClock, a_decision, a_plan, judged, wait
+from tests.upgrade.keep_a_store import A_CALIBRATION
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.lifecycle import AssessmentState, TrialState, Verb
@@ -51,6 +53,10 @@ def test_a_kept_store_is_read_reviewed_and_carried_on_with(kept: Path, tmp_path:
     assert scores == pytest.approx(sorted([judged_alice, bob, corrected_alice, bob]))
     (failed,) = store.archive.trials(EVERYTHING, failed_only=True)
     assert failed.failure == Failure(kind="http_500", fault=Fault.PROVIDER, detail="the server broke", tries=5)
+
+    calibrated = store.calibrations.records()
+    assert calibrated == (() if kept.stem == "schema_0001" else (replace(A_CALIBRATION, version=1),))
+    assert store.calibrations.keep(A_CALIBRATION).version == len(calibrated) + 1
 
     rows = list(store.archive.assessments(EVERYTHING))
     detail = store.archive.assessment(rows[1].key)

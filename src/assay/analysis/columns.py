@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.lifecycle import AssessmentState
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -51,3 +55,73 @@ class ScoreColumns:
     unseen: NDArray[np.bool_]
     runs: tuple[str, ...] = ()
     settings: tuple[str, ...] = field(default=())
+
+
+STATES: Final = tuple(AssessmentState)
+"""States of assessments by the code `ReviewColumns.state` has for them."""
+
+
+def state_codes(*states: AssessmentState) -> list[int]:
+    """The codes of those states."""
+    return [STATES.index(state) for state in states]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReviewColumns:
+    """Every assessment, whatever its state: one row per (assessment, candidate), for diagnostics and nothing else.
+
+    Attributes:
+        tasks, candidates, judges: labels by code, the same codes as those of `ScoreColumns` of the same selection.
+        task, candidate, judge: codes, int64.
+        trial, assessment: store keys, int64.
+        attempt: the how-many-eth try at judging the trial, int64.
+        state: place in `STATES`, int64.
+        judged: score as the grader gave it, NaN where it gave none, float64.
+        final: score as it counts or would count, corrections laid over; NaN where there is none, float64.
+        joint: whether one call graded all candidates, bool.
+        by_model: whether an LLM graded, bool.
+        planned: trials planned per candidate and task, shape (candidates, tasks), int64.
+    """
+
+    tasks: tuple[TaskLabel, ...]
+    candidates: tuple[str, ...]
+    judges: tuple[str, ...]
+    task: NDArray[np.int64]
+    candidate: NDArray[np.int64]
+    judge: NDArray[np.int64]
+    trial: NDArray[np.int64]
+    assessment: NDArray[np.int64]
+    attempt: NDArray[np.int64]
+    state: NDArray[np.int64]
+    judged: NDArray[np.float64]
+    final: NDArray[np.float64]
+    joint: NDArray[np.bool_]
+    by_model: NDArray[np.bool_]
+    planned: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CriterionMoments:
+    """What counts on one criterion, as moments of the trials' scores; each of shape (candidates, tasks), n 0 where none.
+
+    Codes of tasks and candidates are those of `ScoreColumns` of the same selection.
+    """
+
+    criterion: str
+    n: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    m2: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialScores:
+    """What counts of one trial now: a mean over judge calls by candidate; empty where nothing counts."""
+
+    trial: int
+    suite: str
+    task: str
+    digest: str
+    joint: bool
+    scores: Mapping[str, float]

@@ -10,11 +10,13 @@ from assay.statistics.cautions import Caution
 from assay.statistics.table import ScoreTable
 
 if TYPE_CHECKING:
-    from assay.analysis.columns import ScoreColumns
+    from collections.abc import Sequence
+
+    from assay.analysis.columns import ScoreColumns, TaskLabel
 
 
 def score_table(columns: ScoreColumns) -> ScoreTable:
-    """The columns as a table; judge calls of one trial are averaged there, tasks are named as `task_names` says."""
+    """The columns as a table: judge calls of one trial averaged, tasks named as `task_names` says, all candidates in it."""
     names = np.array(task_names(columns), dtype=object)
     weights = np.array([label.weight for label in columns.tasks], dtype=np.float64)
     candidates = np.array(columns.candidates, dtype=object)
@@ -26,7 +28,7 @@ def score_table(columns: ScoreColumns) -> ScoreTable:
         weight=weights[columns.task] if len(weights) else None,
         joint=columns.joint,
         planned_tasks=planned_tasks(columns),
-    )
+    ).including(columns.candidates)
 
 
 def planned_tasks(columns: ScoreColumns) -> int:
@@ -36,14 +38,19 @@ def planned_tasks(columns: ScoreColumns) -> int:
 
 def task_names(columns: ScoreColumns) -> list[str]:
     """A name for each task: its id; with its suite where two suites share the id, with its digest where it changed."""
+    return names_of_tasks(columns.tasks)
+
+
+def names_of_tasks(tasks: Sequence[TaskLabel]) -> list[str]:
+    """As `task_names`, from the labels alone."""
     suites: dict[str, set[str]] = {}
-    for label in columns.tasks:
+    for label in tasks:
         suites.setdefault(label.task, set()).add(label.suite)
     return [
         (f"{label.suite}/" if len(suites[label.task]) > 1 else "")
         + label.task
         + (f"@{label.digest[:6]}" if label.changed else "")
-        for label in columns.tasks
+        for label in tasks
     ]
 
 

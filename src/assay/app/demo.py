@@ -67,8 +67,8 @@ def _apply(workspace: Workspace, row: AssessmentRow, decision: dict[str, Any]) -
         case "approve":
             reviewing.approve(workspace, [row.key], reviewer=REVIEWER)
         case "correct":
-            corrections = dict(
-                reviewing.parsed_correction(f"{name}={value}", row) for name, value in decision["corrections"].items()
+            corrections = reviewing.parsed_corrections(
+                (f"{name}={value}" for name, value in decision["corrections"].items()), row
             )
             reviewing.correct(workspace, row.key, corrections, reason=reason, reviewer=REVIEWER)
         case "reject":

@@ -8,10 +8,13 @@ from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, TrialState
 
 if TYPE_CHECKING:
+    from assay.app.regrading import Conclusion, Regraded
     from assay.app.running import RunResult
     from assay.domain.assessment import Flag, Grade
+    from assay.domain.calibration import CalibrationRecord
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import AssessmentDetail, AssessmentRow, RunSummary, TrialRow
+    from assay.statistics.comparisons import Comparison
 
 Document: TypeAlias = dict[str, Any]
 
@@ -31,8 +34,66 @@ def run_result(result: RunResult) -> Document:
         "tokens": {"input": summary.input_tokens, "output": summary.output_tokens},
         "cost_usd": summary.cost_usd,
         "unpriced_calls": summary.unpriced_calls,
+        "judges": [{"judge": name, "calibration": calibration(one)} for name, one in result.calibrations.items()],
         "seconds": round(result.seconds, 3),
     }
+
+
+def regrade_result(found: Regraded) -> Document:
+    """The document of `regrade`: that of a run, and what came out differently."""
+    return {
+        **run_result(found.result),
+        "regrade_of": found.origin,
+        "grades": {
+            "changed": len(found.changed),
+            "unchanged": found.unchanged,
+            "kept_reviews": found.kept_reviews,
+        },
+        "changed": [
+            {
+                "id": shown_assessment(one.assessment),
+                "task": one.task,
+                "thing": one.thing,
+                "trial": one.k,
+                "candidate": one.candidate,
+                "judge_before": one.grader_before,
+                "judge": one.grader_after,
+                "before": one.before,
+                "after": one.after,
+                "state": one.state,
+            }
+            for one in found.changed
+        ],
+        "conclusions": [_conclusion(one) for one in found.conclusions],
+        "notes": list(found.notes),
+    }
+
+
+def _conclusion(one: Conclusion) -> Document:
+    before, after = one.verdicts
+    return {
+        "a": one.before.a,
+        "b": one.before.b,
+        "changed": one.changed,
+        "before": _side(one.before, before),
+        "after": _side(one.after, after),
+    }
+
+
+def _side(found: Comparison, verdict: str) -> Document:
+    return {
+        "decision": found.decision,
+        "difference": found.difference,
+        "ci95": None if found.ci95 is None else list(found.ci95),
+        "p_value": found.p_value,
+        "reason": found.reason,
+        "verdict": verdict,
+    }
+
+
+def calibration(record: CalibrationRecord | None) -> Document | None:
+    """The stamp beside a judge's grades; None for a judge without a current calibration, and for a scorer."""
+    return None if record is None else {"tier": record.tier.value, "at": record.at, "version": record.version}
 
 
 def run_summary(summary: RunSummary) -> Document:
@@ -86,8 +147,8 @@ def failed_trial(row: TrialRow) -> Document:
     }
 
 
-def assessment_row(row: AssessmentRow) -> Document:
-    """One row of `review list`."""
+def assessment_row(row: AssessmentRow, record: CalibrationRecord | None = None) -> Document:
+    """One row of `review list`; `record` is the current calibration of its judge."""
     return {
         "id": shown_assessment(row.key),
         "run_id": row.run_id,
@@ -99,6 +160,7 @@ def assessment_row(row: AssessmentRow) -> Document:
         "attempt": row.attempt,
         "state": row.state,
         "judge": row.grader,
+        "calibration": calibration(record),
         "candidates": list(row.candidates),
         "flags": [flag(item) for item in row.assessment.flags],
         "grades": [grade(item) for item in row.assessment.grades],
@@ -106,11 +168,11 @@ def assessment_row(row: AssessmentRow) -> Document:
     }
 
 
-def assessment_detail(detail: AssessmentDetail) -> Document:
+def assessment_detail(detail: AssessmentDetail, record: CalibrationRecord | None = None) -> Document:
     """The document of `review show`: the row, the report, the responses, other attempts and past decisions."""
     task = detail.task
     return {
-        **assessment_row(detail.row),
+        **assessment_row(detail.row, record),
         "context": task.context,
         "prompt": [{"role": m.role, "content": m.content} for m in task.prompt],
         "expected": task.expected,

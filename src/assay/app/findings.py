@@ -1,13 +1,25 @@
-"""The verbs of statistics: stats, compare, rank, plan, gate; over what counts, and nothing else."""
+"""The verbs of statistics: stats, compare, rank, gate; over what counts, and nothing else (`plan` stands in `planning`).
+
+What would be the case if the reviewing had gone otherwise stands under `diagnostics` and nowhere else.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from assay.analysis import diagnostics
+from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean, looks_reached
 from assay.analysis.tables import cautions, score_table
+from assay.app.diagnosing import anytime_document, contrast_diagnostics, looks_document, standing_diagnostics
+from assay.app.stamps import uncalibrated
 from assay.domain.errors import InputError, UnknownName
+from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import RunState
 from assay.report import wording as wording  # surfaces reach the words through here
+from assay.statistics.cautions import Caution
 from assay.statistics.comparisons import Comparison
 from assay.statistics.comparisons import compare as compared
 from assay.statistics.estimates import Estimate, estimates
@@ -16,39 +28,70 @@ from assay.statistics.ranking import rank as ranked
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
+    from assay.domain.run import RunPlan
     from assay.domain.selection import Excluded, Selection
-    from assay.statistics.cautions import Caution
     from assay.statistics.table import ScoreTable
 
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
 
 
+_GOING_ON: Final = frozenset({RunState.PLANNED, RunState.RUNNING, RunState.PAUSED, RunState.INTERRUPTED})
+_DRAWS_SEED: Final = 20240607
+"""Of the tests with too many arrangements to list, so that the same store gives the same diagnostics."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """What a finding rests on: the table, the runs, what does not count, and what must be said beside it."""
+    """What a finding rests on: the table, the runs, what does not count, and what must be said beside it.
+
+    Attributes:
+        margin: the smallest difference that matters, only where all selected runs set the same one; where they differ
+            none holds, and the caution `margins_differ` says so.
+        running: whether a selected run has not come to its end.
+        random_order: whether the protocol of every selected run says that chance chose the order of reviewing.
+        looks: how many looks were planned, only where all selected runs planned as many.
+    """
 
     table: ScoreTable
     runs: tuple[str, ...]
     excluded: Excluded
     cautions: tuple[Caution, ...]
     margin: float | None
+    running: bool
+    random_order: bool
+    looks: int | None
+
+    @property
+    def n_trials(self) -> int:
+        """Trials that count."""
+        return len(np.unique(self.table.trial_codes))
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether more may still come: then numbers for the planned end are not for now."""
+        return self.running or self.excluded.pending > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Every candidate's score."""
+    """Every candidate's score. `anytime`: while more may come, ranges that hold at any look, one a candidate."""
 
     estimates: tuple[Estimate, ...]
     basis: Basis
+    diagnostics: diagnostics.StandingDiagnostics | None
+    anytime: tuple[Anytime, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """Two candidates, and the sentence that says which is better."""
+    """Two candidates, and the sentence that says which is better. `anytime`: evidence for now, while more may come."""
 
     comparison: Comparison
     verdict: str
     basis: Basis
+    diagnostics: diagnostics.ContrastDiagnostics | None
+    anytime: Anytime | None
+    looks: Looks | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,38 +111,82 @@ class Gate:
     margin: float
 
 
-def stats(workspace: Workspace, selection: Selection) -> Standing:
-    """Each candidate's mean over tasks and trials that count, with its range."""
-    basis = _basis(workspace, selection)
-    return Standing(estimates=estimates(basis.table), basis=basis)
+def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True) -> Standing:
+    """Each candidate's mean over tasks and trials that count, with its range.
+
+    Args:
+        diagnose: whether to read what does not count as well, for diagnostics; it costs as much as the rest.
+    """
+    basis = basis_of(workspace, selection)
+    found = estimates(basis.table)
+    beside = None
+    if diagnose:
+        beside = diagnostics.of_standing(
+            basis.table,
+            found,
+            workspace.archive.review_columns(selection),
+            workspace.archive.criterion_moments(selection),
+            random=basis.random_order,
+            rng=np.random.default_rng(_DRAWS_SEED),
+        )
+    return Standing(
+        estimates=found,
+        basis=basis,
+        diagnostics=beside,
+        anytime=tuple(anytime_mean(basis.table, one) for one in found) if basis.unfinished else None,
+    )
 
 
 def compare(
-    workspace: Workspace, selection: Selection, a: str, b: str, *, scope: str | None = None, margin: float | None = None
+    workspace: Workspace,
+    selection: Selection,
+    a: str,
+    b: str,
+    *,
+    scope: str | None = None,
+    margin: float | None = None,
+    diagnose: bool = True,
 ) -> Contrast:
-    """A against B over the tasks both have counted trials on; the run's margin holds where none is given.
+    """A against B over the tasks both have counted trials on; the runs' margin holds where none is given (`Basis.margin`).
 
     Raises:
         UnknownName: a candidate no selected run has.
         InputError: the two are the same, or the margin lies outside (0, 1).
     """
-    basis = _basis(workspace, selection)
+    basis = basis_of(workspace, selection)
     known = _known_candidates(workspace, selection)
     a, b = _candidate(a, known), _candidate(b, known)
     if a == b:
         raise InputError("", f"{a!r} is compared with itself.", remedy="Name two candidates.")
-    found = compared(basis.table, a, b, scope, _margin(basis, margin))
-    return Contrast(comparison=found, verdict=wording.verdict(found), basis=basis)
+    margin = _margin(basis, margin)
+    rng = np.random.default_rng(_DRAWS_SEED)
+    found = compared(basis.table, a, b, scope, margin, rng=rng)
+    beside = None
+    if diagnose:
+        columns = workspace.archive.review_columns(selection)
+        beside = diagnostics.of_contrast(basis.table, found, columns, margin=margin, rng=rng)
+    return Contrast(
+        comparison=found,
+        verdict=wording.verdict(found),
+        basis=basis,
+        diagnostics=beside,
+        anytime=anytime_difference(basis.table, found) if basis.unfinished else None,
+        looks=_looks(basis) if basis.unfinished else None,
+    )
 
 
 def rank(workspace: Workspace, selection: Selection, *, scope: str | None = None, margin: float | None = None) -> Ranks:
     """All candidates with the ranks the data allow, and all pairs."""
-    basis = _basis(workspace, selection)
+    basis = basis_of(workspace, selection)
     return Ranks(ranking=ranked(basis.table, scope, _margin(basis, margin)), basis=basis)
 
 
 def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: float) -> Gate:
-    """Non-inferiority of A against B: passed only when it is shown, not when nothing is known."""
+    """Non-inferiority of A against B: passed only when it is shown, not when nothing is known.
+
+    Shown means the one-sided test against -margin (`non_inferiority`). Where scores do not vary there is no such test;
+    then passed means that every task ended in a tie, or that the exact test finds A better.
+    """
     contrast = compare(workspace, selection, a, b, margin=margin)
     shown = contrast.comparison.non_inferiority
     identical = contrast.comparison.reason in {"all_ties", "zero_variance"}
@@ -112,7 +199,7 @@ def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: 
     return Gate(passed=passed, contrast=contrast, margin=margin)
 
 
-def parsed_margin(text: str) -> float:
+def parsed_margin(text: str, *, option: str = "--margin") -> float:
     """`0.03` or `3pts`; raises InputError outside (0, 1)."""
     stripped = text.strip().lower()
     points = stripped.removesuffix("pts").strip() if stripped.endswith("pts") else None
@@ -121,7 +208,7 @@ def parsed_margin(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < 1:
-        raise InputError("--margin", f"{text!r} is not a difference between 0 and 1.", remedy="Write 0.03, or 3pts.")
+        raise InputError(option, f"{text!r} is not a difference between 0 and 1.", remedy="Write 0.03, or 3pts.")
     return value
 
 
@@ -131,16 +218,47 @@ def _sure(contrast: Contrast) -> bool:
     return contrast.comparison.reason == "all_ties" or (p_value is not None and p_value <= 0.05)
 
 
-def _basis(workspace: Workspace, selection: Selection) -> Basis:
+def basis_of(workspace: Workspace, selection: Selection) -> Basis:
+    """What any finding over the selection rests on."""
     columns = workspace.archive.score_columns(selection)
-    margins = {workspace.journal.plan_of(run).margin for run in columns.runs[:50]}  # type: ignore[arg-type] # ids of runs
+    plans = [workspace.journal.plan_of(RunId(run)) for run in columns.runs]
+    margins = {plan.margin for plan in plans}
+    looks = {_planned_looks(plan) for plan in plans}
+    found = cautions(columns)
+    if len(margins) > 1:
+        found = (*found, _margins_differ(margins))
     return Basis(
         table=score_table(columns),
         runs=columns.runs,
         excluded=workspace.archive.excluded(selection),
-        cautions=cautions(columns),
+        cautions=(*found, *uncalibrated(workspace, columns)),
         margin=margins.pop() if len(margins) == 1 else None,
+        running=any(run.state in _GOING_ON for run in workspace.archive.runs(selection)),
+        random_order=bool(plans) and all(plan.protocol.get("order") == "random" for plan in plans),
+        looks=looks.pop() if len(looks) == 1 else None,
     )
+
+
+def _planned_looks(plan: RunPlan) -> int | None:
+    planned = plan.protocol.get("looks")
+    return planned if isinstance(planned, int) and 1 <= planned <= 20 else None
+
+
+def _margins_differ(margins: set[float | None]) -> Caution:
+    known = ", ".join(f"{wording.number(one)} points" for one in sorted(one for one in margins if one is not None))
+    without = " or none" if None in margins else ""
+    return Caution(
+        code="margins_differ",
+        text=f"The selected runs set different margins ({known}{without}), so none is used. Say --margin D.",
+    )
+
+
+def _looks(basis: Basis) -> Looks | None:
+    """Where planned looks stand, by the share of the planned trials that is decided."""
+    if basis.looks is None:
+        return None
+    decided = basis.n_trials + basis.excluded.rejected + basis.excluded.failed
+    return looks_reached(basis.looks, decided=decided, total=decided + basis.excluded.pending)
 
 
 def _known_candidates(workspace: Workspace, selection: Selection) -> tuple[str, ...]:
@@ -163,9 +281,19 @@ def standing_document(found: Standing) -> dict[str, Any]:
     return {
         "runs": list(found.basis.runs),
         "candidates": [_estimate(one) for one in found.estimates],
-        "excluded": _excluded(found.basis.excluded),
-        "warnings": _warnings(found.basis, *((one.candidate, one.warnings) for one in found.estimates)),
-        "diagnostics": {},
+        "excluded": excluded_document(found.basis.excluded),
+        "warnings": warnings_document(
+            found.basis,
+            *(one.warnings for one in found.estimates),
+            () if found.diagnostics is None else found.diagnostics.cautions,
+        ),
+        "diagnostics": {} if found.diagnostics is None else standing_diagnostics(found.diagnostics),
+        "anytime": None
+        if found.anytime is None
+        else [
+            {"candidate": one.candidate, **anytime_document(now)}
+            for one, now in zip(found.estimates, found.anytime, strict=True)
+        ],
     }
 
 
@@ -189,6 +317,14 @@ def contrast_document(found: Contrast) -> dict[str, Any]:
         "equivalence": None
         if one.equivalence is None
         else {"margin": one.equivalence.margin, "p_value": one.equivalence.p_value, "holds": one.equivalence.holds},
+        "non_inferiority": None
+        if one.non_inferiority is None
+        else {
+            "margin": one.non_inferiority.margin,
+            "p_value": one.non_inferiority.p_value,
+            "holds": one.non_inferiority.holds,
+            "lower95": one.non_inferiority.lower95,
+        },
         "prob_superiority": one.prob_superiority,
         "d_total": one.d_total,
         "effect_label": one.effect_label,
@@ -201,11 +337,16 @@ def contrast_document(found: Contrast) -> dict[str, Any]:
         "scope": one.scope,
         "method": one.method,
         "reason": one.reason,
-        "warnings": _warnings(found.basis, ("", one.warnings)),
-        "diagnostics": {},
+        "warnings": warnings_document(
+            found.basis, one.warnings, () if found.diagnostics is None else found.diagnostics.cautions
+        ),
+        "diagnostics": {} if found.diagnostics is None else contrast_diagnostics(found.diagnostics),
+        "anytime": None
+        if found.anytime is None
+        else {**anytime_document(found.anytime), "looks": looks_document(found.looks)},
         "verdict": found.verdict,
         "runs": list(found.basis.runs),
-        "excluded": _excluded(found.basis.excluded),
+        "excluded": excluded_document(found.basis.excluded),
         "other_scope": None
         if one.other_scope is None
         else {
@@ -246,8 +387,8 @@ def ranks_document(found: Ranks) -> dict[str, Any]:
             for one in found.ranking.pairs
         ],
         "groups": [list(group) for group in found.ranking.groups],
-        "excluded": _excluded(found.basis.excluded),
-        "warnings": _warnings(found.basis, ("", found.ranking.warnings)),
+        "excluded": excluded_document(found.basis.excluded),
+        "warnings": warnings_document(found.basis, found.ranking.warnings),
     }  # fmt: skip
 
 
@@ -280,7 +421,8 @@ def _estimate(one: Estimate) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _excluded(excluded: Excluded) -> dict[str, int]:
+def excluded_document(excluded: Excluded) -> dict[str, int]:
+    """How many trials do not count and why; `superseded` counts attempts."""
     return {
         "pending": excluded.pending,
         "rejected": excluded.rejected,
@@ -293,12 +435,7 @@ def _pair(interval: tuple[float, float] | None) -> list[float] | None:
     return None if interval is None else [interval[0], interval[1]]
 
 
-def _warnings(basis: Basis, *groups: tuple[object, tuple[Caution, ...]]) -> list[dict[str, str]]:
-    """Each warning once; where only some candidates have it, the first of them is named."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for one in basis.cautions:
-        found[one.code, one.text] = {"code": one.code, "text": one.text}
-    for _, cautions_of in groups:
-        for one in cautions_of:
-            found.setdefault((one.code, one.text), {"code": one.code, "text": one.text})
-    return list(found.values())
+def warnings_document(basis: Basis, *groups: tuple[Caution, ...]) -> list[dict[str, str]]:
+    """Each warning once: those of the basis first."""
+    found = {(one.code, one.text): one for group in (basis.cautions, *groups) for one in group}
+    return [{"code": one.code, "text": one.text} for one in found.values()]

@@ -68,7 +68,7 @@ def correct(
     """Approve with your own scores, by `name` or `name/criterion`, each on 0 to 1."""
     with _open(folder, store) as workspace:
         row = reviewing.assessment(workspace, reviewing.assessment_key(assessment)).row
-        corrections = dict(reviewing.parsed_correction(f"{name}={value!r}", row) for name, value in scores.items())
+        corrections = reviewing.parsed_corrections((f"{name}={value!r}" for name, value in scores.items()), row)
         return reviewing.correct(workspace, row.key, corrections, reason=reason, reviewer=reviewer)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.events import nobody
-from assay.domain.identifiers import AssessmentKey, TrialKey, shown_assessment
+from assay.domain.identifiers import AssessmentKey, TrialKey, folded, shown_assessment
 from assay.domain.lifecycle import MAX_ATTEMPTS, AssessmentState, Verb
 from assay.domain.review import Decision, Via
 from assay.domain.run import Slot
@@ -44,10 +44,10 @@ def assessment(workspace: Workspace, key: AssessmentKey) -> AssessmentDetail:
 
 def assessment_key(text: str) -> AssessmentKey:
     """The key behind `a17` or `17`; raises `UnknownName` for anything else."""
-    digits = text[1:] if text[:1] in {"a", "A"} else text
-    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+    number = _number(text[1:] if text[:1] in {"a", "A"} else text)
+    if number is None:
         raise UnknownName("assessment", text, remedy="Ids look like a17; `assay review list` shows them.")
-    return AssessmentKey(int(digits))
+    return AssessmentKey(number)
 
 
 def approve(
@@ -214,6 +214,17 @@ def rerun_now(workspace: Workspace, key: AssessmentKey, *, reason: str, note: st
     return asyncio.run(rerun(workspace, key, reason=reason, note=note, force=force, reviewer=reviewer))
 
 
+def parsed_corrections(texts: Iterable[str], row: AssessmentRow) -> dict[tuple[str, str | None], float]:
+    """`parsed_correction` of each; raises `InputError` where two name the same score."""
+    found: dict[tuple[str, str | None], float] = {}
+    for text in texts:
+        target, value = parsed_correction(text, row)
+        if target in found:
+            raise InputError("--score", f"{text!r} names a score a second time.")
+        found[target] = value
+    return found
+
+
 def parsed_correction(text: str, row: AssessmentRow) -> tuple[tuple[str, str | None], float]:
     """`NAME[/CRITERION]=VALUE` read against the names this assessment has, longest first; VALUE is 0.7 or 7/10.
 
@@ -228,10 +239,11 @@ def parsed_correction(text: str, row: AssessmentRow) -> tuple[tuple[str, str | N
         )
     targets: dict[str, tuple[str, str | None]] = {candidate: (candidate, None) for candidate in row.candidates}
     for grade in row.assessment.grades:
-        targets[f"{grade.candidate}/{grade.criterion}"] = (grade.candidate, grade.criterion)
-    wanted = name.strip().lower()
-    for known in sorted(targets, key=len, reverse=True):
-        if known.lower() == wanted:
+        # A candidate called `a/b` is a longer name than `a` with its criterion `b`, and stays.
+        targets.setdefault(f"{grade.candidate}/{grade.criterion}", (grade.candidate, grade.criterion))
+    wanted = folded(name.strip())
+    for known in targets:
+        if folded(known) == wanted:
             return targets[known], _value(value, text)
     raise UnknownName("score", name.strip(), targets, remedy=f"This assessment has: {', '.join(targets)}.")
 
@@ -305,7 +317,18 @@ def _current_attempt(workspace: Workspace, row: AssessmentRow) -> AssessmentKey:
 
 def trial_key(text: str) -> TrialKey | None:
     """The key behind `t5`, or None when the text names no trial."""
-    return TrialKey(int(text[1:])) if text[:1] in {"t", "T"} and text[1:].isdigit() else None
+    number = _number(text[1:]) if text[:1] in {"t", "T"} else None
+    return None if number is None else TrialKey(number)
+
+
+def names_item(text: str) -> bool:
+    """Whether the text has the form of an assessment's or a trial's id."""
+    return text[:1] in {"a", "A", "t", "T"} and _number(text[1:]) is not None
+
+
+def _number(digits: str) -> int | None:
+    """A store's number; None for anything else, also for more digits than a store's numbers have."""
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
 
 
 def shown_item(workspace: Workspace, text: str) -> tuple[AssessmentDetail, ...]:

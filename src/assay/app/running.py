@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import platform
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from importlib.metadata import version
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from assay.app.kept_reviews import keep_reviews
+from assay.app.stamps import Stamps, check_demands
+from assay.app.surroundings import surroundings
 from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest
-from assay.domain.errors import AssayError, InputError, Interrupted
+from assay.domain.errors import AssayError, InputError, Interrupted, Refused, StoreError
 from assay.domain.events import RunStarted, nobody
-from assay.domain.identifiers import RunId, TaskKey, TrialKey
+from assay.domain.identifiers import RunId, TaskKey, TrialKey, folded
 from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec
-from assay.engine.estimate import Estimate, likely_tokens, worst_case_tokens
+from assay.engine.estimate import Estimate as Estimate
+from assay.engine.estimate import likely_tokens, worst_case_tokens
 from assay.engine.execution import Engine
 from assay.engine.planning import chosen_candidates, planned_run, planned_tasks
 from assay.engine.trial import candidate_request
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.app.wiring import Workspace
-    from assay.domain.digest import JsonValue
+    from assay.domain.calibration import CalibrationRecord
     from assay.domain.events import Listener
+    from assay.domain.failure import Failure
     from assay.domain.model import ModelSpec
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary, TrialRow
@@ -42,11 +45,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What came of carrying out a run, as stored; `seconds` is wall time of this process's part."""
+    """What came of carrying out a run, as stored; `seconds` is wall time of this process's part.
+
+    `calibrations`: the current one of each judge; None for a judge that has none.
+    """
 
     summary: RunSummary
     failures: tuple[TrialRow, ...]
     seconds: float
+    calibrations: Mapping[str, CalibrationRecord | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +87,8 @@ def options_for(
         return options
     from assay.app.suites import model_candidate
 
-    known = {candidate.name.lower() for candidate in suite.candidates}
-    models = [name for name in candidates if name.lower() not in known and ("/" in name or name == "echo")]
+    known = {folded(candidate.name) for candidate in suite.candidates}
+    models = [name for name in candidates if folded(name) not in known and ("/" in name or name == "echo")]
     named = chosen_candidates(suite, tuple(name for name in candidates if name not in models))
     return replace(options, candidates=(*named, *(model_candidate(workspace, name) for name in models)))
 
@@ -96,10 +103,12 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     from assay.app.suites import notes_on
 
     plan = planned_run(
-        suite, replace(options, environment=_environment()), started=workspace.clock.now(), seed=workspace.seed(),
+        suite, options, started=workspace.clock.now(), seed=workspace.seed(),
         nonce=workspace.nonce(),
     )  # fmt: skip
-    _check_providers(workspace, plan)
+    check_providers(workspace, plan)
+    check_demands(workspace, plan)
+    plan = replace(plan, environment=surroundings(workspace, plan))
     trials = tasks = 0
     tally = _Tally(workspace)
     prompts: tuple[ModelRequest, ...] = ()
@@ -136,14 +145,17 @@ def run(
     """Plan, write down and carry out a run. A second run of the same suite is a new run of the same tasks."""
     ahead = ahead or look_ahead(workspace, suite, options)
     workspace.journal.open_run(ahead.plan, planned_tasks(suite, options))
-    return _carry_out(workspace, ahead.plan, retry_failed=False, listener=listener)
+    return carry_out(workspace, ahead.plan, retry_failed=False, listener=listener)
 
 
 def resume(workspace: Workspace, run_id: str, *, listener: Listener = nobody) -> RunResult:
     """Finish a run: only what is not done is asked; failed trials are tried again."""
     plan = workspace.journal.plan_of(_run_named(workspace, run_id))
-    _check_providers(workspace, plan)
-    return _carry_out(workspace, plan, retry_failed=True, listener=listener)
+    check_providers(workspace, plan)
+    result = carry_out(workspace, plan, retry_failed=True, listener=listener)
+    if plan.regrade_of is not None and keep_reviews(workspace, plan):
+        return replace(result_of(workspace, plan.id), seconds=result.seconds)
+    return result
 
 
 def extend(
@@ -154,6 +166,7 @@ def extend(
     until_approved: int | None = None,
     candidates: tuple[CandidateSpec, ...] = (),
     listener: Listener = nobody,
+    announce: Callable[[Estimate], None] | None = None,
 ) -> RunResult:
     """More trials or candidates in the same run; what is stored is not asked again.
 
@@ -161,20 +174,28 @@ def extend(
         more_trials: so many new trials of every task.
         until_approved: as many new trials of each task as it lacks to so many that count or still wait for review.
         candidates: models that join the run.
+        announce: told, before anything is asked, how much will be.
     """
     plan = workspace.journal.plan_of(_run_named(workspace, run_id))
-    present = {candidate.name.lower() for candidate in plan.candidates}
+    if plan.regrade_of is not None:
+        raise Refused(
+            plan.id,
+            f"grades the responses of run {plan.regrade_of} and asks no candidate.",
+            remedy=f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}",
+        )
+    present = {folded(candidate.name) for candidate in plan.candidates}
     for candidate in candidates:
-        if candidate.name.lower() in present:
+        if folded(candidate.name) in present:
             raise InputError("--candidate", f"{candidate.name!r} takes part in run {plan.id} already.")
-    if more_trials < 0 or (until_approved is not None and until_approved < 1):
-        raise InputError("--trials", "must be at least 1.")
+    for name, value, least in (("--trials", more_trials, 0), ("--until-approved", until_approved, 1)):
+        if value is not None and value < least:
+            raise InputError(name, f"is {value}, and must be at least 1.")
     if not (more_trials or until_approved or candidates):
         raise InputError(
             "", "nothing to add is named.", remedy="Say --trials N, --until-approved N or --candidate NAME."
         )
     plan = replace(plan, candidates=(*plan.candidates, *candidates))
-    _check_providers(workspace, plan)
+    check_providers(workspace, plan)
     hopeful = _hopeful_trials(workspace, plan.id) if until_approved else {}
 
     def added() -> Iterator[PlannedTask]:
@@ -182,8 +203,25 @@ def extend(
             lacking = max(0, (until_approved or 0) - hopeful.get(planned.task.id, 0))
             yield replace(planned, trials=range(count + 1, count + 1 + max(more_trials, lacking)))
 
+    estimate = _estimate_of_more(workspace, plan, added(), joining={candidate.name for candidate in candidates})
+    if announce is not None:
+        announce(estimate)
     workspace.journal.extend_run(plan, added())
-    return _carry_out(workspace, plan, retry_failed=False, listener=listener)
+    return carry_out(workspace, plan, retry_failed=False, listener=listener)
+
+
+def _estimate_of_more(
+    workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]
+) -> Estimate:
+    """What new trials and joining candidates ask; those who join are asked in the trials there are as well, and so is a judge."""
+    tally = _Tally(workspace)
+    for planned in added:
+        before, new = planned.trials.start - 1, len(planned.trials)
+        for request in _requests(plan, planned):
+            asked_before = bool(joining) and request.purpose.candidate in {None, *joining}
+            tally.add(request, times=new + (before if asked_before else 0))
+            _check_context(workspace, request)
+    return tally.estimate()
 
 
 def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> RunResult:
@@ -191,16 +229,28 @@ def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> R
     selection = Selection(runs=(run_id,))
     (summary,) = workspace.archive.runs(selection)
     return RunResult(
-        summary=summary, failures=tuple(workspace.archive.trials(selection, failed_only=True)), seconds=seconds
+        summary=summary,
+        failures=tuple(workspace.archive.trials(selection, failed_only=True)),
+        seconds=seconds,
+        calibrations=Stamps(workspace).judges_of(run_id),
     )
 
 
-def _carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listener: Listener) -> RunResult:
+def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listener: Listener) -> RunResult:
+    """Do what is pending of a stored run.
+
+    Raises:
+        Interrupted: somebody stopped it; what is done is kept.
+    """
     began = workspace.clock.monotonic()
     engine = Engine(
-        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, clock=workspace.clock,
+        journal=workspace.journal,
+        directory=workspace.directory,
+        workers=workspace.workers,
+        clock=workspace.clock,
         listener=listener,
-    )  # fmt: skip
+        inherited=_failures_of(workspace, plan.regrade_of),
+    )
     summary = result_of(workspace, plan.id).summary
     total = sum(summary.trials.values())
     done = sum(n for state, n in summary.trials.items() if state not in {"pending", "running", "failed"})
@@ -211,21 +261,35 @@ def _carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, liste
         raise Interrupted(
             plan.id, "was stopped; what is done is kept.", remedy=f"Go on with: assay resume {plan.id}"
         ) from error
+    except StoreError as error:
+        raise _stopped_by(error, plan) from error
     except BaseExceptionGroup as group:
-        raise _first_expected(group) from group
+        found = _first_expected(group)
+        raise (_stopped_by(found, plan) if isinstance(found, StoreError) else found) from group
     return result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
 
 
 async def _until_stopped(engine: Engine, workspace: Workspace, plan: RunPlan, *, retry_failed: bool) -> None:
-    """Execute, with SIGTERM stopping as cleanly as Ctrl-C does."""
+    """Execute, with SIGTERM and a terminal that is closed stopping as cleanly as Ctrl-C does."""
     task = asyncio.current_task()
-    with suppress(NotImplementedError, ValueError, RuntimeError):  # Windows, or not in the main thread
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel if task else _nothing)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is None or signal.getsignal(number) is signal.SIG_IGN:  # under nohup a run outlives its terminal
+            continue
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # Windows, or not in the main thread
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel if task else _nothing)
     try:
         await engine.execute(plan, retry_failed=retry_failed)
     finally:
         await workspace.workers.close()
         await workspace.directory.close()
+
+
+def _stopped_by(error: StoreError, plan: RunPlan) -> Interrupted:
+    """A store that gave up in the middle of a run, with how to go on once it is mended."""
+    return Interrupted(
+        plan.id, f"was stopped; what was committed is kept. {error}", remedy=f"Then go on with: assay resume {plan.id}"
+    )
 
 
 def _nothing() -> None:
@@ -254,8 +318,10 @@ def _hopeful_trials(workspace: Workspace, run: RunId) -> dict[str, int]:
     return {task: len(ks) for task, ks in trials.items()}
 
 
-def _check_providers(workspace: Workspace, plan: RunPlan) -> None:
-    candidates = [c.model for c in plan.candidates if c.model is not None]
+def check_providers(workspace: Workspace, plan: RunPlan) -> None:
+    """Raise what keeps the models of a run from being asked; the candidates of a regrade never are."""
+    asked = plan.candidates if plan.regrade_of is None else ()
+    candidates = [c.model for c in asked if c.model is not None]
     problems = workspace.directory.problems(candidates, judges=[judge.model for judge in plan.judges])
     if problems:
         raise problems[0]
@@ -284,6 +350,14 @@ def _requests(plan: RunPlan, planned: PlannedTask) -> Iterable[ModelRequest]:
             shown = tuple(responses[name] for name in labels)
             asked = evaluator.ask(Sitting(task=planned.task, responses=shown, labels=labels, seed=plan.seed))
             yield from (request for request in asked if isinstance(request, ModelRequest))
+
+
+def _failures_of(workspace: Workspace, run: RunId | None) -> dict[tuple[str, int], Failure]:
+    """Why trials of a run failed, by task and k."""
+    if run is None:
+        return {}
+    rows = workspace.archive.trials(Selection(runs=(run,)), failed_only=True)
+    return {(row.task, row.k): row.failure for row in rows if row.failure is not None}
 
 
 def _check_context(workspace: Workspace, request: ModelRequest) -> None:
@@ -330,12 +404,3 @@ class _Tally:
 
     def _cost(self, model: ModelSpec, input_tokens: int, output_tokens: int) -> float | None:
         return self._workspace.directory.cost_usd(model, input_tokens=input_tokens, output_tokens=output_tokens)
-
-
-def _environment() -> Mapping[str, JsonValue]:
-    return {
-        "assay": version("assay-bench"),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()}",
-        "machine": platform.machine(),
-    }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from assay.domain.digest import shuffled
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import TrialKey, shown_assessment
 from assay.domain.lifecycle import MAX_ATTEMPTS, AssessmentState
 from assay.domain.selection import Selection
 from assay.report.markdown import safe_tree
@@ -236,21 +236,39 @@ class Showcase:
                 )
                 for event in detail.events
             ),
-            call={} if hidden else dict(detail.call),
+            call={} if hidden else {str(name): value for name, value in detail.call.items()},
         )
 
     def _siblings(self, row: AssessmentRow) -> Iterable[Sibling]:
-        """The trials of the item's task: one assessment of each, a waiting one before others."""
+        """The trials of the item's task, each with its assessment by the same grader."""
+        near = self._neighbours(row)
+        if near is not None:
+            return near
         where = Selection(runs=(row.run_id,), tasks=(row.task,))
-        by_k: dict[int, AssessmentRow] = {}
-        for other in self._archive.assessments(where, limit=_MOST_SIBLINGS):
-            same = other.grader == row.grader and other.candidate == row.candidate
-            if same and other.current:
-                by_k[other.k] = other
-        for trial in self._archive.trials(where):
-            found = by_k.get(trial.k)
-            state = str(found.state if found else trial.state)
-            yield Sibling(k=trial.k, state=state, id=shown_assessment(found.key) if found else None)
+        by_k = {
+            other.k: other
+            for other in self._archive.assessments(where, limit=_MOST_SIBLINGS)
+            if other.current and (other.grader, other.candidate) == (row.grader, row.candidate)
+        }
+        return [_sibling(trial.k, str(trial.state), by_k.get(trial.k)) for trial in self._archive.trials(where)]
+
+    def _neighbours(self, row: AssessmentRow) -> list[Sibling] | None:
+        """The same from trials whose keys lie beside this one's, as those of one task do when a run is planned at once.
+
+        A filter by task reads through the run, 0.2 s an item at 100,000 trials; a trial's key is one seek. Each neighbour
+        is checked; None where one is not what it should be, or has no assessment that could tell.
+        """
+        if row.of > _MOST_NEIGHBOURS:
+            return None
+        found: list[Sibling] = []
+        for k in range(1, row.of + 1):
+            key = TrialKey(row.trial + k - row.k)
+            its = self._archive.assessments(Selection(runs=(row.run_id,)), trial=key)
+            same = [o for o in its if o.current and (o.grader, o.candidate) == (row.grader, row.candidate)]
+            if len(same) != 1 or (same[0].task, same[0].k) != (row.task, k):
+                return None
+            found.append(_sibling(k, str(same[0].state), same[0]))
+        return found
 
     def _plan(self, run: RunId) -> RunPlan:
         if run not in self._plans:
@@ -259,6 +277,13 @@ class Showcase:
 
 
 _MOST_SIBLINGS: Final = 400
+_MOST_NEIGHBOURS: Final = 20
+
+
+def _sibling(k: int, state: str, found: AssessmentRow | None) -> Sibling:
+    if found is None:
+        return Sibling(k=k, state=state, id=None)
+    return Sibling(k=k, state=str(found.state), id=shown_assessment(found.key))
 
 
 def panes_of(row: AssessmentRow) -> tuple[str, ...]:
@@ -397,7 +422,10 @@ def _missing(assessment: Assessment, order: Sequence[str]) -> Iterable[tuple[int
         graded = {grade.criterion: grade.score for grade in assessment.grades if grade.candidate == name}
         wanted = [criterion for criterion, weight in assessment.weights.items() if weight > 0] or list(graded)
         lacking = [criterion for criterion in wanted if graded.get(criterion) is None]
-        yield from ((place, criterion) for criterion in lacking or [None])
+        if not lacking:
+            yield place, None
+        for criterion in lacking:
+            yield place, criterion
 
 
 def _attempt(other: AssessmentDetail, order: Sequence[str], item: AssessmentDetail) -> Attempt:

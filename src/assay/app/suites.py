@@ -11,6 +11,7 @@ from assay.domain.errors import InputError, SettingsError
 from assay.domain.model import ModelSpec, Price
 from assay.domain.suite import CandidateSpec
 from assay.providers.refs import parse_ref
+from assay.scoring.prompts import template_problems
 from assay.scoring.scorers import MATH, option_problems, reference_problems
 from assay.suites.checks import METHODS, Checks
 from assay.suites.loading import load_suite, problems_in
@@ -101,5 +102,6 @@ def checks() -> Checks:
         methods=(*METHODS, *plugins),
         plugins=frozenset(plugins),
         option_problems=problems_of,
+        template_problems=template_problems,
         reference_problems=reference_problems,
     )

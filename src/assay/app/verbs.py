@@ -12,6 +12,8 @@ from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
+    from assay.app.calibrating import Calibrated
+    from assay.app.regrading import Regraded
     from assay.domain.events import Listener
     from assay.domain.suite import Suite
 
@@ -31,10 +33,15 @@ def run(
     folder: Path | None = None,
     listener: Listener = nobody,
 ) -> running.RunResult:
-    """Carry out a suite; what failed is in the result, not raised. `judge` applies where `suite` is a path."""
+    """Carry out a suite; what failed is in the result, not raised. `judge` applies where `suite` is a path.
+
+    Without `options`, the settings' concurrency and budget hold.
+    """
     with _open(folder, store) as workspace:
+        values = workspace.settings.values
+        options = options or RunOptions(concurrency=values["concurrency"], budget_usd=values["budget"])
         loaded = running.load(workspace, Path(suite), judge=judge) if isinstance(suite, str | Path) else suite
-        return running.run(workspace, loaded, options or RunOptions(), listener=listener)
+        return running.run(workspace, loaded, options, listener=listener)
 
 
 def resume(
@@ -57,6 +64,47 @@ def extend(
     """More trials of every task of a run."""
     with _open(folder, store) as workspace:
         return running.extend(workspace, run_id, more_trials=trials, until_approved=until_approved, listener=listener)
+
+
+def regrade(
+    run_id: str,
+    *,
+    judge: str | None = None,
+    suite: str | Path | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+    listener: Listener = nobody,
+) -> Regraded:
+    """A new run over a run's stored responses, and which grades and conclusions changed; no candidate is asked."""
+    from assay.app import regrading
+
+    with _open(folder, store) as workspace:
+        path = None if suite is None else Path(suite)
+        return regrading.regrade(workspace, run_id, judge=judge, suite=path, listener=listener)
+
+
+def calibrate(
+    model: str,
+    *,
+    samples: str | Path | None = None,
+    with_built_in: bool = False,
+    suite: str | Path | None = None,
+    repeat: int = 1,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> Calibrated:
+    """A judge against references and people's corrections; `.trust` holds the figures, `.record` what was kept."""
+    from assay.app import calibrating
+
+    with _open(folder, store) as workspace:
+        return calibrating.calibrate(
+            workspace,
+            model,
+            samples=None if samples is None else Path(samples),
+            with_built_in=with_built_in,
+            suite=None if suite is None else Path(suite),
+            repeat=repeat,
+        )
 
 
 def stats(

@@ -50,7 +50,8 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
     from assay.app import documents, findings, reviewing
     from assay.cli.statistics import say_ranks, say_standing
 
-    flagged = [row for row in reviewing.assessments(opened, Selection(runs=(run,))) if row.assessment.flags]
+    reports = tuple(reviewing.assessments(opened, Selection(runs=(run,))))
+    flagged = [row for row in reports if row.assessment.flags]
     reviewed = verbs.review_demo(opened, run)
     selection = Selection(runs=(run,))
     standing, ranks = findings.stats(opened, selection), findings.rank(opened, selection)
@@ -67,7 +68,7 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
             "verdicts": verdicts,
         })  # fmt: skip
         return 0
-    say(f"\nFlagged for the reviewer ({len(flagged)} of 35 reports):")
+    say(f"\nFlagged for the reviewer ({len(flagged)} of {len(reports)} reports):")
     for row in flagged:
         say(f"  {row.thing} · trial {row.k} of {row.of}: {row.assessment.flags[0].detail}")
     say(f"\nThe recorded review: {reviewed.approved} approved, {reviewed.corrected} corrected, {reviewed.rejected} rejected, "

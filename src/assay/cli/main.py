@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -16,12 +17,15 @@ COMMANDS = {
     "run": ("assay.cli.run", "Run a suite: ask, grade, and store every trial."),
     "resume": ("assay.cli.run", "Finish an interrupted or failed run; redo only what is not done."),
     "extend": ("assay.cli.run", "More trials or candidates in the same run."),
+    "regrade": ("assay.cli.regrade", "Grade a run's stored responses anew, as a run beside it."),
     "review": ("assay.cli.review", "Approve, correct, reject or rerun what judges said."),
     "stats": ("assay.cli.statistics", "Each candidate's score, over approved trials, and how sure it is."),
     "compare": ("assay.cli.statistics", "Which of two candidates is better, by how much, how sure."),
     "rank": ("assay.cli.statistics", "All candidates with the ranks the data allow, and all pairs."),
     "plan": ("assay.cli.statistics", "How many trials and tasks would decide it, and what they cost."),
+    "chart": ("assay.cli.chart", "Draw scores, ranks, pairs or single trials to SVG, PNG or CSV."),
     "gate": ("assay.cli.statistics", "Exit 0 if A is shown not worse than B by more than a margin, else 3."),
+    "calibrate": ("assay.cli.calibrate", "Measure a judge against references and against people's corrections."),
     "validate": ("assay.cli.project", "Check suite and set files without running them."),
     "init": ("assay.cli.project", "Make a new project with a suite that runs at once."),
     "config": ("assay.cli.project", "Show which settings hold, and why."),
@@ -75,6 +79,9 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that is not UTF-8 shows what it cannot write as \u2192
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
 
 

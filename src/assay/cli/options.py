@@ -23,24 +23,25 @@ def common(command: Command) -> Command:
     command = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to stdout.")(
         command
     )
-    return click.option("--store", metavar="URL", help="Where results are kept; default .assay/assay.db.")(command)
+    about = "Where results are kept: a file, or postgresql://…; default .assay/assay.db."
+    return click.option("--store", metavar="URL", help=about)(command)
 
 
 def filters(command: Command) -> Command:
     """The contract's filters; none means every run in the store."""
-    for name, target, about in reversed(
+    for name, target, metavar, about in reversed(
         [
-            ("--run", "runs", "Only this run; a unique beginning is enough."),
-            ("--suite", "suites", "Only this suite."),
-            ("--batch-id", "batch_ids", "Only this batch."),
-            ("--task", "tasks", "Only this task, by id or name."),
-            ("--tag", "tags", "Only tasks with this tag."),
-            ("--language", "languages", "Only tasks in this language."),
-            ("--criterion", "criteria", "Only this criterion of the rubric."),
-            ("--judge", "judges", "Only grades of this judge."),
+            ("--run", "runs", "RUN", "Only this run; a unique beginning is enough. Filters may be repeated."),
+            ("--suite", "suites", "NAME", "Only this suite."),
+            ("--batch-id", "batch_ids", "ID", "Only this batch."),
+            ("--task", "tasks", "NAME", "Only this task, by id or name."),
+            ("--tag", "tags", "TAG", "Only tasks with this tag."),
+            ("--language", "languages", "NAME", "Only tasks in this language."),
+            ("--criterion", "criteria", "NAME", "Only this criterion of the rubric."),
+            ("--judge", "judges", "NAME", "Only grades of this judge or scorer."),
         ]
     ):
-        command = click.option(name, target, multiple=True, help=about)(command)
+        command = click.option(name, target, multiple=True, metavar=metavar, help=about)(command)
     return command
 
 

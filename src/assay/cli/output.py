@@ -1,14 +1,36 @@
-"""Data to stdout, talk to stderr; with --json, stdout is exactly one document."""
+"""Data to stdout, talk to stderr; with --json, stdout is exactly one document.
+
+What models, files and other people wrote passes through here on its way to a terminal, so everything that is said is made
+`visible` first: an escape sequence in a judge's report must neither clear the screen nor retitle the window.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What steers a terminal or the direction of its text, or cannot be written at all; all but line break and tab."""
+
+_UNSEEN_IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """The text with every control character, direction mark and lone surrogate shown as `\\x1b` or `\\u202e`."""
+    return _UNSEEN.sub(_escaped, text.replace("\r\n", "\n"))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
@@ -18,17 +40,18 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 def print_json(document: Any) -> None:
     """The one document on stdout; a NaN or Infinity in it is our error, and raises ValueError."""
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+    sys.stdout.write(_UNSEEN_IN_JSON.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n")
 
 
 def say(text: str = "") -> None:
     """A line of data on stdout."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{visible(text)}\n")
 
 
 def tell(text: str) -> None:
     """A line of talk on stderr."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{visible(text)}\n")
 
 
 def complain(message: str, *, as_json: bool) -> None:
@@ -39,8 +62,8 @@ def complain(message: str, *, as_json: bool) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: frozenset[int] = frozenset()) -> str:
-    """Aligned columns with two spaces between; columns in `numbers` align right."""
-    lines = [list(header), *([str(cell) for cell in row] for row in rows)]
+    """Aligned columns with two spaces between, a line a row; columns in `numbers` align right."""
+    lines = [list(header), *([visible(" ".join(str(cell).split("\n"))) for cell in row] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     return "\n".join(
         "  ".join(

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
-from assay.cli.output import dollars
+from assay.cli.output import dollars, visible
 from assay.domain.events import CallEnded, RunEnded, RunStarted, TrialEnded
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class _Tally:
     """What has been heard so far."""
 
     def __init__(self) -> None:
-        self.total = self.left = self.ended = self.failed = self.tokens = self.repeated = 0
+        self.total = self.left = self.ended = self.failed = self.tokens = self.failed_calls = 0
         self.cost: float | None = 0.0
         self.began = time.monotonic()
         self.latest = ""
@@ -42,13 +42,13 @@ class _Tally:
                 self.total, self.left, self.began = event.total, event.left, time.monotonic()
             case CallEnded():
                 self.tokens += event.input_tokens + event.output_tokens
-                self.repeated += event.failure is not None
+                self.failed_calls += event.failure is not None
                 known = event.cost_usd is not None or event.failure is not None
                 self.cost = None if self.cost is None or not known else self.cost + (event.cost_usd or 0.0)
             case TrialEnded():
                 self.ended += 1
                 self.failed += event.failure is not None
-                self.latest = f"Trial {event.k} of {event.of} · {event.thing}"
+                self.latest = f"Trial {event.k} of {event.of} · {visible(event.thing)}"
                 if event.failure is not None:
                     self.latest += f" · failed: {event.failure.kind} ({event.failure.fault})"
             case RunEnded():
@@ -63,12 +63,14 @@ class _Tally:
         return (self.left - self.ended) / self.per_s if self.ended else None
 
     def facts(self) -> str:
-        """`12 of 35 trials · 3.1/s · 1 failed · 4 calls repeated · 12,345 tokens · $0.42 · 0:08 left`."""
-        parts = [f"{self.total - self.left + self.ended} of {self.total} trials", f"{self.per_s:,.1f}/s"]
+        """`12 of 35 trials · 3.1/s · 1 failed · 4 failed calls · 12,345 tokens · $0.42 · 0:08 left`."""
+        done = self.total - self.left + self.ended
+        # Somebody else may add trials to the run while this process works on it.
+        parts = [f"{done} of {max(done, self.total)} trials", f"{self.per_s:,.1f}/s"]
         if self.failed:
             parts.append(f"{self.failed} failed")
-        if self.repeated:
-            parts.append(f"{self.repeated} calls repeated")
+        if self.failed_calls:
+            parts.append(f"{self.failed_calls} failed calls")
         parts += [f"{self.tokens:,} tokens", dollars(self.cost)]
         if self.remaining_s is not None and self.ended < self.left:
             parts.append(f"{_clock(self.remaining_s)} left")

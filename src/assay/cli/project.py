@@ -58,7 +58,7 @@ def validate(files: tuple[Path, ...], store: str | None, as_json: bool) -> int:
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of assay.yaml instead.")
 @common
 def config(schema: bool, store: str | None, as_json: bool) -> int:
-    """Show which settings hold, and why. Keys are never shown, only whether they are set."""
+    """Show which settings hold, and why. Keys are never shown; `assay doctor` says which are set."""
     from assay.app.settings import SETTINGS, settings_schema
 
     if schema:

@@ -42,14 +42,18 @@ def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None,
 def show(identifier: str, store: str | None, as_json: bool) -> int:
     """Show a run, a batch, a trial (t5) or an assessment (a17)."""
     from assay.app import documents, registry, reviewing
+    from assay.app.stamps import Stamps
     from assay.cli.review_terminal import shown
 
     with workspace(store) as opened:
-        if identifier[:1] in {"a", "t"} and identifier[1:].isdigit():
+        if reviewing.names_item(identifier):
             detail = reviewing.shown_item(opened, identifier)
             if as_json:
-                print_json([documents.assessment_detail(item) for item in detail] if len(detail) != 1
-                           else documents.assessment_detail(detail[0]))  # fmt: skip
+                stamps = Stamps(opened)
+                found = [
+                    documents.assessment_detail(item, stamps.of(item.row.run_id, item.row.grader)) for item in detail
+                ]
+                print_json(found if len(found) != 1 else found[0])
             else:
                 say("\n\n".join(shown(item) for item in detail))
             return 0
@@ -73,10 +77,12 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
 
 def _run_document(full: RunInFull) -> dict[str, Any]:
     from assay.app import documents
+    from assay.app.surroundings import record_document
 
     plan = full.plan
     return {
         **documents.run_summary(full.summary),
+        **record_document(plan),
         "seed": plan.seed,
         "parameters": plan.parameters.as_json(),
         "benchmark": plan.benchmark,
@@ -109,6 +115,7 @@ def _say_run(full: RunInFull) -> None:
     say()
     rows = [
         (
+            shown_trial(t.key),
             t.thing,
             f"{t.k} of {t.of}",
             str(t.state),

@@ -57,13 +57,16 @@ def list_(run_id: str | None, state: str | None, limit: int | None, reviewer: st
           as_json: bool) -> int:  # fmt: skip
     """List assessments, every state unless --state says which."""
     from assay.app import documents, reviewing
+    from assay.app.stamps import Stamps
 
     with workspace(store) as opened:
         rows = reviewing.assessments(
             opened, Selection(runs=(run_id,) if run_id else ()), states=_states(state), limit=limit
         )
         if as_json:
-            print_json({"assessments": [documents.assessment_row(row) for row in rows]})
+            stamps = Stamps(opened)
+            found = [documents.assessment_row(row, stamps.of(row.run_id, row.grader)) for row in rows]
+            print_json({"assessments": found})
             return 0
         lines = [_line(row) for row in rows]
     if not lines:
@@ -80,14 +83,20 @@ def list_(run_id: str | None, state: str | None, limit: int | None, reviewer: st
 def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
     """Show one assessment with its report, its code and what was decided."""
     from assay.app import documents, reviewing
+    from assay.app.stamps import Stamps
     from assay.cli.review_terminal import shown
 
     with workspace(store) as opened:
         detail = reviewing.assessment(opened, reviewing.assessment_key(assessment_id))
+        record = Stamps(opened).of(detail.row.run_id, detail.row.grader)
     if as_json:
-        print_json(documents.assessment_detail(detail))
+        print_json(documents.assessment_detail(detail, record))
     else:
         say(shown(detail))
+        if detail.row.by_model:
+            say(
+                f"judge {detail.row.grader}: {'uncalibrated' if record is None else 'calibrated: ' + record.tier.words}"
+            )
     return 0
 
 
@@ -120,7 +129,9 @@ def reject(ids: tuple[str, ...], reason: str, reviewer: str | None, store: str |
 
 @review.command()
 @click.argument("assessment_id", metavar="ID")
-@click.option("--score", "scores", multiple=True, metavar="NAME[/CRITERION]=VALUE", help="0 to 1, or 7/10.")
+@click.option(
+    "--score", "scores", multiple=True, metavar="NAME[/CRITERION]=VALUE", help="0 to 1, or 7/10. May be repeated."
+)
 @click.option("--reason", required=True, metavar="TEXT", help="Why; kept with the decision.")
 @_reviewer
 @common
@@ -131,12 +142,7 @@ def correct(assessment_id: str, scores: tuple[str, ...], reason: str, reviewer: 
 
     with workspace(store) as opened:
         row = reviewing.assessment(opened, reviewing.assessment_key(assessment_id)).row
-        corrections: dict[tuple[str, str | None], float] = {}
-        for text in scores:
-            target, value = reviewing.parsed_correction(text, row)
-            if target in corrections:
-                raise InputError("--score", f"{text!r} names a score a second time.")
-            corrections[target] = value
+        corrections = reviewing.parsed_corrections(scores, row)
         event = reviewing.correct(opened, row.key, corrections, reason=reason, reviewer=reviewer)
     return _decided((event,), as_json=as_json)
 
@@ -158,16 +164,20 @@ def rerun(
     ID is an assessment (a17), or a failed trial (t5): then what it lacks is done.
     """
     from assay.app import documents, reviewing
+    from assay.app.stamps import Stamps
 
     with workspace(store) as opened:
         trial = reviewing.trial_key(assessment_id)
+        if force and not (reason or note).strip():
+            raise InputError("--force", "needs a reason.", remedy="Say it with --reason TEXT or --note TEXT.")
         if trial is not None or responses:
             return _rerun_trial(opened, assessment_id, note=note, responses=responses, as_json=as_json)
         key = reviewing.assessment_key(assessment_id)
         new, failure = reviewing.rerun_now(
             opened, key, reason=reason or note or "rerun asked for", note=note, force=force, reviewer=reviewer
         )
-        row = documents.assessment_row(reviewing.assessment(opened, new if new is not None else key).row)
+        found = reviewing.assessment(opened, new if new is not None else key).row
+        row = documents.assessment_row(found, Stamps(opened).of(found.run_id, found.grader))
     if failure is not None:
         row["failure"] = {"kind": failure.kind, "fault": failure.fault, "detail": failure.detail}
     if as_json:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import click
 
-from assay.cli.output import say
+from assay.cli.output import say, visible
 from assay.domain.errors import InputError
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState
@@ -82,7 +83,15 @@ def shown(detail: AssessmentDetail) -> str:
         decision = event.decision
         why = f": {decision.reason}" if decision.reason else ""
         lines.append(f"{event.at} {decision.reviewer}: {decision.verb}{why} ({event.before} → {event.after})")
-    return "\n".join(lines)
+    return visible("\n".join(lines))
+
+
+def _words(said: str) -> list[str]:
+    """What was typed, split at spaces outside quotes."""
+    try:
+        return shlex.split(said)
+    except ValueError as error:
+        raise InputError("scores", f"{said!r} cannot be split: {error}.", remedy="Close the quotation.") from error
 
 
 def _apply(
@@ -99,8 +108,8 @@ def _apply(
             reviewing.reject(workspace, [current], reason=reason, reviewer=reviewer, via=Via.TERMINAL, displayed=True)
         case "c":
             row = reviewing.assessment(workspace, current).row
-            text = click.prompt("scores (NAME/CRITERION=VALUE, several with spaces)")
-            corrections = dict(reviewing.parsed_correction(part, row) for part in text.split())
+            said = click.prompt("scores (NAME/CRITERION=VALUE, several with spaces; quote a name that has one)")
+            corrections = reviewing.parsed_corrections(_words(said), row)
             reviewing.correct(
                 workspace,
                 current,

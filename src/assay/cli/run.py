@@ -13,7 +13,7 @@ from assay.cli.output import dollars, print_json, say, tell
 from assay.cli.progress import progress_on
 
 if TYPE_CHECKING:
-    from assay.app.running import LookAhead, RunResult
+    from assay.app.running import Estimate, LookAhead, RunResult
     from assay.app.wiring import Workspace
 
 
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 @click.argument("suites", nargs=-1, required=True, metavar="SUITE…", type=click.Path(path_type=Path))
 @click.option("--trials", type=int, metavar="N", help="Trials of every task, whatever the suite says.")
 @click.option(
-    "--candidate", "candidates", multiple=True, metavar="NAME", help="Only this candidate, or a model to add."
+    "--candidate",
+    "candidates",
+    multiple=True,
+    metavar="NAME",
+    help="Only this one: a name in the suite, or any model as provider/name. May be repeated.",
 )
 @click.option("--judge", metavar="MODEL", help="Grade with this model, as in anthropic/claude-sonnet-4-5.")
 @click.option("--concurrency", type=int, metavar="N", help="Calls in flight at most; default 5.")
@@ -72,7 +76,9 @@ def resume(run_id: str, store: str | None, as_json: bool) -> int:
 @click.argument("run_id", metavar="RUN")
 @click.option("--trials", "more_trials", type=int, default=0, metavar="N", help="N more trials of every task.")
 @click.option("--until-approved", type=int, metavar="N", help="More trials until N count or wait for review, per task.")
-@click.option("--candidate", "candidates", multiple=True, metavar="MODEL", help="A model that joins the run.")
+@click.option(
+    "--candidate", "candidates", multiple=True, metavar="MODEL", help="A model that joins the run. May be repeated."
+)
 @common
 def extend(
     run_id: str, more_trials: int, until_approved: int | None, candidates: tuple[str, ...], store: str | None,
@@ -90,6 +96,7 @@ def extend(
             until_approved=until_approved,
             candidates=tuple(model_candidate(opened, name) for name in candidates),
             listener=listener,
+            announce=lambda estimate: tell(f"{run_id}: {_asked(estimate)}"),
         )
     return _show(result, as_json=as_json)
 
@@ -125,13 +132,17 @@ def _run_one(opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, as
     with progress_on(sys.stderr) as listener:
         result = running.run(opened, suite, chosen, ahead=ahead, listener=listener)
     if not as_json:
-        _say_result(result)
+        say_result(result)
     return documents.run_result(result)
 
 
 def _announcement(ahead: LookAhead) -> str:
-    estimate = ahead.estimate
-    asked = f"{ahead.plan.suite}: {ahead.tasks} tasks, {ahead.trials} trials, {estimate.calls:,} calls"
+    return f"{ahead.plan.suite}: {ahead.tasks} tasks, {ahead.trials} trials, {_asked(ahead.estimate)}"
+
+
+def _asked(estimate: Estimate) -> str:
+    """`35 calls, about $0.42, at most $1.20 without retries`."""
+    asked = f"{estimate.calls:,} calls"
     if estimate.unpriced:
         return f"{asked}; the price of {', '.join(estimate.unpriced)} is unknown"
     if not estimate.calls or estimate.most_usd == 0:
@@ -182,11 +193,12 @@ def _show(result: RunResult, *, as_json: bool) -> int:
     if as_json:
         print_json(document)
     else:
-        _say_result(result)
+        say_result(result)
     return int(bool(document["failures"]))
 
 
-def _say_result(result: RunResult) -> None:
+def say_result(result: RunResult) -> None:
+    """What came of a run, as text."""
     from assay.app import documents
 
     document = documents.run_result(result)

@@ -1,4 +1,4 @@
-"""`assay stats`, `compare`, `rank`, `gate`."""
+"""`assay stats`, `compare`, `rank`, `plan`, `gate`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from assay.cli.output import print_json, say, table
 
 if TYPE_CHECKING:
     from assay.app.findings import Basis, Contrast, Ranks, Standing
+    from assay.app.planning import Planning, Way
 
 EXIT_GATE_CLOSED = 3
 
@@ -97,6 +98,27 @@ def rank(scope: str, margin: str | None, store: str | None, as_json: bool, **cho
 
 
 @click.command()
+@click.option("--detect", required=True, metavar="D", help="The difference that should show: 0.03, or 3pts.")
+@click.option("--power", default="0.8", metavar="P", help="How surely it should show; default 0.8, 4 times in 5.")
+@_scope
+@filters
+@common
+def plan(detect: str, power: str, scope: str, store: str | None, as_json: bool, **chosen: Any) -> int:
+    """How many more tasks or trials would show a difference of D, what they cost, and how many reviews they bring."""
+    from assay.app import findings, planning
+
+    wanted = findings.parsed_margin(detect, option="--detect")
+    surely = planning.parsed_power(power)
+    with workspace(store) as opened:
+        found = planning.plan(opened, selection(chosen), detect=wanted, power=surely, scope=findings.SCOPES[scope])
+    if as_json:
+        print_json(planning.planning_document(found))
+    else:
+        _say_plan(found)
+    return 0
+
+
+@click.command()
 @click.argument("a")
 @click.option("--against", "b", required=True, metavar="B", help="What A must not be worse than.")
 @click.option("--margin", required=True, metavar="D", help="By how much A may be worse: 0.03, or 3pts.")
@@ -112,16 +134,18 @@ def gate(a: str, b: str, margin: str, store: str | None, as_json: bool, **chosen
     if as_json:
         print_json(findings.gate_document(found))
     else:
-        points = wording.number(found.margin)
-        shown = "is shown not to be" if found.passed else "is not shown not to be"
-        say(f"{'passed' if found.passed else 'closed'}: {a} {shown} worse than {b} by more than {points} points.")
+        one = found.contrast.comparison
+        answer = wording.not_worse(str(one.a), str(one.b), found.margin, shown=found.passed)
+        say(f"{'passed' if found.passed else 'closed'}: {answer}")
         say(found.contrast.verdict)
+        _say_warnings(findings.gate_document(found))
     return 0 if found.passed else EXIT_GATE_CLOSED
 
 
 def say_standing(found: Standing) -> None:
     """The answer of `stats` as text."""
     from assay.app import findings
+    from assay.app.diagnosing import standing_lines
     from assay.app.findings import wording
 
     _say_basis(found.basis)
@@ -130,6 +154,13 @@ def say_standing(found: Standing) -> None:
         say(f"  {wording.estimate_sentence(one)}")
         for task in one.by_task:
             say(f"  {wording.task_line(task)}")
+    if found.anytime is not None:
+        say()
+        _say_unfinished(found.basis, p_value=False)
+        for one, now in zip(found.estimates, found.anytime, strict=True):
+            say(f"  {wording.anytime_mean(str(one.candidate), now)}")
+    if found.diagnostics is not None:
+        _say_diagnostics(standing_lines(found.diagnostics))
     _say_warnings(findings.standing_document(found))
 
 
@@ -150,19 +181,21 @@ def say_ranks(found: Ranks) -> None:
         say()
         say(table(("pair", "points", "95% range", "p", "p (Holm)", "decision"), rows, numbers=frozenset({1, 3, 4})))
     if len(rows) > 1:
-        say(f"{len(rows)} comparisons were made; the bar is raised so that even one false 'better' stays below 5%.")
+        say(wording.many_comparisons(len(rows)))
     _say_warnings(findings.ranks_document(found))
 
 
 def _say_contrast(found: Contrast, document: dict[str, Any]) -> None:
+    from assay.app.diagnosing import contrast_lines
     from assay.app.findings import wording
 
     one = found.comparison
     say(found.verdict)
     _say_basis(found.basis)
     if one.difference is not None and one.mean_a is not None and one.mean_b is not None:
-        say(f"{one.a} {wording.number(one.mean_a)}, {one.b} {wording.number(one.mean_b)} over {one.n_tasks} shared tasks "
-            f"({one.n_trials_a} and {one.n_trials_b} trials)")  # fmt: skip
+        means = f"{one.a} {wording.number(one.mean_a)}, {one.b} {wording.number(one.mean_b)}"
+        trials = f"{wording.count(one.n_trials_a, 'trial')} and {wording.count(one.n_trials_b, 'trial')}"
+        say(f"{means} over {wording.count(one.n_tasks, 'shared task')} ({trials})")
     if one.t is not None and one.df is not None and one.ci95 is not None:
         say(f"difference {wording.signed(one.difference or 0)} points, 95% range {wording.difference_range(one.ci95)}; "
             f"t = {one.t:.2f}, df = {one.df:.1f}, p = {_p(one.p_value)} ({one.method}, {one.scope})")  # fmt: skip
@@ -172,18 +205,73 @@ def _say_contrast(found: Contrast, document: dict[str, Any]) -> None:
     if one.second_opinion is not None and one.second_opinion.p_value is not None:
         say(f"second opinion ({one.second_opinion.method}): p = {_p(one.second_opinion.p_value)}")
     if one.prob_superiority is not None:
-        say(f"on the same task, a random run of {one.a} beats a random run of {one.b} "
-            f"{100 * one.prob_superiority:.0f} times in 100 (ties count half)")  # fmt: skip
+        say(wording.superiority(one))
     if one.d_total is not None:
         say(f"effect size d = {one.d_total:.2f} ({one.effect_label})")
+    if found.anytime is not None:
+        _say_unfinished(found.basis, p_value=one.p_value is not None)
+        say(wording.anytime_difference(found.anytime))
+        if found.looks is not None:
+            say(wording.looks(found.looks, one.p_value))
+    if found.diagnostics is not None:
+        _say_diagnostics(contrast_lines(found.diagnostics, one))
     _say_warnings(document)
 
 
+def _say_plan(found: Planning) -> None:
+    from assay.app import findings
+    from assay.app.findings import wording
+
+    _say_basis(found.basis)
+    say(f"\n{found.words}\n")
+    rows = [
+        (f"{one.pair.a} − {one.pair.b}", "" if one.pair.difference is None else wording.signed(one.pair.difference),
+         one.pair.decision, "" if one.plan is None or one.plan.mde is None else wording.number(one.plan.mde),
+         _way(one.more_tasks), _way(one.more_trials))
+        for one in found.pairs
+    ]  # fmt: skip
+    header = ("pair", "points", "decision", "shows now", "tasks needed", "or trials of each task")
+    say(table(header, rows, numbers=frozenset({1, 3})))
+    cost = found.cost
+    reviews = "" if cost.reviews is None else f", {cost.reviews:.1f} reviews"
+    price = "price unknown" if cost.usd is None else f"about {wording.money(cost.usd)}"
+    say(f"\na trial of all candidates: {price}{reviews}; {100 * cost.kept:.0f}% of decided trials count")
+    _say_warnings({"warnings": findings.warnings_document(found.basis)})
+
+
+def _way(way: Way | None) -> str:
+    from assay.app.findings import wording
+
+    if way is None:
+        return "not enough"
+    if way.needed > wording.TOO_MANY:
+        return "more than anyone will run"
+    if not way.trials:
+        return "enough now"
+    bill = "" if way.usd is None else f", {wording.money(way.usd)}"
+    return f"{way.needed:,} ({way.trials:,} trials to run{bill})"
+
+
+def _say_unfinished(basis: Basis, *, p_value: bool) -> None:
+    from assay.app.findings import wording
+
+    say(wording.unfinished(running=basis.running, pending=basis.excluded.pending, p_value=p_value))
+
+
+def _say_diagnostics(lines: list[str]) -> None:
+    if lines:
+        say("\nbehind the numbers (diagnostics, no part of the result):")
+        for line in lines:
+            say(f"  {line}")
+
+
 def _say_basis(basis: Basis) -> None:
-    excluded = basis.excluded
-    n_trials = len(set(basis.table.trial_codes.tolist()))
-    say(f"{n_trials} trials count; not counted: {excluded.pending} pending, {excluded.rejected} rejected, "
-        f"{excluded.failed} failed; {excluded.superseded} superseded attempts")  # fmt: skip
+    from assay.app.findings import wording
+
+    excluded, n = basis.excluded, basis.n_trials
+    say(f"{wording.count(n, 'trial')} {'counts' if n == 1 else 'count'}; not counted: {excluded.pending} pending, "
+        f"{excluded.rejected} rejected, {excluded.failed} failed; "
+        f"{wording.count(excluded.superseded, 'superseded attempt')}")  # fmt: skip
     shown = ", ".join(basis.runs[:3]) + (f" and {len(basis.runs) - 3} more" if len(basis.runs) > 3 else "")
     say(f"runs: {shown or 'none'}")
 

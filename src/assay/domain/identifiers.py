@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import NewType
 
 RunId = NewType("RunId", str)
@@ -15,6 +16,11 @@ AssessmentKey = NewType("AssessmentKey", int)
 
 TaskKey = NewType("TaskKey", int)
 """The store's number of a task with one content digest."""
+
+
+def folded(name: str) -> str:
+    """What two spellings of one name have in common: `Alice` and `alice` are one candidate."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def shown_trial(key: int) -> str:

@@ -28,6 +28,7 @@ class RunPlan:
         environment: versions and machine facts, by name.
         protocol: the review protocol, versioned.
         budget_usd: hard cap on what all calls of the run may cost together; None for none.
+        regrade_of: the run whose stored responses this one grades; candidates are then never asked.
     """
 
     id: RunId
@@ -48,6 +49,7 @@ class RunPlan:
     budget_usd: float | None = None
     environment: Mapping[str, JsonValue] = field(default_factory=dict)
     protocol: Mapping[str, JsonValue] = field(default_factory=dict)
+    regrade_of: RunId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

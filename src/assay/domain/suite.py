@@ -86,7 +86,10 @@ class JudgeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSpec:
-    """An LLM that grades. `prompt` is the text of a template that replaces ours; `prompt_path` says where it came from."""
+    """An LLM that grades. `prompt` is the text of a template that replaces ours; `prompt_path` says where it came from.
+
+    `require_calibration` is the tier (`fair`, `good`, `excellent`) it must have been shown to reach before it may grade.
+    """
 
     name: str
     model: ModelSpec
@@ -94,6 +97,7 @@ class JudgeSpec:
     parameters: Parameters = field(default_factory=lambda: Parameters(temperature=0.1))
     prompt: str | None = None
     prompt_path: str | None = None
+    require_calibration: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from assay.domain.calls import ModelRequest
     from assay.domain.events import Listener
     from assay.domain.identifiers import RunId, TrialKey
-    from assay.ports import Clock, Journal, ModelDirectory
+    from assay.ports import Clock, Ledger, ModelDirectory
 
 MOST_CALLS = 5
 MOST_READINGS = 3
@@ -61,7 +61,7 @@ class Asker:
 
     run: RunId
     budget: bool
-    journal: Journal
+    journal: Ledger
     directory: ModelDirectory
     clock: Clock
     listener: Listener

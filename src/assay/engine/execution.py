@@ -7,7 +7,7 @@ TaskGroup, here. Pause and cancel are wishes in the store, read before every cla
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from assay.domain.events import RunEnded, TrialEnded
@@ -18,7 +18,7 @@ from assay.engine.asking import Asker
 from assay.engine.trial import Bench, carry_out
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from assay.domain.events import Listener
     from assay.domain.run import ClaimedTrial, RunPlan
@@ -33,13 +33,14 @@ trials should not wait for it, while slow ones are better left to whoever else w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Carries out runs; everything from outside is handed in."""
+    """Carries out runs; everything from outside is handed in. `inherited`: see `Bench`."""
 
     journal: Journal
     directory: ModelDirectory
     workers: Workers
     clock: Clock
     listener: Listener
+    inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
 
     async def execute(self, plan: RunPlan, *, retry_failed: bool) -> None:
         """Carry out what is pending of the run, together with whoever else works on it.
@@ -80,6 +81,7 @@ class Engine:
             asker=asker,
             workers=self.workers,
             slots=asyncio.Semaphore(plan.concurrency),
+            inherited=self.inherited,
         )
 
     async def _feed(self, plan: RunPlan, queue: asyncio.Queue[ClaimedTrial | None], held: set[int]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import RunId
+from assay.domain.identifiers import RunId, folded
 from assay.domain.model import DEFAULTS, Parameters
 from assay.domain.run import PlannedTask, RunOptions, RunPlan
 from assay.domain.suite import JudgeMode
@@ -87,11 +87,12 @@ def chosen_candidates(suite: Suite, names: tuple[str, ...]) -> tuple[CandidateSp
     Raises:
         UnknownName: a name the suite does not have.
     """
-    by_name = {candidate.name.lower(): candidate for candidate in suite.candidates}
+    by_name = {folded(candidate.name): candidate for candidate in suite.candidates}
     for name in names:
-        if name.lower() not in by_name:
-            raise UnknownName("candidate", name, by_name, remedy=f"Suite {suite.name!r} has: {', '.join(by_name)}.")
-    wanted = {name.lower() for name in names}
+        if folded(name) not in by_name:
+            known = [candidate.name for candidate in suite.candidates]
+            raise UnknownName("candidate", name, known, remedy=f"Suite {suite.name!r} has: {', '.join(known)}.")
+    wanted = {folded(name) for name in names}
     return tuple(candidate for key, candidate in by_name.items() if key in wanted)
 
 

@@ -26,7 +26,7 @@ from assay.scoring.building import evaluators_for
 from assay.scoring.evaluator import MoreRequests, Sitting, Unscorable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from assay.domain.calls import Reply
     from assay.domain.model import ModelSpec
@@ -40,13 +40,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What all trials of a run share. `slots` bounds the calls in flight."""
+    """What all trials of a run share.
+
+    `slots` bounds the calls in flight. `inherited`, in a run that grades another's responses: why a trial (task, k) of
+    that one failed.
+    """
 
     plan: RunPlan
     journal: Journal
     asker: Asker
     workers: Workers
     slots: asyncio.Semaphore
+    inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,6 +71,9 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial, *, note: str = "") -> F
     progress = _Progress(responses=dict(claimed.responses))
     evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric)
     missing = [c for c in bench.plan.candidates if c.model is not None and c.name not in progress.responses]
+    if missing and bench.plan.regrade_of is not None:
+        progress.failures.append(_never_answered(bench, claimed, [candidate.name for candidate in missing]))
+        missing = []
     if len(missing) == 1 and not any(evaluator.by_model for evaluator in evaluators):
         await _respond(bench, claimed, missing[0], progress, last=evaluators)
         return _worst(progress.failures)
@@ -95,6 +103,15 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial, *, note: str = "") -> F
     failure = _worst(progress.failures)
     await bench.journal.record(Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure))
     return failure
+
+
+def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Failure:
+    """A regrade never asks candidates: what failed for want of an answer fails again, for the same reason."""
+    before = bench.inherited.get((claimed.task.id, claimed.k))
+    if before is not None and before.fault is not Fault.JUDGE:
+        return before
+    detail = f"run {bench.plan.regrade_of} holds no response of {', '.join(names)} for this trial."
+    return Failure(kind="no_response", fault=Fault.HARNESS, detail=detail)
 
 
 async def grade_again(bench: Bench, claimed: ClaimedTrial, slot: Slot, *, attempt: int, note: str) -> Failure | None:

@@ -67,6 +67,16 @@ class Directory:
             provider = self._providers[key] = self._open(model)
         return provider
 
+    def address(self, model: ModelSpec, /) -> str | None:
+        """Where a model answers, without anything secret; None for one that needs no network.
+
+        Raises:
+            SettingsError: the endpoint cannot be used.
+        """
+        if model.provider not in VENDORS:
+            return None
+        return urlsplit(self._endpoint(model).url)._replace(query="", fragment="").geturl()
+
     def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
         """The price of a call in US dollars, or None where it is unknown."""
         return self._prices.cost_usd(model, input_tokens=input_tokens, output_tokens=output_tokens)

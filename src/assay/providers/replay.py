@@ -230,5 +230,6 @@ def _known(found: Mapping[str, Any], names: tuple[str, ...], where: str) -> None
 
 
 def _described(purpose: Purpose) -> str:
-    said = [f"{name} {value!r}" for name in MATCHED if (value := getattr(purpose, name)) is not None]
+    found = [(name, getattr(purpose, name)) for name in MATCHED]
+    said = [f"{name} {v if isinstance(v, int) else str(v)!r}" for name, v in found if v is not None]
     return ", ".join(said)

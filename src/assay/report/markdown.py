@@ -39,6 +39,7 @@ def safe_html(text: str) -> str:
         str(_renderer().render(text)),
         tags=set(TAGS),
         attributes={tag: set(names) for tag, names in _ATTRIBUTES.items()},
+        attribute_filter=_only_whole_addresses,
         url_schemes=_SCHEMES,
         link_rel="noopener noreferrer nofollow",
         strip_comments=True,
@@ -51,6 +52,11 @@ def safe_tree(text: str) -> list[Node]:
     builder.feed(safe_html(text))
     builder.close()
     return builder.roots
+
+
+def _only_whole_addresses(tag: str, name: str, value: str) -> str | None:
+    """A link names its scheme: `//host` and paths would lead to wherever the page happens to be served."""
+    return None if name == "href" and not value.lower().startswith(("http://", "https://")) else value
 
 
 @cache

@@ -6,11 +6,15 @@ what is not decided is never called equal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from assay.statistics.scopes import TASKS_LIKE_THESE, THIS_TASK_ONLY
 
 if TYPE_CHECKING:
+    from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
+    from assay.analysis.anytime import Anytime, Looks
+    from assay.analysis.partly import PartlyReviewed
+    from assay.statistics.brackets import Coverage
     from assay.statistics.comparisons import Comparison
     from assay.statistics.estimates import Estimate, TaskEstimate
     from assay.statistics.planning import Plan
@@ -24,8 +28,16 @@ MISSING = {
     "zero_variance": "The scores do not vary, so that no range can be computed.",
     "all_ties": "Every task ended in a tie.",
     "no_weight": "Every task has weight 0.",
+    "not_random_review": "not given: chance did not choose what was reviewed first.",
+    "too_few_human_reviews": "not given: fewer than 10 reviews so far.",
+    "corrected_mean_out_of_range": "no range: the correction leads out of 0 to 100.",
+    "interval_not_finite_yet": "too little to look at yet: it takes five tasks, or five trials of each task.",
+    "unequal_weights": "not given: the tasks weigh differently.",
 }
 """A sentence for each reason a number is missing."""
+
+TOO_MANY: Final = 10_000
+"""More tasks, or trials of one task, than anyone will run; beyond it the number itself would only mislead."""
 
 
 def number(value: float, places: int = 1) -> str:
@@ -67,15 +79,35 @@ def estimate_sentence(found: Estimate) -> str:
         score = "" if found.mean is None else f"{name} scores {number(found.mean)}. "
         return score + MISSING.get(found.reason or "", "No range can be given.")
     basis = f"{count(found.n_tasks, 'task')}, {count(found.n_trials, 'approved trial')}"
+    if found.method == "bounded_identical":
+        return _identical(found)
     if found.scope == TASKS_LIKE_THESE:
         return (
             f"{name} scores {number(found.mean)}. On tasks of this kind its true score is plausibly "
             f"{range_words(found.ci95)} (95% range; {basis})."
         )
-    these = "this task" if found.scope == THIS_TASK_ONLY else f"exactly these {found.n_tasks} tasks"
+    one = found.scope == THIS_TASK_ONLY or found.n_tasks == 1
+    these = "this task" if one else f"exactly these {found.n_tasks} tasks"
     return (
         f"Across {basis}, {name} scores {number(found.mean)}. Run again on {these}, it would plausibly score "
         f"{range_words(found.ci95)} (95% range); this says nothing yet about other tasks."
+    )
+
+
+def _identical(found: Estimate) -> str:
+    """What equal scores can and cannot say: the range is what so many of them support."""
+    assert found.mean is not None
+    assert found.ci95 is not None
+    like = found.scope == TASKS_LIKE_THESE
+    n, unit = (found.n_tasks, "task") if like else (found.n_trials, "trial")
+    odd = 100 * (1 - 0.05 ** (1 / n))
+    them = "other tasks" if like else "runs"
+    would = "score lower" if found.mean >= 1 else "score higher" if found.mean <= 0 else "score otherwise"
+    given = f"All {n} tasks average" if like else f"All {n} approved trials of {found.candidate} gave"
+    of_whom = f" for {found.candidate}" if like else ""
+    return (
+        f"{given} {number(found.mean)}{of_whom}. {count(n, f'equal {unit}').capitalize()} cannot rule out that up to about "
+        f"{odd:.0f}% of {them} would {would}; the range is {range_words(found.ci95)}."
     )
 
 
@@ -131,7 +163,7 @@ def _decided(found: Comparison, claim: str, size: float) -> str:
 def _undecided(found: Comparison) -> str:
     a, b, size = found.a, found.b, found.difference or 0.0
     if abs(size) < 5e-4:
-        ahead = f"{a} and {b} have the same mean"
+        ahead = f"{a} and {b} score the same to a tenth of a point"
     else:
         ahead = f"{a if size > 0 else b} is {number(abs(size))} points ahead"
     if found.ci95 is None:
@@ -147,19 +179,302 @@ def _undecided(found: Comparison) -> str:
 def what_would_decide(plan: Plan) -> str:
     """How many tasks or trials would show a difference of the planned size, or that trials cannot."""
     size = f"To show a difference of {number(plan.detect)} points"
+    ways = _ways(plan)
     if plan.scope != TASKS_LIKE_THESE:
-        if plan.trials_needed is None:
-            return f"{size}, more trials than can be run would be needed."
-        return f"{size} you need about {count(plan.trials_needed, 'trial')} of each task (now {plan.n_trials:.0f})."
+        return f"{size} you need {ways[0]}." if ways else f"{size} would take more trials than anyone will run."
+    text = f"{size} you need {' or '.join(ways)}" if ways else f"{size} would take more tasks than anyone will run"
+    return f"{text}{_trials_alone(plan)}."
+
+
+def _ways(plan: Plan) -> list[str]:
+    """Each way that somebody could go, with the present size."""
     ways = []
-    if plan.tasks_needed is not None:
+    if plan.tasks_needed is not None and plan.tasks_needed <= TOO_MANY:
         ways.append(f"about {count(plan.tasks_needed, 'task')} like these (now {plan.n_tasks})")
-    if plan.trials_needed is not None:
-        ways.append(f"about {count(plan.trials_needed, 'trial')} of each task (now {plan.n_trials:.0f})")
-    text = f"{size} you need {' or '.join(ways)}" if ways else f"{size} takes more tasks than can be run"
-    if plan.more_trials_can_decide is False:
-        text += "; more trials of the same tasks would not be enough"
-    return f"{text}."
+    if plan.trials_needed is not None and plan.trials_needed <= TOO_MANY:
+        of_each = "of each task " if plan.n_tasks > 1 else ""
+        ways.append(f"about {count(plan.trials_needed, 'trial')} {of_each}(now {_trials_now(plan)})")
+    return ways
+
+
+def _trials_now(plan: Plan) -> str:
+    return f"{plan.n_trials:.1f}".removesuffix(".0")
+
+
+def _trials_alone(plan: Plan) -> str:
+    """What more trials of the same tasks could do, where they are no way to go."""
+    if plan.more_trials_can_decide is None:
+        return "; no task has two counted trials yet, so what more trials would bring is unknown"
+    if not plan.more_trials_can_decide:
+        return "; more trials of the same tasks would not be enough"
+    return ""
+
+
+def plan_sentence(
+    a: str,
+    b: str,
+    plan: Plan,
+    *,
+    more_tasks: tuple[int, int | None, float | None] | None,
+    more_trials: tuple[int, int | None, float | None] | None,
+) -> str:
+    """What it takes to show the planned difference between two candidates, from where the benchmark stands.
+
+    Args:
+        more_tasks, more_trials: of each way the trials to run, the reviews they bring and their cost in dollars.
+    """
+    pair, size, often = f"{a} and {b}", f"a difference of {number(plan.detect)} points", _often(plan.power)
+    now = f"{count(plan.n_tasks, 'task')} of {_trials_now(plan)} counted {'trial' if plan.n_trials == 1 else 'trials'} each"
+    if plan.mde is not None and plan.mde <= plan.detect:
+        return f"{pair}: {size} would show {often} already ({now})."
+    start = f"{pair}: with {now}, "
+    if plan.mde is None:
+        start += "too little varies yet to say what would show"
+    elif plan.mde >= 1:
+        start += "not even a difference of 100 points could be shown"
+    else:
+        start += f"only a difference of {number(plan.mde)} points would show {often}"
+    ways = []
+    if plan.tasks_needed is not None and plan.tasks_needed <= TOO_MANY and more_tasks is not None:
+        ways.append(f"about {count(plan.tasks_needed, 'task')} like these in all ({_bill(*more_tasks)})")
+    if plan.trials_needed is not None and plan.trials_needed <= TOO_MANY and more_trials is not None:
+        each = "of each task " if plan.n_tasks > 1 else ""
+        ways.append(f"about {count(plan.trials_needed, 'trial')} {each}in all ({_bill(*more_trials)})")
+    if not ways:
+        unit = "tasks" if plan.scope == TASKS_LIKE_THESE else "trials"
+        text = f"{start}. To show {number(plan.detect)} points would take more {unit} than anyone will run"
+    else:
+        text = f"{start}. To show {number(plan.detect)} points you need {', or '.join(ways)}"
+    return f"{text}{_trials_alone(plan) if plan.scope == TASKS_LIKE_THESE else ''}."
+
+
+def no_plan(a: str, b: str, *, reason: str | None) -> str:
+    """Why nothing can be planned for a pair yet."""
+    why = MISSING.get(reason or "", "They share no task with approved trials.")
+    return f"{a} and {b}: nothing to plan from yet. {why}"
+
+
+def plan_summary(
+    *, detect: float, n_pairs: int, n_already: int, hardest: str | None, closest: str | None, all_decided: bool
+) -> str:
+    """The plan of all pairs in a sentence or two: what is enough for every pair, and the decision that is open."""
+    size = f"a difference of {number(detect)} points"
+    if n_already == n_pairs:
+        text = f"{'The pair' if n_pairs == 1 else f'Each of the {n_pairs} pairs'} would show {size} as it stands."
+    elif n_pairs == 1:
+        text = hardest or closest or f"Nothing is known yet about what {size} takes."
+    elif hardest is None:
+        text = f"For some pairs nothing is known yet about what {size} takes."
+    else:
+        text = f"The pair that takes most decides what is enough for all {n_pairs}. {hardest}"
+    if all_decided:
+        decided = "The pair is" if n_pairs == 1 else "All pairs are"
+        return f"{text} {decided} decided as they stand." if n_pairs > 1 else f"{text} It is decided as it stands."
+    if closest is not None and closest != hardest and n_pairs > 1:
+        text += f" The open question highest in the ranking: {closest}"
+    return text
+
+
+def _bill(trials: int, reviews: int | None, usd: float | None) -> str:
+    parts = [f"{trials:,} more {'trial' if trials == 1 else 'trials'} to run" if trials else "no more trials to run"]
+    if reviews:
+        parts.append(f"about {count(reviews, 'review')}")
+    parts.append(f"about {money(usd)}" if usd is not None else "cost unknown")
+    return ", ".join(parts)
+
+
+def _often(power: float) -> str:
+    """`4 times in 5` for the usual power, else `90% of the time`."""
+    return "4 times in 5" if abs(power - 0.8) < 1e-9 else f"{100 * power:.0f}% of the time"
+
+
+def money(usd: float) -> str:
+    """`$12.30`, `$0.0042`, `$1,204`."""
+    if usd == 0:
+        return "$0"
+    if usd < 0.0001:
+        return "less than $0.0001"
+    if usd < 0.1:
+        whole, decimals = f"{usd:.4f}".split(".")
+        return f"${whole}.{decimals[:2]}{decimals[2:].rstrip('0')}"
+    return f"${usd:,.2f}" if usd < 1000 else f"${usd:,.0f}"
+
+
+def not_worse(a: str, b: str, margin: float, *, shown: bool) -> str:
+    """The answer of a gate."""
+    points = f"{number(margin)} points"
+    if shown:
+        return f"{a} is not worse than {b} by more than {points}."
+    return f"It is not shown that {a} is not worse than {b} by more than {points}."
+
+
+def superiority(found: Comparison) -> str:
+    """How often a run of A beats a run of B on the same task."""
+    assert found.prob_superiority is not None
+    return (
+        f"On the same task, a random run of {found.a} beats a random run of {found.b} "
+        f"{100 * found.prob_superiority:.0f} times out of 100 (ties count half)."
+    )
+
+
+def many_comparisons(n: int) -> str:
+    """Why single p-values of a list are not to be read alone."""
+    return (
+        f"{n} comparisons were made; the bar was raised so that the chance of even one false 'better' stays below 5%."
+    )
+
+
+def unfinished(*, running: bool, pending: int, p_value: bool) -> str:
+    """That a run goes on or reviews wait, and what the fixed numbers are for."""
+    why = []
+    if running:
+        why.append("a selected run is not finished")
+    if pending:
+        why.append(f"{count(pending, 'trial')} {'waits' if pending == 1 else 'wait'} for review")
+    what = "The p-value and the 95% range above are" if p_value else "The 95% ranges above are"
+    return f"{_sentence(' and '.join(why))}. {what} for the planned end; read before it, they claim too much."
+
+
+def anytime_difference(found: Anytime) -> str:
+    """The evidence that stays valid however often one looks."""
+    if found.e_value is None:
+        return f"At any time: {MISSING.get(found.reason or '', 'nothing can be said.')}"
+    evidence = f"e-value {_big(found.e_value)}, p = {probability(found.p)}"
+    claim = "enough to decide now" if found.e_value >= 20 else "not enough to decide before the planned end (20 is)"
+    if found.ci95 is None:
+        return f"At any time: {evidence}, {claim}; {MISSING.get(found.reason or '', 'no range yet.')}"
+    return (
+        f"At any time: {evidence}, {claim}; range {difference_range(found.ci95)} over {count(found.n, found.unit)}. You may "
+        "look at any time: this range stays valid however often you look. It is wider for that reason."
+    )
+
+
+def anytime_mean(name: str, found: Anytime) -> str:
+    """A candidate's range that stays valid however often one looks."""
+    if found.ci95 is None:
+        return f"{name}, at any time: {MISSING.get(found.reason or '', 'no range.')}"
+    return f"{name}, at any time: {range_words(found.ci95)} over {count(found.n, found.unit)}"
+
+
+def looks(found: Looks, p_value: float | None) -> str:
+    """Where the planned looks stand."""
+    if found.p_to_beat is None:
+        return f"{count(found.planned, 'look')} planned; the first one is not reached yet."
+    bar = f"look {found.reached} of {found.planned}: a claim needs p below {probability(found.p_to_beat)}"
+    if p_value is None:
+        return f"{_sentence(bar)}."
+    return (
+        f"{_sentence(bar)}; it is {probability(p_value)}, {'enough' if p_value <= found.p_to_beat else 'not enough'}."
+    )
+
+
+def partly(found: PartlyReviewed) -> list[str]:
+    """Three numbers side by side, each with what it takes for granted."""
+    name, review = found.vetted.candidate, found.review
+
+    def said(mean: float | None, ci95: tuple[float, float] | None, reason: str | None) -> str:
+        if mean is None:
+            return MISSING.get(reason or "", "not given.")
+        text = f"{number(mean)}, " + (f"95% range {range_words(ci95)}" if ci95 is not None else "no range")
+        return f"{text} (tasks like these)"
+
+    vetted = found.vetted
+    headline = MISSING["no_approved_trials"]
+    if vetted.mean is not None:
+        headline = number(vetted.mean) + (f", 95% range {range_words(vetted.ci95)}" if vetted.ci95 else ", no range")
+    judge, calibrated = review.judge_as_it_is, review.calibrated
+    corrected = said(calibrated.mean, calibrated.ci95, calibrated.reason)
+    if calibrated.mean is not None:
+        corrected += ". Takes for granted that chance chose which trials were reviewed."
+    lines = [
+        f"{name}: {count(found.n_waiting, 'trial')} {'waits' if found.n_waiting == 1 else 'wait'} for review",
+        f"  vetted only: {headline}. Takes nothing for granted; the only result.",
+        f"  the judge as it is: {said(judge.mean, judge.ci95, judge.reason)}. Takes for granted that the judge is right.",
+        f"  calibrated: {corrected}",
+    ]
+    if review.left_out_tasks and calibrated.mean is not None:
+        lines[-1] += f" Leaves out {count(len(review.left_out_tasks), 'task')} without a review."
+    return lines
+
+
+def judge_bias(found: JudgeAgainstPeople) -> str:
+    """How a judge's scores stand to people's, labelled from the lower end."""
+    c = found.calibration
+    pairs = count(c.n, "checked score")
+    if c.bias is None:
+        return f"{found.judge}: no score was checked by a person."
+    if abs(c.bias) < 5e-4:
+        text = f"{found.judge} scores neither higher nor lower than people on average"
+    else:
+        text = f"{found.judge} scores {number(abs(c.bias))} points {'higher' if c.bias > 0 else 'lower'} than people on average"
+    plausible = f"plausible {difference_range(c.bias_ci95)}, " if c.bias_ci95 is not None else ""
+    text += f" ({plausible}{pairs}, {count(found.n_corrected, 'assessment')} corrected)."
+    if c.label is not None and c.concordance is not None and c.concordance_ci95 is not None:
+        low, high = (f"{bound:.2f}" for bound in c.concordance_ci95)
+        text += f" Agreement in value is {c.label} (concordance {c.concordance:.2f}, plausible {low} to {high})."
+    if c.n < c.pairs_advised:
+        text += f" Fewer than {c.pairs_advised} checked scores: treat this with care."
+    return f"{text} The reviewer saw the judge's score first, so agreement is at best this."
+
+
+def agreement(found: JudgesAmongThemselves) -> str:
+    """How far several judges of the same trials agree."""
+    alpha = found.alpha
+    within = 0.0 if alpha.agreement is None else alpha.agreement
+    share = f"{100 * within:.0f}% of pairs within {number(alpha.tolerance, 0)} points"
+    if alpha.alpha is None:
+        return (
+            f"{count(len(found.judges), 'judge')}: nothing varies, so agreement beyond chance is not defined; {share}."
+        )
+    plausible = ""
+    if alpha.ci95 is not None:
+        plausible = f", plausible {alpha.ci95[0]:.2f} to {alpha.ci95[1]:.2f}"
+    words = {"reliable": "well", "tentative": "moderately"}.get(alpha.reading or "", "too little to rely on")
+    care = "" if alpha.reading == "reliable" else ": treat small differences with care"
+    return f"{count(len(found.judges), 'judge')} agree {words} (alpha {alpha.alpha:.2f}{plausible}; {share}){care}."
+
+
+def coverage_line(found: Coverage) -> str:
+    """How much of what was planned counts, and what the rest could do."""
+    counted = f"{found.n_counted:,} of {count(found.n_planned, 'planned trial')}"
+    if found.n_planned == 0:
+        return f"{found.candidate}: nothing was planned"
+    if found.missing_as_zero is None or found.missing_left_out is None or found.n_counted >= found.n_planned:
+        return f"{found.candidate}: {counted} {'counts' if found.n_counted == 1 else 'count'}"
+    return (
+        f"{found.candidate}: {counted} {'counts' if found.n_counted == 1 else 'count'}; mean "
+        f"{number(found.missing_as_zero)} if the missing were 0, {number(found.missing_left_out)} with them left out"
+    )
+
+
+def put_back_sentence(n: int, now: float | None, then: float | None, *, changes: bool) -> str:
+    """The same difference with rejected trials counted at the judge's score."""
+    if n == 0:
+        return "No rejected trial could be put back."
+    if now is None or then is None:
+        return f"With {count(n, 'rejected assessment')} counted at the judge's score nothing can be compared."
+    end = "; the conclusion would change" if changes else "; the conclusion would be the same"
+    return (
+        f"With {count(n, 'rejected assessment')} counted at the judge's score the difference would be {signed(then)} "
+        f"instead of {signed(now)} points{end}."
+    )
+
+
+def probability(value: float | None) -> str:
+    """`0.0093`, `<.0001`, `–` where there is none."""
+    if value is None:
+        return "–"
+    return "<.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _big(value: float) -> str:
+    if value >= 1e6:
+        return "over a million"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}" if value < 0.1 else f"{value:.1f}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def rank_line(found: Ranked) -> str:
@@ -171,10 +486,18 @@ def rank_line(found: Ranked) -> str:
     return f"rank {found.rank}; the data support any rank from {found.rank_low} to {found.rank_high}"
 
 
+def rank_range(found: Ranked) -> str:
+    """`2`, or `1 to 3`: the ranks that cannot be ruled out."""
+    if found.rank is None:
+        return "–"
+    return f"{found.rank_low}" if found.rank_low == found.rank_high else f"{found.rank_low} to {found.rank_high}"
+
+
 def _where(found: Comparison) -> str:
     if found.scope == TASKS_LIKE_THESE:
         return " on tasks of this kind"
-    return " on this task" if found.scope == THIS_TASK_ONLY else f" on exactly these {found.n_tasks} tasks"
+    one = found.scope == THIS_TASK_ONLY or found.n_tasks == 1
+    return " on this task" if one else f" on exactly these {found.n_tasks} tasks"
 
 
 def _chance(p_value: float | None) -> str:

@@ -191,9 +191,9 @@ _ABSENT_AFTER: Final = re.compile(
     re.IGNORECASE,
 )
 _ALSO_NAMED: Final = re.compile(
-    r"\b(?:candidates?|options?|implementations?|solutions?|snippets?|submissions?|responses?)\s+((?:[A-Z]{1,2}|\w+)"
+    r"\b(?i:candidates?|options?|implementations?|solutions?|snippets?|submissions?|responses?)\s+((?:[A-Z]{1,2}|\w+)"
     r"(?:(?:\s*,\s*|\s+(?:and|or|nor|versus|vs\.?)\s+)[A-Z]{1,2}\b)*)"
-    r"|\b([B-HJ-Z])\b|\b(A)['’]s\b|\b(?:than|like|and|or|in|of|unlike) (A)\b"
+    r"|(?<![\w-])([B-HJ-Z])(?![\w+#-])|\b(A)['’]s\b|\b(?:than|like|and|or|in|of|unlike) (A)\b"
 )
 REACH: Final = 250
 """How far back in a sentence, in characters, a word about absence still bears on the code it names."""

@@ -1,7 +1,7 @@
 """The table of scores that every question of this room starts from: one row a trial, checked once, on entry."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -96,6 +96,21 @@ class ScoreTable:
         task_weight = _task_weights(weight, tasks, where, n_rows)
         is_joint = _joint_rows(joint, n_rows)
         return _assembled(tasks, candidates, (trials, n_trials), scores, task_weight, is_joint, planned_tasks)
+
+    def including(self, candidates: Sequence[Hashable]) -> "ScoreTable":
+        """The table with those candidates among its own, so that one without any trial is answered for as well."""
+        missing = [name for name in dict.fromkeys(candidates) if self.cells.candidate_code(name) is None]
+        if not missing:
+            return self
+        own = self.cells
+        every = (*own.candidates, *missing)
+        order = coded(every).labels
+        cells = Cells(tasks=own.tasks, candidates=order, weight=own.weight, planned_tasks=own.planned_tasks)
+        place = np.array([cells.candidate_code(name) for name in own.candidates], np.int64)
+        for name in ("n", "mean", "m2", "low", "high"):
+            getattr(cells, name)[place] = getattr(own, name)
+        codes = place[self.candidate_codes] if len(place) else self.candidate_codes
+        return replace(self, candidates=cells.candidates, candidate_codes=codes, cells=cells)
 
     @property
     def weight(self) -> Floats:

@@ -18,11 +18,11 @@ from assay.store.reading import AssessmentReader, trial_row, trial_rows
 from assay.store.selecting import Scope, find_run, scope_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from sqlalchemy import ColumnElement, Connection
 
-    from assay.analysis.columns import ScoreColumns
+    from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.selection import AssessmentRow, Excluded, TrialRow
     from assay.store.database import Database
 
@@ -147,6 +147,27 @@ class StoreArchive:
         """Every score that counts, as columns; with `criteria`, scores of those criteria weighted within them."""
         with self._database.reading() as connection:
             return columns.score_columns(connection, scope_of(connection, selection))
+
+    def review_columns(self, selection: Selection, /) -> ReviewColumns:
+        """Every assessment whatever its state, as columns, with its grader's own score beside the one that counts."""
+        with self._database.reading() as connection:
+            return columns.review_columns(connection, scope_of(connection, selection))
+
+    def criterion_moments(self, selection: Selection, /) -> tuple[CriterionMoments, ...]:
+        """What counts, criterion by criterion."""
+        with self._database.reading() as connection:
+            return columns.criterion_moments(connection, scope_of(connection, selection))
+
+    def trial_scores(self, selection: Selection, trials: Collection[TrialKey], /) -> tuple[TrialScores, ...]:
+        """What counts now of those trials that the selection holds; the cost does not depend on how many there are."""
+        with self._database.reading() as connection:
+            return columns.trial_scores(connection, scope_of(connection, selection), trials)
+
+    def decided_since(self, event: int | None, /) -> tuple[int, tuple[TrialKey, ...]]:
+        """The id of the newest review event, and the trials decided on, or judged again, after `event` (None: no trials)."""
+        with self._database.reading() as connection:
+            newest, trials = columns.decided_since(connection, event)
+        return newest, tuple(TrialKey(key) for key in trials)
 
     def excluded(self, selection: Selection, /) -> Excluded:
         """What does not count; with `judges`, as if only those had graded."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Double, Select, and_, case, cast, func, or_, select
 
-from assay.analysis.columns import ScoreColumns, TaskLabel
+from assay.analysis.columns import STATES, CriterionMoments, ReviewColumns, ScoreColumns, TaskLabel, TrialScores
 from assay.domain.lifecycle import COUNTS, AssessmentState, Standing, TrialState
 from assay.domain.selection import Excluded
 from assay.store import schema
@@ -18,6 +18,8 @@ from assay.store.codec import bytes_json
 from assay.store.projection import ASSESSMENT, STANDING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy as np
     from numpy.typing import NDArray
     from sqlalchemy import ColumnElement, Connection
@@ -58,14 +60,115 @@ def score_columns(connection: Connection, scope: Scope) -> ScoreColumns:
     )
 
 
+def review_columns(connection: Connection, scope: Scope) -> ReviewColumns:
+    """Every assessment within the scope, whatever its state, in the order of its key."""
+    import numpy as np
+
+    labels, task_keys = _labels(connection, scope)
+    candidates = _candidates(connection, scope)
+    judges = _judges(connection, scope)
+    rows = _matrix(connection, _reviews(scope))
+    order = np.lexsort((rows[:, 1], rows[:, 4]))
+    rows = rows[order]
+    return ReviewColumns(
+        tasks=labels,
+        candidates=tuple(candidates.values()),
+        judges=tuple(judges.values()),
+        task=_codes(rows[:, 0], task_keys),
+        candidate=_codes(rows[:, 1], tuple(candidates)),
+        judge=_codes(rows[:, 2], tuple(judges)),
+        trial=rows[:, 3].astype(np.int64),
+        assessment=rows[:, 4].astype(np.int64),
+        attempt=rows[:, 5].astype(np.int64),
+        state=rows[:, 6].astype(np.int64),
+        judged=np.where(rows[:, 7] < 0, np.nan, rows[:, 7]),
+        final=np.where(rows[:, 8] < 0, np.nan, rows[:, 8]),
+        joint=rows[:, 9] != 0,
+        by_model=rows[:, 10] != 0,
+        planned=_planned(connection, scope, tuple(candidates), task_keys),
+    )
+
+
+def criterion_moments(connection: Connection, scope: Scope) -> tuple[CriterionMoments, ...]:
+    """What counts on each criterion of the scope, in the order in which the store met them."""
+    import numpy as np
+
+    _, task_keys = _labels(connection, scope)
+    candidates = tuple(_candidates(connection, scope))
+    criterion = schema.criterion
+    rows = _matrix(connection, _by_criterion(scope))
+    found = []
+    for key in sorted({int(key) for key in rows[:, 0]}):
+        name = connection.execute(select(criterion.c.name).where(criterion.c.key == key)).scalar_one()
+        mine = rows[rows[:, 0] == key]
+        place = (_codes(mine[:, 2], candidates), _codes(mine[:, 1], task_keys))
+        laid = np.zeros((5, len(candidates), len(task_keys)))
+        n, mean, about_half, low, high = mine[:, 3:].T
+        m2 = np.where(low == high, 0.0, np.maximum(about_half - n * (mean - 0.5) ** 2, 0.0))
+        for moment, values in zip(laid, (n, np.where(low == high, low, mean), m2, low, high), strict=True):
+            moment[place] = values
+        found.append(CriterionMoments(criterion=name, n=laid[0], mean=laid[1], m2=laid[2], low=laid[3], high=laid[4]))
+    return tuple(found)
+
+
+def trial_scores(connection: Connection, scope: Scope, trials: Collection[int]) -> tuple[TrialScores, ...]:
+    """What counts now of those trials that lie within the scope; read by index, whatever the size of the store."""
+    trial, task, suite = schema.trial, schema.task, schema.suite
+    its, score = schema.assessment, schema.score
+    found = connection.execute(
+        select(trial.c.key, suite.c.name, task.c.task_id, task.c.digest)
+        .join(task, task.c.key == trial.c.task_key)
+        .join(suite, suite.c.key == task.c.suite_key)
+        .where(trial.c.key.in_(list(trials)), *scope.where(trial))
+        .order_by(trial.c.key)
+    ).all()
+    scores = (_scores(scope) if scope.criteria is None else _criteria_scores(scope)).where(
+        score.c.assessment_key.in_(select(its.c.key).where(its.c.trial_key.in_([row.key for row in found]))),
+        score.c.run_key.in_(select(trial.c.run_key).where(trial.c.key.in_([row.key for row in found]))),
+    )
+    names = {row.key: row.name for row in connection.execute(select(schema.candidate.c.key, schema.candidate.c.name))}
+    given: dict[int, dict[str, list[float]]] = {}
+    joint: dict[int, bool] = {}
+    for _, candidate, _, key, value, marks in connection.execute(scores):
+        given.setdefault(key, {}).setdefault(names[candidate], []).append(float(value))
+        joint[key] = joint.get(key, True) and bool(int(marks) & _JOINT)
+    return tuple(
+        TrialScores(
+            trial=row.key,
+            suite=row.name,
+            task=row.task_id,
+            digest=row.digest,
+            joint=joint.get(row.key, False),
+            scores={name: sum(values) / len(values) for name, values in given.get(row.key, {}).items()},
+        )
+        for row in found
+    )
+
+
+def decided_since(connection: Connection, event: int | None) -> tuple[int, tuple[int, ...]]:
+    """The id of the newest review event, and the trials that events after `event` concern (none where it is None)."""
+    table, its = schema.review_event, schema.assessment
+    if event is None:
+        return connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one(), ()
+    rows = connection.execute(
+        select(table.c.id, its.c.trial_key)
+        .join(its, its.c.key == table.c.assessment_key)
+        .where(table.c.id > event)
+        .order_by(table.c.id)
+    ).all()
+    return (rows[-1].id if rows else event), tuple(dict.fromkeys(row.trial_key for row in rows))
+
+
 def excluded(connection: Connection, scope: Scope) -> Excluded:
     """Trials by why they do not count, and superseded attempts."""
     if scope.graders is not None:
         trials = _standings_by_grader(connection, scope)
-    elif scope.narrows_tasks:
+    elif scope.narrows_tasks or scope.families.contested:
         table = schema.trial
         rows = connection.execute(
-            select(table.c.standing, func.count()).where(*scope.where(table)).group_by(table.c.standing)
+            select(table.c.standing, func.count())
+            .where(*scope.where(table), *scope.families.stand(table))
+            .group_by(table.c.standing)
         )
         trials = {stands: int(n) for stands, n in rows}
     else:
@@ -96,6 +199,7 @@ def _scores(scope: Scope) -> Select[Any]:
     ).where(
         *scope.where(table),
         *scope.where_grader(table),
+        *scope.families.hold(table),
         table.c.state.in_(COUNTING),
         table.c.value.is_not(None),
     )
@@ -125,12 +229,110 @@ def _criteria_scores(scope: Scope) -> Select[Any]:
         .where(
             *scope.where(table),
             *scope.where_grader(table),
+            *scope.families.hold(table),
             table.c.state.in_(COUNTING),
             grade.c.criterion_key.in_(scope.criteria or ()),
         )
         .group_by(table.c.run_key, table.c.assessment_key, *shown, table.c.joint, table.c.state)
         .having(missing == 0, func.count(grade.c.value) > 0)
     )
+
+
+def _reviews(scope: Scope) -> Select[Any]:
+    """All rows of `ReviewColumns`; -1 stands for a score that is not there."""
+    table, its, grade = schema.score, schema.assessment, schema.grade
+    state = case({state.value: code for code, state in enumerate(STATES)}, value=its.c.state)
+    first = (table.c.task_key, table.c.candidate_key, table.c.grader_key, table.c.trial_key, its.c.key, its.c.attempt)
+    last = (table.c.joint, its.c.by_model)
+    where = (*scope.where(table), *scope.where_grader(table), *scope.families.hold(table))
+    if scope.criteria is None:
+        scores = (func.coalesce(table.c.judged_value, -1.0), func.coalesce(table.c.value, -1.0))
+        return select(*first, state, *scores, *last).join(its, its.c.key == table.c.assessment_key).where(*where)
+    own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
+    same = and_(*(column == grade.c[column.name] for column in own))
+    over = tuple(func.coalesce(_weighted(value), -1.0) for value in (grade.c.judged_value, grade.c.value))
+    return (
+        select(*first, state, *(cast(score, Double) for score in over), *last)
+        .join(its, its.c.key == table.c.assessment_key)
+        .join(grade, same)
+        .where(*where, grade.c.criterion_key.in_(scope.criteria))
+        .group_by(table.c.run_key, table.c.assessment_key, *first, its.c.state, *last)
+    )
+
+
+def _weighted(value: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The criteria's scores weighted among themselves; null where a weighted one is missing."""
+    weight = schema.grade.c.weight
+    total = func.sum(case((value.is_not(None), weight), else_=0.0))
+    missing = func.sum(case((and_(value.is_(None), weight > 0), 1), else_=0))
+    return case(
+        (missing > 0, None),
+        (total > 0, func.sum(weight * value) / func.nullif(total, 0.0)),
+        else_=func.avg(value),
+    )
+
+
+def _by_criterion(scope: Scope) -> Select[Any]:
+    """Per criterion, task and candidate: n, mean, squares about one half (so that no digits are lost), lowest, highest."""
+    table, grade = schema.score, schema.grade
+    own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
+    same = and_(*(column == grade.c[column.name] for column in own))
+    cell = (grade.c.criterion_key, table.c.task_key, table.c.candidate_key)
+    only = [] if scope.criteria is None else [grade.c.criterion_key.in_(scope.criteria)]
+    value = cast(func.avg(grade.c.value), Double).label("value")
+    trials = (
+        select(*cell, value)
+        .select_from(table)
+        .join(grade, same)
+        .where(
+            *scope.where(table),
+            *scope.where_grader(table),
+            table.c.state.in_(COUNTING),
+            table.c.value.is_not(None),
+            grade.c.value.is_not(None),
+            *scope.families.hold(table),
+            *only,
+        )
+        .group_by(*cell, table.c.trial_key)
+        .subquery()
+    )
+    off = trials.c.value - 0.5
+    return select(
+        trials.c.criterion_key,
+        trials.c.task_key,
+        trials.c.candidate_key,
+        func.count(),
+        func.avg(trials.c.value),
+        func.sum(off * off),
+        func.min(trials.c.value),
+        func.max(trials.c.value),
+    ).group_by(trials.c.criterion_key, trials.c.task_key, trials.c.candidate_key)
+
+
+def _planned(
+    connection: Connection, scope: Scope, candidates: tuple[int, ...], tasks: tuple[int, ...]
+) -> NDArray[np.int64]:
+    import numpy as np
+
+    task, trial, own = schema.run_task, schema.trial, schema.run_candidate
+    if scope.families.contested:  # of trials that grade the same responses one was planned, whichever holds
+        counted = (
+            select(own.c.candidate_key, trial.c.task_key, func.count())
+            .join(own, own.c.run_key == trial.c.run_key)
+            .where(*scope.where(trial), *scope.families.stand(trial))
+            .group_by(own.c.candidate_key, trial.c.task_key)
+        )
+    else:
+        counted = (
+            select(own.c.candidate_key, task.c.task_key, func.sum(task.c.trials))
+            .join(own, own.c.run_key == task.c.run_key)
+            .where(*scope.where(task))
+            .group_by(own.c.candidate_key, task.c.task_key)
+        )
+    rows = _matrix(connection, counted)
+    laid = np.zeros((len(candidates), len(tasks)), dtype=np.int64)
+    laid[_codes(rows[:, 0], candidates), _codes(rows[:, 1], tasks)] = rows[:, 2].astype(np.int64)
+    return laid
 
 
 def _matrix(connection: Connection, statement: Select[Any]) -> NDArray[np.float64]:
@@ -218,10 +420,26 @@ def _settings(connection: Connection, scope: Scope) -> tuple[str, ...]:
     if scope.graders is not None:
         wanted = set(connection.execute(select(grader.c.name).where(grader.c.key.in_(scope.graders))).scalars())
     where = [] if scope.every_run else [table.c.key.in_(scope.runs)]
+    if replaced := _replaced_runs(connection, scope):
+        where.append(table.c.key.not_in(replaced))
     found: dict[str, None] = {}
     for (text,) in connection.execute(select(table.c.settings).where(*where).order_by(table.c.started, table.c.key)):
         found.update((setting, None) for judge, setting in bytes_json(text) if wanted is None or judge in wanted)
     return tuple(found)
+
+
+def _replaced_runs(connection: Connection, scope: Scope) -> tuple[int, ...]:
+    """Runs of which nothing counts beside others that grade the same responses."""
+    members = scope.families.members
+    if not members:
+        return ()
+    table = schema.score
+    still = connection.execute(
+        select(table.c.run_key)
+        .where(table.c.run_key.in_(members), *scope.families.hold(table), table.c.state.in_(COUNTING))
+        .distinct()
+    ).scalars()
+    return tuple(sorted(set(members).difference(still)))
 
 
 def _tallied(connection: Connection, scope: Scope, subject: str) -> dict[str, int]:
@@ -255,8 +473,10 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> dict[str, int]
         select(stands)
         .select_from(trial)
         .join(its, current, isouter=True)
-        .where(*scope.where(trial))
+        .where(*scope.where(trial), *scope.families.stand(trial))
         .group_by(trial.c.key, trial.c.state)
+        # A trial that is done and that none of the judges ever graded is not theirs to count, nor to reject.
+        .having(or_(func.count(its.c.key) > 0, trial.c.state.in_((*open_states, TrialState.FAILED.value))))
         .subquery()
     )
     rows = connection.execute(select(each.c.stands, func.count()).group_by(each.c.stands))

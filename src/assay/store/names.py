@@ -5,21 +5,16 @@ House rule: what was learned in a transaction that is rolled back must be forgot
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
 from sqlalchemy import insert, select
 
+from assay.domain.identifiers import folded
 from assay.store import schema
 from assay.store.codec import plain
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
-
-
-def folded(name: str) -> str:
-    """A name as it is compared where upper and lower case are the same."""
-    return unicodedata.normalize("NFC", name).casefold()
 
 
 class Names:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError
 from assay.domain.errors import SettingsError, StoreError
 from assay.store import schema
 from assay.store.archive import StoreArchive
+from assay.store.calibrations import StoreCalibrations
 from assay.store.claims import Claims
 from assay.store.database import WAIT_S, Database
 from assay.store.desk import StoreDesk
@@ -39,11 +40,12 @@ _OLDEST_SQLITE: Final = (3, 35, 0)  # the first with RETURNING
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An open store: what runs write, where decisions are applied, and what is read."""
+    """An open store: what runs write, where decisions are applied, what is read, and how judges fared."""
 
     journal: StoreJournal
     desk: StoreDesk
     archive: StoreArchive
+    calibrations: StoreCalibrations
 
     def close(self) -> None:
         """Give up claims, finish writing and let go of the database; safe to call twice."""
@@ -87,6 +89,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         journal=StoreJournal(database, writer, names, claims, clock),
         desk=StoreDesk(writer, clock),
         archive=StoreArchive(database),
+        calibrations=StoreCalibrations(database, writer),
     )
 
 

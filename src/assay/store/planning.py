@@ -11,13 +11,14 @@ from sqlalchemy.exc import IntegrityError
 
 from assay.domain.digest import digest
 from assay.domain.errors import InputError, Refused, UnknownName
+from assay.domain.identifiers import folded
 from assay.domain.lifecycle import RunState, Standing, TrialState
 from assay.domain.run import PlannedTask
 from assay.store import schema
 from assay.store.codec import bytes_text, json_text, plain, plan_bytes, plan_record, task_bytes, task_record, text_bytes
 from assay.store.database import take_keys
-from assay.store.names import folded
 from assay.store.projection import STANDING, TRIAL, Tally
+from assay.store.regrading import copy_responses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,11 +61,15 @@ class Planning:
             "input_tokens": 0,
             "output_tokens": 0,
             "cost_usd": 0.0,
+            "regrade_of": None if plan.regrade_of is None else run_key_of(connection, plan.regrade_of),
             **_columns_of(self.database, connection, plan),
         }
         run_key = connection.execute(insert(run).values(**row).returning(run.c.key)).scalar_one()
         self._note_names(connection, run_key, plan)
         self._add_tasks(connection, run_key, plan, planned)
+        if plan.regrade_of is not None:
+            origin_key = run_key_of(connection, plan.regrade_of)
+            copy_responses(self.database, connection, run_key=run_key, origin_key=origin_key)
 
     def extend(self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask]) -> None:
         """More tasks, trials or candidates; with a new candidate every finished trial lacks work and becomes pending."""

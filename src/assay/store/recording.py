@@ -211,6 +211,7 @@ class Recorder:
                 connection.execute(update(table).where(table.c.key.in_(some)).values(standing=stands))
         for some in _portions(looked_at):
             settle(connection, some, batch.tally)
+            new.update(_standings(connection, some))  # else the trial's end would be counted from where it stood before
         return new
 
     def _pair(self, connection: Connection, batch: Batch) -> set[tuple[str, int, int]]:

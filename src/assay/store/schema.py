@@ -31,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION: Final = "0001"
+VERSION: Final = "0002"
 """The migration these tables correspond to."""
 
 VERSION_TABLE: Final = "assay_version"
@@ -369,3 +369,19 @@ review_event = Table(
     Index("ix_review_event_assessment_key", "assessment_key"),
 )
 """Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash` covers the row and `previous_hash`."""
+
+calibration = Table(
+    "calibration",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("prompt", String(32), nullable=False),
+    Column("rubric", String(32), nullable=False),
+    Column("parameters", String(32), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("tier", String(20), nullable=False),
+    Column("at", String(30), nullable=False),
+    Column("body_key", Key, ForeignKey("body.key"), nullable=False),
+    UniqueConstraint("model", "prompt", "rubric", "parameters", "version"),
+)
+"""Append-only. `prompt`, `rubric`, `parameters`: digests of what the judge was asked with; `version` counts from 1 for each."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import exists, select, true
 
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import RunId
+from assay.domain.identifiers import RunId, folded
 from assay.domain.selection import Selection
 from assay.store import schema
-from assay.store.names import folded
+from assay.store.regrading import Families, families
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Table
 
 V = TypeVar("V")
+
+_LISTED = 8
+"""Names that a message about an unknown one lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Scope:
         every_run: whether no filter leaves a run out.
         graders: keys of the judges meant.
         criteria: keys of the criteria meant.
+        families: selected runs that grade the same responses.
     """
 
     runs: tuple[int, ...]
@@ -40,6 +44,7 @@ class Scope:
     languages: tuple[str, ...] | None
     graders: tuple[int, ...] | None
     criteria: tuple[int, ...] | None
+    families: Families
 
     @property
     def narrows_tasks(self) -> bool:
@@ -111,6 +116,7 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         languages=_languages(connection, selection.languages),
         graders=graders,
         criteria=criteria,
+        families=families(connection, keys, graders=graders),
     )
 
 
@@ -176,6 +182,8 @@ def _matching(kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]]) 
     found: list[V] = []
     for name in wanted:
         if folded(name) not in by_name:
-            raise UnknownName(kind, name, (given for given, _ in known))
+            names = tuple(dict.fromkeys(given for given, _ in known))
+            listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
+            raise UnknownName(kind, name, names, remedy=f"Known: {listed}." if names else "None is stored yet.")
         found.extend(by_name[folded(name)])
     return found

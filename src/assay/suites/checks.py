@@ -41,6 +41,11 @@ def no_option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[s
     return ()
 
 
+def no_template_problems(template: str) -> tuple[str, ...]:
+    """Every template of a judge's prompt is let pass; the scoring room knows its placeholders."""
+    return ()
+
+
 def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
     """An empty reference of a method that compares; each problem reads on from the field `expected`."""
     if method in COMPARING and not (expected or "").strip():
@@ -57,6 +62,7 @@ class Checks:
         methods: names of all ways of scoring.
         plugins: those of them that installed packages offer.
         option_problems: what is wrong with a method's options; sentences that read on from the field `score`.
+        template_problems: what is wrong with a judge's own prompt; whole sentences.
         reference_problems: what is wrong with `expected` for a method; sentences that read on from that field.
     """
 
@@ -64,4 +70,5 @@ class Checks:
     methods: tuple[str, ...] = METHODS
     plugins: frozenset[str] = frozenset()
     option_problems: Callable[[str, Mapping[str, JsonValue]], tuple[str, ...]] = no_option_problems
+    template_problems: Callable[[str], tuple[str, ...]] = no_template_problems
     reference_problems: Callable[[str, str | None], tuple[str, ...]] = reference_problems

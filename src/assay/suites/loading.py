@@ -15,6 +15,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from assay.domain.errors import SuiteError, did_you_mean
+from assay.domain.identifiers import folded
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
 from assay.domain.suite import CandidateSpec, JudgeMode, JudgeSpec, Scoring, Suite, SuiteCopy
@@ -27,7 +28,7 @@ from assay.suites.located import Document, Unreadable, Value, as_written, plain,
 from assay.suites.rubrics import rubric
 from assay.suites.sets import is_set, things
 from assay.suites.taskfiles import BATCH, Shape, TaskFile
-from assay.suites.tasks import MOST_TRIALS, TASK_KEYS, Rules, folded, score, task
+from assay.suites.tasks import MOST_TRIALS, TASK_KEYS, Rules, score, task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

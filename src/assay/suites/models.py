@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from assay.domain.calibration import DEMANDABLE
 from assay.domain.errors import AssayError
 from assay.domain.model import ModelSpec, Parameters, Price
 from assay.domain.suite import CandidateSpec, JudgeMode, JudgeSpec
@@ -203,10 +204,14 @@ def _described_judge(fields: Fields, checks: Checks, files: Files) -> JudgeSpec 
     if temperature is not None and asked_with.temperature not in (None, temperature):
         fields.complain("temperature", f"is {temperature:g}, but parameters.temperature is {asked_with.temperature:g}.",
                         "Keep one of them.")  # fmt: skip
+    required = fields.choice("require_calibration", [tier.value for tier in DEMANDABLE])
     prompt_path = fields.name("prompt")
     prompt = None if prompt_path is None else files.text(prompt_path, fields.at("prompt"), fields.complaints)
     if prompt is not None and not prompt.strip():
         fields.complain("prompt", f"names {prompt_path}, which is empty.")
+    elif prompt is not None:
+        for problem in checks.template_problems(prompt):
+            fields.complain("prompt", f"names {prompt_path}: {problem}")
     described = _described(fields, found)
     metadata = fields.free("metadata")
     fields.finish()
@@ -220,4 +225,5 @@ def _described_judge(fields: Fields, checks: Checks, files: Files) -> JudgeSpec 
         parameters=asked_with.over(below),
         prompt=prompt,
         prompt_path=prompt_path,
+        require_calibration=required,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from assay.domain.calibration import DEMANDABLE
 from assay.domain.lifecycle import Policy
 from assay.domain.suite import JudgeMode
 from assay.suites.checks import METHODS
@@ -130,6 +131,9 @@ def _judge() -> dict[str, JsonValue]:
             "temperature": {"type": "number", "minimum": 0, "maximum": 2},
             "prompt": _said(
                 {"type": "string", "minLength": 1}, "A file that replaces our prompt, relative to the suite."
+            ),
+            "require_calibration": _said(
+                _choice([tier.value for tier in DEMANDABLE]), "The tier `assay calibrate` must have shown before a run."
             ),
             **_described(),
         },

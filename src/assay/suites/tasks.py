@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-import unicodedata
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import did_you_mean
+from assay.domain.identifiers import folded
 from assay.domain.suite import Message, Scoring, Snippet, SourceFile, Task
 from assay.suites.checks import JUDGED
 from assay.suites.fields import Fields, free_value, mapping, one_of, shown, text
@@ -44,11 +44,6 @@ class Names:
 
     def __contains__(self, name: str) -> bool:
         return folded(name) in self._spelled
-
-
-def folded(name: str) -> str:
-    """What two spellings of one name have in common."""
-    return unicodedata.normalize("NFC", name).casefold()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -171,7 +171,7 @@ class Guard:
         host = headers.get("host", "")
         if _without_port(host) not in self._hosts:
             return problem_response(scope, 421, host or "this request", "is not a host this server answers for.",
-                                    remedy="Use the address that was printed at start, or name the host in ASSAY_HOSTS.")  # fmt: skip
+                                    remedy="Use the address printed at start, or name the host in ASSAY_HOSTS.")  # fmt: skip
         site = headers.get("sec-fetch-site")
         if site == "cross-site" and (scope["path"].startswith("/api/") or scope["method"] not in SAFE_METHODS):
             return problem_response(scope, 403, "request", "comes from another site.")

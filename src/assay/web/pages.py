@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -38,12 +39,27 @@ THEMES: Final = ("auto", "light", "dark")
 NAV: Final = (("queue", "/", "nav.queue"), ("review", "/review", "nav.review"))
 """Pages of the main navigation: name, address, text. Statistics takes its place here."""
 
+_COMMENT: Final = re.compile(rb"//.*|/\*.*\*/")
+
 router = APIRouter(include_in_schema=False)
 
 
 def folder(name: str) -> Path:
     """A folder of this package."""
     return Path(str(resources.files("assay") / "web" / name))
+
+
+@cache
+def static_content(name: str) -> bytes:
+    """A static file as it is sent: scripts and styles without indentation, empty lines and lines of comment.
+
+    Scripts hold no template that runs over lines, so a line's beginning never means anything.
+    """
+    content = (folder("static") / name).read_bytes()
+    if not name.endswith((".js", ".css")):
+        return content
+    lines = (line.strip() for line in content.splitlines())
+    return b"\n".join(line for line in lines if line and not _COMMENT.fullmatch(line)) + b"\n"
 
 
 @cache
@@ -281,7 +297,9 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
         "page": "review",
         "filters": dict(filters),
         "single": single,
-        "texts": for_script("review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close"),
+        "texts": for_script(
+            "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel"
+        ),
         "keys": [
             {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown}
             for key in keys.REGISTRY

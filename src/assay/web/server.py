@@ -14,14 +14,14 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
 from assay.domain.errors import AssayError, SettingsError, UnknownName
 from assay.web import api, pages
 from assay.web.errors import problem, problem_of, problem_response, status_of
-from assay.web.guard import Guard, Token, check_exposure, is_loopback, known_hosts
+from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.live import Live
 from assay.web.reruns import Reruns
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
     from assay.app.wiring import Workspace
 
@@ -77,6 +76,7 @@ def create_app(
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _plain)
+    app.add_exception_handler(Exception, _unexpected)
     app.add_middleware(Guard, hosts=known_hosts(host, workspace.settings.environment.get("ASSAY_HOSTS")), token=known)
     return app
 
@@ -134,12 +134,12 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def static_file(digest: str, name: str) -> FileResponse:
+def static_file(digest: str, name: str) -> Response:
     """A script, style or picture of ours; the address changes with the content."""
     file = pages.folder("static") / name
     if digest != pages.static_digest() or "/" in name or file.suffix not in KINDS or not file.is_file():
         raise UnknownName("file", name)
-    return FileResponse(file, media_type=KINDS[file.suffix], headers={"cache-control": FOREVER})
+    return Response(pages.static_content(name), media_type=KINDS[file.suffix], headers={"cache-control": FOREVER})
 
 
 def _version() -> str:
@@ -187,6 +187,17 @@ def _plain(request: Request, error: Exception) -> Response:
     if _wants_page(request):
         return pages.problem_page(error.status_code, request.url.path, f"{error.detail}.", "")
     return JSONResponse(problem(request.url.path, f"{error.detail}."), status_code=error.status_code)
+
+
+def _unexpected(request: Request, error: Exception) -> Response:
+    """A mistake of ours: the log has the traceback, the answer has nothing of it. The guard is not around this one."""
+    said = "the server made a mistake; its log says more."
+    if _wants_page(request):
+        answer = pages.problem_page(500, request.url.path, said, "")
+    else:
+        answer = JSONResponse(problem(request.url.path, said), status_code=500)
+    answer.headers.update({name.decode(): value.decode() for name, value in HEADERS})
+    return answer
 
 
 def _wants_page(request: Request) -> bool:

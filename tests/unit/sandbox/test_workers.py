@@ -29,7 +29,7 @@ def request(function: str, *, limit: float = 5.0, **arguments: JsonValue) -> Iso
 
 def with_pool(steps: Callable[[WorkerPool], Awaitable[None]], **settings: int) -> None:
     async def all_steps() -> None:
-        pool = WorkerPool(functions=FUNCTIONS, **settings)
+        pool = WorkerPool(functions=FUNCTIONS, memory=2**28, **settings)
         try:
             await steps(pool)
         finally:
@@ -69,7 +69,7 @@ def test_a_function_is_called_and_what_it_prints_goes_nowhere() -> None:
     ],
 )
 def test_whatever_it_does_is_an_answer_and_the_next_call_works(function: str, kind: StopKind) -> None:
-    limit = 0.3 if kind is StopKind.TIMEOUT else 5.0
+    limit = 0.3 if kind is StopKind.TIMEOUT else 30.0
     first, second = answers(request(function, limit=limit), request("double", number=1))
     assert isinstance(first, Stopped)
     assert first.kind is kind, first

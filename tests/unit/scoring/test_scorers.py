@@ -124,9 +124,9 @@ MEGABYTE = "x" * 1_000_000
     ],
 )
 def test_no_answer_holds_a_run_up(method: str, response: str, reference: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     outcome = SCORERS[method](response, reference, {})
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
     assert isinstance(outcome, Score | Unscored)
 
 

@@ -51,11 +51,13 @@ export function drawResponses(item, view) {
   return [h("div", { class: "tabs", role: "tablist", "aria-label": t("review.code") }, tabs, rules), body];
 }
 
+const prose = (text) => h("p", { class: "prose" }, visible(text));
+
 function drawTask(item) {
   const parts = [
-    item.context ? [h("h3", {}, t("review.rules.context")), h("p", { class: "prose" }, visible(item.context))] : null,
-    item.prompt.length ? [h("h3", {}, t("review.rules.prompt")), item.prompt.map(([role, text]) => h("div", { class: "turn" }, h("b", {}, role), h("p", { class: "prose" }, visible(text))))] : null,
-    item.expected ? [h("h3", {}, t("review.rules.expected")), h("p", { class: "prose" }, visible(item.expected))] : null,
+    item.context ? [h("h3", {}, t("review.rules.context")), prose(item.context)] : null,
+    item.prompt.length ? [h("h3", {}, t("review.rules.prompt")), item.prompt.map(([role, text]) => h("div", { class: "turn" }, h("b", {}, role), prose(text)))] : null,
+    item.expected ? [h("h3", {}, t("review.rules.expected")), prose(item.expected)] : null,
   ];
   return h("div", { class: "task" }, parts.some(Boolean) ? parts : h("p", { class: "soft" }, t("review.rules.none")));
 }
@@ -126,11 +128,14 @@ export function light(root, item, view, only = null) {
   return first;
 }
 
+const card = (name, ...children) => h("section", { class: "card", "aria-labelledby": `${name}-title` }, h("h2", { id: `${name}-title`, class: "quiet" }, t(`review.${name}`)), children);
+const soft = (...children) => h("p", { class: "soft small" }, children);
+
 /** Flags, grades, the selected reason, attempts and the report. */
 export function drawJudgement(item, view) {
   return [
     drawFlags(item, view),
-    h("section", { class: "card", "aria-labelledby": "grades-title" }, h("h2", { id: "grades-title", class: "quiet" }, t("review.grades")), drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
+    card("grades", drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
     h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
     item.attempts.length ? drawAttempts(item) : null,
     drawReport(item, view),
@@ -230,16 +235,15 @@ export function drawReason(item, view) {
     h("p", { class: "said" }, reason.length ? reason.map((part) => (typeof part === "string" ? visible(part) : quoteButton(part.text, () => view.onQuote(part.at)))) : h("span", { class: "soft" }, t("review.no_reason"))),
     cell?.evidence.length
       ? h("ul", { class: "evidence", "aria-label": t("review.evidence") }, cell.evidence.map((one) => h("li", {}, quote(one))))
-      : h("p", { class: "soft small" }, t("review.no_evidence")),
-    cell?.confidence !== null && cell?.confidence !== undefined ? h("p", { class: "soft small" }, t("review.confidence", { n: Math.round(cell.confidence * 100) })) : null,
+      : soft(t("review.no_evidence")),
+    cell?.confidence !== null && cell?.confidence !== undefined ? soft(t("review.confidence", { n: Math.round(cell.confidence * 100) })) : null,
   ];
 }
 
 function drawAttempts(item) {
   const all = [...item.attempts, { id: item.id, attempt: item.attempt, state: item.state, scores: item.panes.map((pane) => pane.score), raw: item.criteria.map((criterion) => criterion.cells.map((cell) => cell?.raw ?? null)) }].sort((a, b) => a.attempt - b.attempt);
   const trail = (values, shown) => values.flatMap((value, place) => [place ? h("span", { class: "to", "aria-label": "then" }, " → ") : null, h(all[place].id === item.id ? "b" : "span", {}, shown(value))]);
-  return h("section", { class: "card", "aria-labelledby": "attempts-title" },
-    h("h2", { id: "attempts-title", class: "quiet" }, t("review.attempts")),
+  return card("attempts",
     h("p", { class: "soft small inset" }, all.map((one) => [h("a", { href: `/assessments/${one.id}` }, t("review.attempt", { n: one.attempt })), ` ${t(`state.${one.state}`)} `])),
     h("div", { class: "scroll" }, h("table", { class: "grades" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("review.criterion")), item.panes.map((pane) => h("th", { scope: "col" }, shortLabel(pane))))),
@@ -248,9 +252,9 @@ function drawAttempts(item) {
 }
 
 function drawReport(item, view) {
-  const ranking = item.ranking.length ? h("p", { class: "soft small" }, t("review.ranking", { list: item.ranking.map((pane) => shortLabel(item.panes[pane])).join(", ") })) : null;
+  const ranking = item.ranking.length ? soft(t("review.ranking", { list: item.ranking.map((pane) => shortLabel(item.panes[pane])).join(", ") })) : null;
   return h("details", { class: "card report", open: view.reportOpen, on: { toggle: (event) => view.onReport(event.target.open) } },
     h("summary", {}, t("review.report"), h("kbd", {}, view.badge("report"))),
     h("div", { class: "prose" }, item.report.length ? fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane)) : h("p", { class: "soft" }, t("review.no_report"))),
-    ranking, item.judge ? h("p", { class: "soft small" }, t("review.judge", { name: item.judge })) : h("p", { class: "soft small" }, t("review.no_names")));
+    ranking, item.judge ? soft(t("review.judge", { name: item.judge })) : soft(t("review.no_names")));
 }

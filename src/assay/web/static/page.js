@@ -1,6 +1,6 @@
-// What every page has: colours, the reviewer's name, dialogs, copy buttons.
+// What every page has: colours, the reviewer's name, dialogs.
 
-import { boot, byId, call, t } from "./dom.js";
+import { boot, byId, call } from "./dom.js";
 import { keysAreOff, turnKeys } from "./keys.js";
 
 const THEMES = ["auto", "light", "dark"];
@@ -39,22 +39,3 @@ if (single) {
   single.checked = !keysAreOff();
   single.addEventListener("change", () => turnKeys(single.checked));
 }
-
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.addEventListener("click", async () => {
-    await navigator.clipboard?.writeText(byId(button.dataset.copy).textContent.trim());
-    button.textContent = t("first.copied");
-    setTimeout(() => (button.textContent = t("first.copy")), 1500);
-  });
-}
-
-byId("signin-form")?.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  try {
-    await call("/api/signin", { token: byId("token").value });
-    location.assign("/");
-  } catch {
-    byId("signin-error").textContent = t("signin.wrong");
-    byId("token").select();
-  }
-});

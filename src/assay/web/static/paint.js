@@ -1,12 +1,10 @@
 // Code in quiet colours: comments, strings, numbers and the words of the language, line by line, in one pass.
 
 const WORDS = new Set(
-  ("abstract and as assert async await bool boolean break case catch char class const constructor continue def default " +
-    "defer del delete do double elif else enum except export extends extern false False final finally float fn for from " +
-    "func function global go if impl implements import in instanceof int interface is lambda let long loop map match mod " +
-    "module mut namespace new nil None nonlocal not null object of operator or override package pass private protected " +
-    "pub public raise readonly record ref return self Self static string struct super switch this throw throws trait true " +
-    "True try type typedef typeof union unsafe use using val var virtual void where while with yield").split(" "),
+  ("and as async await bool break case catch class const continue def default defer del do elif else enum except export extends " +
+    "false False final finally float fn for from func function if impl import in int interface is lambda let loop match mod module mut " +
+    "new nil None nonlocal not null or package pass private pub public raise return self static string struct super switch this throw " +
+    "trait true True try type typeof use using val var void while with yield").split(" "),
 );
 const HASH = /^(python|py|ruby|rb|bash|sh|shell|yaml|yml|toml|perl|r|make|makefile|dockerfile|elixir|julia)?$/i;
 const DASH = /^(sql|lua|haskell|hs|ada)$/i;

@@ -25,7 +25,9 @@ const records = new Map();
 let trail = [];
 let at = -1;
 let fetching = null;
-let exhausted = false;
+let exhausted = false; // the server had nothing more
+let spent = false; // what is on the page was decided, and nothing has followed yet
+let dry = false; // and this tab held nothing either
 let progress = null;
 let elsewhere = 0;
 let lookAgain = null;
@@ -33,6 +35,13 @@ let shownAt = 0;
 const durations = [];
 const sitting = { approved: 0, corrected: 0, rejected: 0, rerun: 0 };
 const skipped = new Set();
+
+const itemBox = byId("item");
+const left = byId("left");
+const DECIDED = new Set(["approved", "corrected", "rejected"]);
+const fieldAt = (row, pane) => document.querySelector(`[data-field="${row}.${pane}"]`);
+const alertOf = (error) => say(error.said?.problem ?? error.message, { alert: true });
+const code = () => left.querySelector("pre");
 
 const badge = (action) => boot.keys.find((key) => key.action === action).badge;
 const current = () => records.get(trail[at]);
@@ -46,8 +55,8 @@ const view = {
   row: 0, pane: 0, rules: false, whole: false, draft: null,
   reportOpen: storage.get("assay.report", false),
   badge,
-  onPane(pane) { view.rules = false; select(view.row, pane); },
-  onRules() { toggleRules(); },
+  onPane(pane) { view.onCell(view.row, pane); },
+  onRules: () => toggleRules(),
   onCell(row, pane) { view.rules = false; select(row, pane); },
   onQuote(at, pane = view.pane) { showLines(at, pane); },
   onWhole() { view.whole = true; drawLeft(); },
@@ -58,12 +67,12 @@ const view = {
     visit(trial.id);
   },
   onField(row, pane) { if (row >= 0) { view.row = row; if (pane !== view.pane) { view.pane = pane; view.rules = false; drawLeft(); } drawSelectedReason(); } },
-  onScore(row, pane, text) { changeScore(row, pane, text); },
+  onScore: (...said) => changeScore(...said),
   onCorrectionReason(key) { view.draft.reason = key; keepDraft(); },
   onCorrectionNote(text) { view.draft.note = text; keepDraft(); },
-  onSave() { saveCorrection(); },
-  onDiscard() { discardDraft(); },
-  derivedReason() { return derivedReason(); },
+  onSave: () => saveCorrection(),
+  onDiscard: () => discardDraft(),
+  derivedReason: () => derivedReason(),
 };
 
 function say(text, { alert = false, action = null } = {}) {
@@ -76,6 +85,7 @@ function show(index, { focus = true } = {}) {
   if (!record) return;
   const { item } = record;
   clearTimeout(lookAgain);
+  spent = dry = false;
   record.ready = false;
   view.rules = view.whole = false;
   view.draft = item.state === "pending" && record.decided === null ? storage.get(draftKey(item.id), null) : null;
@@ -85,9 +95,9 @@ function show(index, { focus = true } = {}) {
   view.row = Math.max(0, row);
   view.pane = flag ? flag.pane : 0;
   byId("empty").hidden = true;
-  byId("item").hidden = false;
-  byId("item").dataset.id = item.id;
-  byId("item").dataset.state = stateOf(record);
+  itemBox.hidden = false;
+  itemBox.dataset.id = item.id;
+  itemBox.dataset.state = stateOf(record);
   byId("heading").replaceChildren(...drawHeading({ ...item, state: stateOf(record) }, view).filter(Boolean));
   drawLeft();
   drawRight();
@@ -107,20 +117,20 @@ function show(index, { focus = true } = {}) {
   if (record.decided !== null && record.delivered && !record.revealed) reveal(record);
 }
 
-const stateOf = (record) => record.decided ?? record.item.state;
+const stateOf = (record) => record.decided ?? record.item?.state;
 
 function drawLeft() {
-  byId("left").replaceChildren(...drawResponses(current().item, view));
-  const first = view.rules ? null : light(byId("left"), current().item, view);
-  const code = byId("left").querySelector("pre");
-  if (code && first) center(code, first);
-  else if (code) code.scrollTop = 0;
+  left.replaceChildren(...drawResponses(current().item, view));
+  if (view.rules) return;
+  if (code()) code().scrollTop = 0;
+  center(light(left, current().item, view));
 }
 
 /** Bring a line to the middle of its pane, and of nothing else. */
-function center(code, line) {
-  const top = line.offsetTop - code.offsetTop;
-  if (top < code.scrollTop || top > code.scrollTop + code.clientHeight - 30) code.scrollTop = Math.max(0, top - code.clientHeight / 3);
+function center(line) {
+  const box = code();
+  const top = line && box ? line.offsetTop - box.offsetTop : -1;
+  if (top >= 0 && (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 30)) box.scrollTop = Math.max(0, top - box.clientHeight / 3);
 }
 
 function drawRight() {
@@ -147,11 +157,7 @@ function select(row, pane) {
   if (changed) {
     view.whole = false;
     drawLeft();
-  } else {
-    const first = light(byId("left"), item, view);
-    const code = byId("left").querySelector("pre");
-    if (first && code) center(code, first);
-  }
+  } else center(light(left, item, view));
   drawSelectedReason();
   const on = document.querySelector(`[data-cell="${view.row}.${view.pane}"]`);
   if (on && document.activeElement?.matches("[data-cell]")) on.focus();
@@ -165,9 +171,8 @@ function showLines(span, pane) {
     drawLeft();
     drawSelectedReason();
   }
-  const first = light(byId("left"), current().item, view, span);
-  const code = byId("left").querySelector("pre");
-  if (first && code) center(code, first);
+  const first = light(left, current().item, view, span);
+  center(first);
   if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
 }
 
@@ -205,7 +210,7 @@ function drawActions() {
     approve: !open || item.missing.length > 0,
     correct: !open,
     reject: !open,
-    rerun: !item || !item.current || (record.decided !== null && record.decided !== "approved" && record.decided !== "corrected" && record.decided !== "rejected") || !item.by_model,
+    rerun: !item || !item.current || (record.decided !== null && !DECIDED.has(record.decided)) || !item.by_model,
     skip: !open || Boolean(boot.single),
     undo: !undoable(),
   };
@@ -228,7 +233,7 @@ function drawProgress() {
 }
 
 function drawEmpty() {
-  byId("item").hidden = true;
+  itemBox.hidden = true;
   byId("empty").hidden = false;
   document.title = `${t("review.done.title")} · Assay`;
   const lines = [t("review.done.lead")];
@@ -256,17 +261,21 @@ function put(item, index = trail.length) {
   return record;
 }
 
-const openAhead = () => trail.filter((id, index) => index !== at && isOpen(records.get(id)));
+const openAhead = () => trail.filter((id, index) => index > at && isOpen(records.get(id)));
 
 async function refill(first = null) {
   if (boot.single || fetching || (exhausted && !first) || openAhead().length >= LOW) return;
   fetching = fetchMore(first);
-  await fetching;
+  const came = await fetching;
+  fetching = null;
+  if (came && (spent || !current() || itemBox.hidden)) advance();
 }
 
 async function fetchMore(first) {
   const query = new URLSearchParams({ ...boot.filters, desk, limit: BUFFER });
-  query.set("after", trail.filter((id) => isOpen(records.get(id))).join(","));
+  const holding = trail.filter((id) => isOpen(records.get(id)));
+  const travelling = outbox.entries().filter((entry) => entry.verb !== "undo").map((entry) => entry.id);
+  query.set("after", [...new Set([...holding, ...travelling])].join(","));
   if (first) query.set("first", first);
   try {
     const said = await call(`/api/review/next?${query}`);
@@ -282,14 +291,14 @@ async function fetchMore(first) {
       put(item);
     }
     exhausted = trail.length === before;
+    dry = exhausted && !holding.length;
     drawProgress();
-    if (!current() || byId("item").hidden) advance();
+    return true;
   } catch (error) {
-    if (!current() || byId("item").hidden) say(error.said?.problem ?? t("said.unsent", { n: 0 }), { alert: true });
+    if (!current() || itemBox.hidden) alertOf(error);
     exhausted = false;
     later(LOOK_AGAIN_MS);
-  } finally {
-    fetching = null;
+    return false;
   }
 }
 
@@ -310,16 +319,13 @@ function advance(pressed = null) {
     return show(next);
   }
   if (boot.single) return;
-  if (!exhausted || fetching) {
-    drawEmptyOrWait();
+  spent = true;
+  if (!dry) {
+    exhausted = false; // what was skipped comes only now that nothing else is held
     return void refill();
   }
   drawEmpty();
   later(LOOK_AGAIN_MS);
-}
-
-function drawEmptyOrWait() {
-  if (exhausted) drawEmpty();
 }
 
 function step(by) {
@@ -340,7 +346,7 @@ async function visit(id) {
     put(item, at + 1);
     show(at + 1);
   } catch (error) {
-    say(error.said?.problem ?? error.message, { alert: true });
+    alertOf(error);
   }
 }
 
@@ -371,7 +377,7 @@ async function reveal(record) {
 /** The item on the page if it may be decided now; else says why not. */
 function decidable() {
   const record = current();
-  if (!record || byId("item").hidden) return null;
+  if (!record || itemBox.hidden) return null;
   if (!record.ready) {
     say(t("said.too_soon"));
     return null;
@@ -382,6 +388,8 @@ function decidable() {
   }
   return record;
 }
+
+const entryOf = (verb, id, called, more = {}) => ({ key: fresh(), id, verb, reviewer: boot.reviewer, run: boot.filters.run ?? null, what: called, ...more });
 
 function decide(record, verb, state, more = {}, pressed = null) {
   const { item } = record;
@@ -396,8 +404,7 @@ function decide(record, verb, state, more = {}, pressed = null) {
     progress.waiting = Math.max(0, progress.waiting - 1);
     if (state !== "rerun") progress.decided += 1;
   }
-  const entry = { key: fresh(), id: item.id, verb, reviewer: boot.reviewer, run: boot.filters.run ?? null, what: what(item), at: Date.now(), ...more };
-  record.entry = entry.key;
+  const entry = entryOf(verb, item.id, what(item), more);
   if (verb !== "rerun") remembered([...storage.get(undoKey(), []), { id: item.id, key: entry.key, what: what(item) }]);
   say(t(`said.${state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
@@ -409,7 +416,7 @@ function decide(record, verb, state, more = {}, pressed = null) {
 const remembered = (list) => storage.set(undoKey(), list.slice(-UNDOABLE));
 
 function undoable() {
-  return storage.get(undoKey(), []).length > 0 || (boot.single && ["approved", "corrected", "rejected"].includes(stateOf(current() ?? { decided: "" })));
+  return storage.get(undoKey(), []).length > 0 || (boot.single && DECIDED.has(stateOf(current() ?? {})));
 }
 
 function approve(event) {
@@ -428,7 +435,7 @@ async function reject() {
 
 async function rerun() {
   const record = current();
-  if (!record || byId("item").hidden || !record.ready) return;
+  if (!record || itemBox.hidden || !record.ready) return;
   const { item } = record;
   if (!item.by_model) return say(t("rerun.by_rule"));
   if (!item.rerunnable) return say(t("rerun.limit", { n: item.attempt }), { alert: true });
@@ -455,7 +462,7 @@ async function undo() {
   const list = storage.get(undoKey(), []);
   let last = list.pop();
   const here = current();
-  if (boot.single && last?.id !== here?.item.id) last = ["approved", "corrected", "rejected"].includes(stateOf(here)) ? { id: here.item.id, what: what(here.item), key: null } : undefined;
+  if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { id: here.item.id, what: what(here.item), key: null } : undefined;
   else remembered(list);
   if (!last) return say(t("said.nothing_to_undo"));
   const unsent = last.key !== null && outbox.drop(last.key);
@@ -471,10 +478,9 @@ async function undo() {
     bringBack(record);
     return say(t("said.undone", { what: last.what }));
   }
-  if (!unsent) outbox.add({ key: fresh(), id: last.id, verb: "undo", reviewer: boot.reviewer, run: boot.filters.run ?? null, what: last.what, at: Date.now() });
+  if (!unsent) outbox.add(entryOf("undo", last.id, last.what));
   if (record && record.item.state === "pending") {
     record.decided = null;
-    record.undoing = !unsent;
     bringBack(record);
     say(t("said.undone", { what: last.what }));
   } else say(t("said.undoing", { what: last.what }));
@@ -533,7 +539,7 @@ async function returnAfterRefusal(entry, record, why) {
     }
     records.delete(entry.id);
     put(item, at + 1);
-    if (byId("item").hidden) show(at + 1);
+    if (itemBox.hidden) show(at + 1);
   }
   const button = h("button", { type: "button", class: "link", on: { click: () => visit(entry.id) } }, t("said.refused_show"));
   say(t("said.refused", { what: entry.what, why }), { alert: true, action: trail[at] === entry.id ? null : button });
@@ -543,7 +549,6 @@ async function returnAfterRefusal(entry, record, why) {
 
 async function onUndone(entry, record) {
   if (record && record.item.state === "pending") {
-    record.undoing = false;
     return;
   }
   try {
@@ -563,12 +568,12 @@ function onRerun(entry, result, record) {
   if (result.ok) {
     say(t("said.rerun_done", { what: entry.what, n: result.attempt }));
     if (boot.single) location.assign(`/assessments/${result.new_id}`);
-    else if (byId("item").hidden || openAhead().length < LOW) refill();
+    else if (itemBox.hidden || openAhead().length < LOW) refill();
     return;
   }
   if (record) record.decided = null;
   const why = [result.error.where, result.error.problem].filter(Boolean).join(": ");
-  returnAfterRefusal({ ...entry }, record, why).then(() => say(t("said.rerun_failed", { what: entry.what, why }), { alert: true }));
+  returnAfterRefusal(entry, record, why).then(() => say(t("said.rerun_failed", { what: entry.what, why }), { alert: true }));
 }
 
 // --- correcting ----------------------------------------------------------------------------------------------------
@@ -582,7 +587,7 @@ function correct() {
   }
   const wanted = record.item.missing[0];
   const row = wanted ? record.item.criteria.findIndex((criterion) => criterion.name === wanted[1]) : view.row;
-  document.querySelector(`[data-field="${row}.${wanted ? wanted[0] : view.pane}"]`)?.focus();
+  fieldAt(row, wanted ? wanted[0] : view.pane)?.focus();
 }
 
 const keepDraft = () => storage.set(draftKey(current().item.id), { ...view.draft, kept: undefined });
@@ -597,7 +602,7 @@ function changeScore(row, pane, text) {
   const same = text.trim() === beforeOf(row, pane) || (text.trim() === "" && beforeOf(row, pane) === "–");
   if (same) delete view.draft.values[key];
   else view.draft.values[key] = text;
-  document.querySelector(`[data-field="${key}"]`)?.classList.toggle("changed", !same);
+  fieldAt(...key.split("."))?.classList.toggle("changed", !same);
   if (row >= 0) foresee(pane);
   const first = byId("correct-reason")?.options[0];
   if (first) first.textContent = t(derivedReason());
@@ -608,7 +613,7 @@ function changeScore(row, pane, text) {
 /** The weighted score as it would become. */
 function foresee(pane) {
   const { item } = current();
-  const field = document.querySelector(`[data-field="-1.${pane}"]`);
+  const field = fieldAt(-1, pane);
   if (!field || `-1.${pane}` in view.draft.values) return;
   let sum = 0;
   let weights = 0;
@@ -651,7 +656,7 @@ function saveCorrection(event) {
   const corrections = [];
   const wrong = (text, key) => {
     byId("correct-error").textContent = text;
-    document.querySelector(`[data-field="${key}"]`)?.focus();
+    fieldAt(...key.split("."))?.focus();
   };
   for (const [key, text] of Object.entries(view.draft.values)) {
     const [row, pane] = key.split(".").map(Number);
@@ -693,7 +698,7 @@ function leave() {
 }
 
 function moveCell(rows, panes) {
-  if (byId("item").hidden) return false;
+  if (itemBox.hidden) return false;
   if (document.activeElement?.matches("[role=tab]") && rows) return false;
   select(view.row + rows, view.pane + panes);
   return undefined;
@@ -711,7 +716,7 @@ byId("right").addEventListener("keydown", (event) => {
     const rows = current().item.criteria.length;
     const order = [...Array(rows).keys(), -1];
     const next = order[(order.indexOf(row) + (event.key === "ArrowDown" ? 1 : rows)) % order.length];
-    document.querySelector(`[data-field="${next}.${pane}"]`)?.focus();
+    fieldAt(next, pane)?.focus();
   }
 });
 
@@ -782,4 +787,4 @@ async function begin() {
   outbox.tell();
   outbox.pump();
 }
-begin().catch((error) => say(error.said?.problem ?? error.message, { alert: true }));
+begin().catch(alertOf);

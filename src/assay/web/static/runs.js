@@ -110,5 +110,13 @@ async function ask() {
   }
 }
 
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    await navigator.clipboard?.writeText(byId(button.dataset.copy).textContent.trim());
+    button.textContent = t("first.copied");
+    setTimeout(() => (button.textContent = t("first.copy")), 1500);
+  });
+}
+
 if (boot.live) listen();
 addEventListener("pagehide", () => source?.close());

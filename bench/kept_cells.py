@@ -1,0 +1,148 @@
+"""A statistics page after one more decision: kept cells beside computing everything anew, in the same process.
+
+    python bench/kept_cells.py [--trials 20000] [--rounds 7]
+
+A store of jointly graded trials of 10 candidates on 200 tasks; 45 pairs with Holm. Each round decides one assessment and
+then answers the whole report twice. Exits 1 when kept cells take more than a tenth of computing anew, or when the two
+answers differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from assay.analysis.tables import score_table
+from assay.app.kept import KeptCells
+from assay.domain.assessment import Assessment, Grade
+from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import AssessmentState, Policy, Verb
+from assay.domain.model import ModelSpec, Parameters
+from assay.domain.review import Decision, Via
+from assay.domain.run import Entry, NewAssessment, PlannedTask, RunPlan, Slot
+from assay.domain.selection import Selection
+from assay.domain.suite import CandidateSpec, Criterion, JudgeSpec, Message, Rubric, Scoring, SuiteCopy, Task
+from assay.statistics import Report, report
+from assay.store.opening import Store, open_store
+
+N_TASKS = 200
+NAMES = tuple(f"candidate-{number}" for number in range(10))
+RUN = RunId("20250101-000000-kept-abcd")
+WAITING = 200
+GOAL = 0.1
+
+
+class WallClock:
+    def now(self) -> str:
+        return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float, /) -> None:
+        await asyncio.sleep(seconds)
+
+
+def fill(store: Store, trials: int) -> None:
+    """All trials judged; the last few wait, the others count."""
+    draw = random.Random(1)
+    echo = ModelSpec(provider="echo", name="")
+    plan = RunPlan(
+        id=RUN, suite="kept", copy=SuiteCopy(path="kept.yaml", text="name: kept", digest="kept"),
+        candidates=tuple(CandidateSpec(name=name) for name in NAMES), judges=(JudgeSpec(name="judge", model=echo),),
+        rubric=Rubric(criteria=(Criterion(name="overall"),)), policy=Policy.EVERY, parameters=Parameters(),
+        system_prompt="", seed=1, started="2025-01-01T00:00:00.000Z",
+    )  # fmt: skip
+    tasks = [
+        PlannedTask(
+            task=Task(id=f"t{i}", thing=f"t{i}", prompt=(Message(role="user", content="?"),), scoring=Scoring(method="judge")),
+            position=i, trials=range(1, trials // N_TASKS + 1),
+        )
+        for i in range(N_TASKS)
+    ]  # fmt: skip
+    store.journal.open_run(plan, tasks)
+    done = 0
+
+    async def record(claimed: list[Entry]) -> None:
+        await asyncio.gather(*(store.journal.record(entry) for entry in claimed))
+
+    while claimed := store.journal.claim(RUN, limit=500):
+        entries = []
+        for trial in claimed:
+            done += 1
+            scores = {name: min(1.0, max(0.0, draw.gauss(0.6 + 0.01 * place, 0.1))) for place, name in enumerate(NAMES)}
+            graded = Assessment(
+                grades=tuple(
+                    Grade(
+                        candidate=name, criterion="overall", score=score, raw_score=score, min_score=0.0, max_score=1.0
+                    )
+                    for name, score in scores.items()
+                ),
+                scores=scores,
+                weights={"overall": 1.0},
+            )
+            waits = done > trials - WAITING
+            new = NewAssessment(
+                slot=Slot(grader="judge", candidate=None, by_model=True), attempt=1, assessment=graded,
+                state=AssessmentState.PENDING if waits else AssessmentState.EXEMPT,
+            )  # fmt: skip
+            entries.append(Entry(trial=trial.key, assessments=((new, None),), finished=True))
+        asyncio.run(record(entries))
+
+
+def seconds(work: Callable[[], Report]) -> tuple[float, Report]:
+    start = time.perf_counter()
+    found = work()
+    return time.perf_counter() - start, found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(f"sqlite:///{Path(folder) / 'kept.db'}", clock=WallClock())
+        fill(store, options.trials)
+        everything = Selection()
+        kept = KeptCells(store.archive, everything)
+        waiting = [
+            row.key for row in store.archive.assessments(everything, states=frozenset({AssessmentState.PENDING}))
+        ]
+
+        def refreshed() -> Report:
+            kept.refresh()
+            return kept.report()
+
+        def anew() -> Report:
+            return report(score_table(store.archive.score_columns(everything)))
+
+        ratios, quick_ms, slow_ms, same = [], [], [], True
+        for key in waiting[: options.rounds]:
+            approve = Decision(assessment=key, verb=Verb.APPROVE, reviewer="bench", via=Via.SCRIPT, displayed=False)
+            store.desk.decide([approve])
+            quick, mine = seconds(refreshed)
+            slow, other = seconds(anew)
+            ratios.append(quick / slow)
+            quick_ms.append(1000 * quick)
+            slow_ms.append(1000 * slow)
+            same &= all(
+                a.n_trials == b.n_trials and abs((a.mean or 0) - (b.mean or 0)) < 1e-9
+                for a, b in zip(mine.estimates, other.estimates, strict=True)
+            )
+        store.close()
+    print(f"{options.trials} joint trials, {options.trials * len(NAMES)} scores; computed anew {kept.rebuilt} time(s)")
+    print(f"after one decision: {median(quick_ms):.1f} ms from kept cells, {median(slow_ms):.1f} ms anew")
+    print(f"ratio {median(ratios):.4f} ({min(ratios):.4f} to {max(ratios):.4f}), goal {GOAL}; same answers: {same}")
+    return 0 if median(ratios) <= GOAL and same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

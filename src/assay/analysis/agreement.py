@@ -1,0 +1,90 @@
+"""Judges against people, and judges among themselves, from what was reviewed; for diagnostics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.analysis.review_tables import in_state
+from assay.domain.lifecycle import AssessmentState
+from assay.statistics.agreement import Alpha, krippendorff_alpha
+from assay.statistics.judging import Calibration, calibration
+from assay.statistics.reliability import IntraclassCorrelations, icc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.analysis.columns import ReviewColumns
+
+TOLERANCE = 0.05
+"""Two scores at most this far apart count as agreeing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeAgainstPeople:
+    """A judge's scores against those a person let stand or put in their place.
+
+    Rejected assessments have no person's score and are not here, and the reviewer saw the judge's score first: the
+    agreement found is at best what there is.
+    """
+
+    judge: str
+    n_corrected: int
+    calibration: Calibration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgesAmongThemselves:
+    """Several judges' scores of the same candidate in the same trial."""
+
+    judges: tuple[str, ...]
+    alpha: Alpha
+    icc: IntraclassCorrelations
+
+
+def judges_against_people(
+    columns: ReviewColumns, *, candidates: Sequence[str] | None = None
+) -> tuple[JudgeAgainstPeople, ...]:
+    """Each LLM judge with at least one corrected assessment, over everything a person approved or corrected."""
+    vetted = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED) & columns.by_model
+    vetted &= ~np.isnan(columns.judged) & ~np.isnan(columns.final) & _of(columns, candidates)
+    corrected = in_state(columns, AssessmentState.CORRECTED)
+    found = []
+    for code, judge in enumerate(columns.judges):
+        mine = vetted & (columns.judge == code)
+        n_corrected = len(np.unique(columns.assessment[mine & corrected]))
+        if n_corrected:
+            measured = calibration(columns.judged[mine], columns.final[mine], tolerance=TOLERANCE)
+            found.append(JudgeAgainstPeople(judge=judge, n_corrected=n_corrected, calibration=measured))
+    return tuple(found)
+
+
+def judges_among_themselves(
+    columns: ReviewColumns, *, rng: np.random.Generator, candidates: Sequence[str] | None = None
+) -> JudgesAmongThemselves | None:
+    """Agreement of a panel on their own scores of current attempts; None where no two judges met."""
+    use = ~in_state(columns, AssessmentState.SUPERSEDED) & columns.by_model & ~np.isnan(columns.judged)
+    rows = np.flatnonzero(use & _of(columns, candidates))
+    unit = columns.trial[rows] * len(columns.candidates) + columns.candidate[rows]
+    pair = unit * len(columns.judges) + columns.judge[rows]
+    _, first = np.unique(pair, return_index=True)
+    rows, unit = rows[first], unit[first]
+    judges = np.unique(columns.judge[rows])
+    if len(judges) < 2 or len(np.unique(unit)) == len(unit):
+        return None
+    score = columns.judged[rows]
+    resamples = max(199, min(999, 100_000_000 // max(len(unit), 1) // 10))
+    return JudgesAmongThemselves(
+        judges=tuple(columns.judges[code] for code in judges),
+        alpha=krippendorff_alpha(unit, score, tolerance=TOLERANCE, rng=rng, resamples=resamples),
+        icc=icc(unit, columns.judge[rows], score),
+    )
+
+
+def _of(columns: ReviewColumns, candidates: Sequence[str] | None) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    if candidates is None:
+        return np.ones(len(columns.candidate), np.bool_)
+    codes = [code for code, name in enumerate(columns.candidates) if name in candidates]
+    return np.isin(columns.candidate, codes)

@@ -1,0 +1,146 @@
+"""While trials still run or reviews still wait: evidence and intervals that stay valid however often one looks.
+
+For tasks like these the units are tasks: one difference each, from what counts of it so far. For exactly these tasks
+they are rounds: the k-th counted trial of every task together, weighted, which is one more rerun of the whole set. A
+single task is a set of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.statistics.arrays import NO_SPREAD
+from assay.statistics.jointly import paired_rows
+from assay.statistics.looking import e_value, planned_looks
+from assay.statistics.scopes import TASKS_LIKE_THESE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from assay.statistics.comparisons import Comparison
+    from assay.statistics.estimates import Estimate
+    from assay.statistics.table import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anytime:
+    """What may be looked at at any time. `unit`: task or round; `n` counts them.
+
+    `e_value` of 20 or more is a claim at 5% whenever it is reached; None for a single candidate, whose score is tested
+    against nothing. `ci95` holds now and at all other looks. `reason` says why one of them is None: no_approved_trials,
+    interval_not_finite_yet, unequal_weights, zero_variance.
+    """
+
+    e_value: float | None
+    p: float | None
+    ci95: tuple[float, float] | None
+    n: int
+    unit: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """Planned looks: how many, the last one reached, and the p-value a claim must beat there (O'Brien-Fleming)."""
+
+    planned: int
+    reached: int
+    p_to_beat: float | None
+
+
+def anytime_difference(table: ScoreTable, found: Comparison) -> Anytime:
+    """Evidence on a comparison, in its scope."""
+    if found.difference is None:
+        return _nothing(found.scope, found.reason or "no_approved_trials")
+    a, b = table.cells.candidate_code(found.a), table.cells.candidate_code(found.b)
+    assert a is not None  # there is a difference
+    assert b is not None
+    place = {label: code for code, label in enumerate(table.tasks)}
+    tasks = [place[task] for task in found.columns.tasks]
+    if found.scope == TASKS_LIKE_THESE:
+        units = found.columns.mean_a - found.columns.mean_b
+        return _of(units, "task", found.columns.weight, tested=True)
+    series = [_differences(table, a, b, task) for task in tasks]
+    return _of(_rounds(series, found.columns.weight), "round", None, tested=True)
+
+
+def anytime_mean(table: ScoreTable, found: Estimate) -> Anytime:
+    """An interval of one candidate's mean that holds at any look, in the estimate's scope."""
+    code = table.cells.candidate_code(found.candidate)
+    if found.mean is None or code is None:
+        return _nothing(found.scope, found.reason or "no_approved_trials")
+    at = np.flatnonzero(table.cells.counted[code])
+    weight = table.weight[at]
+    if found.scope == TASKS_LIKE_THESE:
+        one = _of(table.cells.mean[code, at], "task", weight, tested=False)
+    else:
+        one = _of(_rounds([_in_order(table, code, int(task)) for task in at], weight), "round", None, tested=False)
+    if one.ci95 is None:
+        return one
+    inside = (max(one.ci95[0], 0.0), min(one.ci95[1], 1.0))
+    return Anytime(e_value=None, p=None, ci95=inside, n=one.n, unit=one.unit, reason=one.reason)
+
+
+def looks_reached(planned: int, *, decided: int, total: int) -> Looks:
+    """Where a run with so many equally spaced looks stands, with that many of its trials decided."""
+    reached = min(planned, planned * decided // total) if total else 0
+    bars = planned_looks(planned).obf_nominal_p
+    return Looks(planned=planned, reached=reached, p_to_beat=bars[reached - 1] if reached else None)
+
+
+def _of(units: NDArray[np.float64], unit: str, weight: NDArray[np.float64] | None, *, tested: bool) -> Anytime:
+    n = len(units)
+    if n == 0:
+        return Anytime(e_value=None, p=None, ci95=None, n=0, unit=unit, reason="no_approved_trials")
+    if weight is not None and np.ptp(weight) > NO_SPREAD * float(weight.max()):
+        return Anytime(e_value=None, p=None, ci95=None, n=n, unit=unit, reason="unequal_weights")
+    if n < 2 or np.ptp(units) < NO_SPREAD:
+        reason = "zero_variance" if n >= 2 else "interval_not_finite_yet"
+        evidence = 1.0 if tested else None  # differences that do not vary are no evidence yet
+        return Anytime(e_value=evidence, p=evidence, ci95=None, n=n, unit=unit, reason=reason)
+    std_err = float(np.std(units, ddof=1)) / n**0.5
+    mean = float(units.mean())
+    found = e_value(mean / std_err, n)
+    half = found.half_width_over_se
+    return Anytime(
+        e_value=found.e_value if tested else None,
+        p=found.anytime_p if tested else None,
+        ci95=None if half is None else (mean - half * std_err, mean + half * std_err),
+        n=n,
+        unit=unit,
+        reason=found.reason,
+    )
+
+
+def _differences(table: ScoreTable, a: int, b: int, task: int) -> NDArray[np.float64]:
+    """a - b of one task, one a pair of trials, in the order of the trials."""
+    joint = paired_rows(table, a, b, task)
+    if joint is not None:
+        return np.asarray(joint[0] - joint[1])
+    one, other = _in_order(table, a, task), _in_order(table, b, task)
+    n = min(len(one), len(other))
+    return np.asarray(one[:n] - other[:n])
+
+
+def _in_order(table: ScoreTable, candidate: int, task: int) -> NDArray[np.float64]:
+    rows = table.rows_of(candidate, task)
+    return np.asarray(table.score[rows[np.argsort(table.trial_codes[rows], kind="stable")]])
+
+
+def _rounds(series: Sequence[NDArray[np.float64]], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The k-th values of all series together, as weighted means; as many as the shortest series has."""
+    n = min((len(one) for one in series), default=0)
+    if n == 0:
+        return np.zeros(0)
+    share = np.asarray(weight, np.float64) / float(weight.sum())
+    return np.asarray(share @ np.array([one[:n] for one in series]))
+
+
+def _nothing(scope: str, reason: str) -> Anytime:
+    unit = "task" if scope == TASKS_LIKE_THESE else "round"
+    return Anytime(e_value=None, p=None, ci95=None, n=0, unit=unit, reason=reason)

@@ -1,0 +1,289 @@
+"""From judged reference scores to what they show of a judge: error, correlation, tier, and four habits.
+
+House rules. A tier is given only where the cautious end of every interval reaches it. What was not measured is None with
+a reason, never 0. A reply that could not be read is a miss for the pass rate and has no error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from assay.domain.calibration import Tier
+from assay.statistics.distributions import normal_quantile, t_quantile
+from assay.statistics.intervals import identical_interval, proportion
+from assay.statistics.judging import calibration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from assay.statistics.arrays import Interval
+
+LEAST_PAIRS: Final = 8
+"""Below this no tier is given, whatever the numbers are."""
+
+ADVISED_PAIRS: Final = 30
+"""From here on an excellent judge can be shown to be one: 29 of 29 is the first count whose lower end reaches 90%."""
+
+_NEEDED: Final = ((Tier.EXCELLENT, 0.90, 0.10, 0.9), (Tier.GOOD, 0.75, 0.15, 0.8), (Tier.FAIR, 0.50, 0.25, 0.6))
+"""Pass rate at least, mean absolute error at most, correlation at least; a tier needs all three."""
+
+_NO_SPREAD: Final = 1e-12
+_LEAST_OF_A_KIND: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One reference and what the judge made of it.
+
+    Attributes:
+        source: `sample` or `correction`.
+        reference: the score it deserves, or a person's; `judged`: the judge's, None where its reply could not be read.
+        repeats: the score of each time it was asked.
+        bypassed: no judge is asked about it; it takes part in `pass_rate_with_bypassed` only.
+        own_family: whether the judge's own model family wrote it; None where that is not known.
+    """
+
+    id: str
+    kind: str
+    source: str
+    reference: float
+    tolerance: float
+    judged: float | None
+    repeats: tuple[float, ...] = ()
+    bypassed: bool = False
+    own_family: bool | None = None
+    twin_of: str | None = None
+
+    @property
+    def error(self) -> float | None:
+        """judged - reference: above 0 the judge is too generous."""
+        return None if self.judged is None else self.judged - self.reference
+
+    @property
+    def passed(self) -> bool:
+        return self.error is not None and abs(self.error) <= self.tolerance + 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A number with its 95% interval and what it rests on; `value` None with a `reason` where it was not measured."""
+
+    value: float | None
+    ci95: Interval | None = None
+    n: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swap:
+    """Two answers shown in both orders: by how much the first of the pair led each time, None where unread."""
+
+    id: str
+    lead: float | None
+    lead_swapped: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """What a calibration shows of a judge.
+
+    Attributes:
+        tier: at the cautious end of every interval; `tier_at_face_value` from the plain numbers.
+        n: references with a judge's score.
+        unread: references whose replies could not be read.
+        pass_rate: over what the judge was asked; `pass_rate_with_bypassed`: empty answers counted as passed.
+        max_error: the largest |judged - reference|.
+        position_flips: share of pairs in which the other answer won once the order was swapped.
+        first_place_bonus: how much better an answer fares when shown first.
+        length_bias: what the wordy twin got beyond what it deserves.
+        self_preference: how much more generous the judge is to its own model family than to others.
+        repeat_sd: spread of scores when the same answer is judged again.
+        more_pairs: further references advised.
+    """
+
+    tier: Tier
+    tier_at_face_value: Tier
+    n: int
+    unread: int
+    pass_rate: Figure
+    pass_rate_with_bypassed: Figure
+    mae: Figure
+    max_error: float | None
+    bias: Figure
+    pearson: Figure
+    spearman: Figure
+    position_flips: Figure
+    first_place_bonus: Figure
+    length_bias: Figure
+    self_preference: Figure
+    repeat_sd: Figure
+    more_pairs: int
+
+
+def trust(judged: Sequence[Judged], swaps: Sequence[Swap] = ()) -> Trust:
+    """All figures and the tier they show."""
+    asked = [one for one in judged if not one.bypassed]
+    read = [one for one in asked if one.judged is not None]
+    a = np.array([one.judged for one in read], dtype=np.float64)
+    b = np.array([one.reference for one in read], dtype=np.float64)
+    found = calibration(a, b)
+    pass_rate = _share([one.passed for one in asked])
+    mae = _mean_error(np.abs(a - b))
+    pearson = _correlation(found.pearson, len(read), found.reason, spearman=False)
+    shown, plain = _tiers(pass_rate, mae, pearson, len(read))
+    return Trust(
+        tier=shown,
+        tier_at_face_value=plain,
+        n=len(read),
+        unread=len(asked) - len(read),
+        pass_rate=pass_rate,
+        pass_rate_with_bypassed=_share([one.passed for one in judged]),
+        mae=mae,
+        max_error=found.max_error,
+        bias=Figure(value=found.bias, ci95=found.bias_ci95, n=len(read), reason=None if len(read) else "no_pairs"),
+        pearson=pearson,
+        spearman=_correlation(found.spearman, len(read), found.reason, spearman=True),
+        position_flips=_flips(swaps),
+        first_place_bonus=_bonus(swaps),
+        length_bias=_length_bias(asked),
+        self_preference=_self_preference(read),
+        repeat_sd=_repeat_sd(asked),
+        more_pairs=max(0, ADVISED_PAIRS - len(read)),
+    )
+
+
+def tier_of(pass_rate: float, mae: float, correlation: float) -> Tier:
+    """The best tier all three numbers reach, else poor."""
+    for tier, least_passed, most_error, least_correlation in _NEEDED:
+        if pass_rate >= least_passed and mae <= most_error and correlation >= least_correlation:
+            return tier
+    return Tier.POOR
+
+
+def _tiers(pass_rate: Figure, mae: Figure, pearson: Figure, n: int) -> tuple[Tier, Tier]:
+    """The tier at the cautious ends, and at face value; poor is only said where the plain numbers are poor as well."""
+    if pass_rate.value is None or mae.value is None:
+        return Tier.TOO_FEW, Tier.TOO_FEW
+    # A judge that gives everything the same score follows nothing: that is a finding, not a lack of data.
+    constant = pearson.reason == "judge_has_no_variation"
+    if pearson.value is None and not constant:
+        return Tier.TOO_FEW, Tier.TOO_FEW
+    plain = tier_of(pass_rate.value, mae.value, pearson.value or 0.0)
+    if n < LEAST_PAIRS or pass_rate.ci95 is None or mae.ci95 is None:
+        return Tier.TOO_FEW, plain
+    low = 0.0 if constant or pearson.ci95 is None else pearson.ci95[0]
+    cautious = tier_of(pass_rate.ci95[0], mae.ci95[1], low)
+    return (Tier.TOO_FEW if cautious is Tier.POOR and plain is not Tier.POOR else cautious), plain
+
+
+def _share(passed: Sequence[bool]) -> Figure:
+    if not passed:
+        return Figure(value=None, reason="no_pairs")
+    found = proportion(sum(passed), len(passed))
+    return Figure(value=found.mean, ci95=found.ci95, n=len(passed))
+
+
+def _mean_error(errors: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Figure:
+    """Mean absolute error; its interval by t, and where all errors are the same by the bound for identical scores."""
+    n = errors.size
+    if not n:
+        return Figure(value=None, reason="no_pairs")
+    mean = float(errors.mean())
+    spread = float(errors.std(ddof=1)) if n > 1 else 0.0
+    if spread < _NO_SPREAD:
+        low, high = identical_interval(min(mean, 1.0), n)
+        return Figure(value=mean, ci95=(float(low), float(high)), n=n)
+    half = float(t_quantile(0.975, n - 1)) * spread / n**0.5
+    return Figure(value=mean, ci95=(max(0.0, mean - half), min(1.0, mean + half)), n=n)
+
+
+def _correlation(r: float | None, n: int, reason: str | None, *, spearman: bool) -> Figure:
+    """Fisher's interval; for Spearman with the variance of Bonett & Wright (2000), Psychometrika 65:23-28."""
+    if r is None:
+        return Figure(value=None, n=n, reason=reason)
+    if n < 4:
+        return Figure(value=r, n=n)
+    inside = min(max(r, -1 + 1e-12), 1 - 1e-12)
+    variance = (1 + r * r / 2) / (n - 3) if spearman else 1 / (n - 3)
+    half = float(normal_quantile(0.975)) * variance**0.5
+    centre = float(np.arctanh(inside))
+    return Figure(value=r, ci95=(float(np.tanh(centre - half)), float(np.tanh(centre + half))), n=n)
+
+
+def _flips(swaps: Sequence[Swap]) -> Figure:
+    """Pairs whose winner changed with the order; a tie in one order and a winner in the other is no flip."""
+    leads = [(one.lead, one.lead_swapped) for one in swaps if one.lead is not None and one.lead_swapped is not None]
+    if not leads:
+        return Figure(value=None, reason="no_pairs")
+    return _share([first * second < 0 for first, second in leads])
+
+
+def _bonus(swaps: Sequence[Swap]) -> Figure:
+    """Half of what an answer's lead loses when it moves from first to second place."""
+    leads = [
+        (one.lead - one.lead_swapped) / 2 for one in swaps if one.lead is not None and one.lead_swapped is not None
+    ]
+    return _mean(leads, "no_pairs")
+
+
+def _length_bias(judged: Sequence[Judged]) -> Figure:
+    by_id = {one.id: one for one in judged}
+    excess = []
+    for wordy in judged:
+        short = by_id.get(wordy.twin_of or "")
+        if short is not None and short.error is not None and wordy.error is not None:
+            excess.append(wordy.error - short.error)
+    return _mean(excess, "no_twins")
+
+
+def _self_preference(judged: Sequence[Judged]) -> Figure:
+    """Difference of two mean errors against people's scores, own family minus others, with Welch's interval."""
+    own = np.array([one.error for one in judged if one.own_family is True], dtype=np.float64)
+    others = np.array([one.error for one in judged if one.own_family is False], dtype=np.float64)
+    n = int(own.size + others.size)
+    if min(own.size, others.size) < _LEAST_OF_A_KIND:
+        return Figure(value=None, n=n, reason="too_few_corrections_of_own_family_and_others")
+    difference = float(own.mean() - others.mean())
+    parts = np.array([own.var(ddof=1) / own.size, others.var(ddof=1) / others.size])
+    variance = float(parts.sum())
+    if variance < _NO_SPREAD:
+        return Figure(value=difference, n=n)
+    df = variance**2 / float((parts**2 / np.array([own.size - 1, others.size - 1])).sum())
+    half = float(t_quantile(0.975, df)) * variance**0.5
+    return Figure(value=difference, ci95=(difference - half, difference + half), n=n)
+
+
+def _repeat_sd(judged: Sequence[Judged]) -> Figure:
+    """Standard deviation within a sample, pooled over samples that were judged more than once."""
+    squares = df = 0.0
+    for one in judged:
+        if len(one.repeats) > 1:
+            squares += float(np.var(one.repeats) * len(one.repeats))
+            df += len(one.repeats) - 1
+    if not df:
+        return Figure(value=None, reason="judged_once")
+    return Figure(value=(squares / df) ** 0.5, n=int(df))
+
+
+def _mean(values: Sequence[float], reason: str) -> Figure:
+    n = len(values)
+    if not n:
+        return Figure(value=None, reason=reason)
+    mean = float(np.mean(values))
+    spread = float(np.std(values, ddof=1)) if n > 1 else 0.0
+    if spread < _NO_SPREAD:
+        return Figure(value=mean, n=n)
+    half = float(t_quantile(0.975, n - 1)) * spread / n**0.5
+    return Figure(value=mean, ci95=(mean - half, mean + half), n=n)
+
+
+def by_kind(judged: Sequence[Judged]) -> Mapping[str, tuple[int, int]]:
+    """(passed, asked) by kind, in the order of the references."""
+    found: dict[str, tuple[int, int]] = {}
+    for one in judged:
+        passed, asked = found.get(one.kind, (0, 0))
+        found[one.kind] = (passed + one.passed, asked + 1)
+    return found

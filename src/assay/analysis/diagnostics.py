@@ -1,0 +1,204 @@
+"""Everything a careful reader asks before believing a result, gathered; never part of the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.analysis.agreement import (
+    JudgeAgainstPeople,
+    JudgesAmongThemselves,
+    judges_against_people,
+    judges_among_themselves,
+)
+from assay.analysis.coverage import coverages
+from assay.analysis.fair_play import FairPlay, fair_play
+from assay.analysis.partly import PartlyReviewed, partly_reviewed
+from assay.analysis.review_tables import as_judged, attempts, only, put_back, table_of, with_rejected
+from assay.analysis.review_tables import counts as counting
+from assay.analysis.tables import names_of_tasks
+from assay.statistics.cautions import Caution
+from assay.statistics.cells import Cells
+from assay.statistics.comparisons import Comparison, compare
+from assay.statistics.designs import design_variances
+from assay.statistics.estimates import Estimate, estimates
+from assay.statistics.rejected_too import sensitivity
+from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS
+from assay.statistics.variances import VarianceComponents, variance_components
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.analysis.columns import CriterionMoments, ReviewColumns
+    from assay.statistics.brackets import Coverage
+    from assay.statistics.planning import DesignVariances
+    from assay.statistics.table import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Every candidate's score on one part: a criterion, or by one judge."""
+
+    name: str
+    estimates: tuple[Estimate, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingDiagnostics:
+    """Beside `stats`. Each tuple of estimates is in the order of the candidates."""
+
+    fair_play: FairPlay
+    n_put_back: int
+    with_rejected: tuple[Estimate, ...]
+    n_rerun: int
+    first_attempts: tuple[Estimate, ...]
+    final_attempts: tuple[Estimate, ...]
+    as_judged: tuple[Estimate, ...]
+    coverage: tuple[Coverage, ...]
+    by_criterion: tuple[Split, ...]
+    by_judge: tuple[Split, ...]
+    against_people: tuple[JudgeAgainstPeople, ...]
+    among_judges: JudgesAmongThemselves | None
+    variance: tuple[VarianceComponents, ...]
+    partly: tuple[PartlyReviewed, ...]
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        return self.fair_play.cautions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContrastDiagnostics:
+    """Beside `compare`: the same comparison under other assumptions, and what it hangs on."""
+
+    fair_play: FairPlay
+    n_put_back: int
+    with_rejected: Comparison
+    changes: bool
+    n_rerun: int
+    first_attempts: Comparison
+    final_attempts: Comparison
+    as_judged: Comparison
+    coverage: tuple[Coverage, ...]
+    against_people: tuple[JudgeAgainstPeople, ...]
+    variance: DesignVariances | None
+    cautions: tuple[Caution, ...]
+
+
+def of_standing(
+    table: ScoreTable,
+    found: tuple[Estimate, ...],
+    columns: ReviewColumns,
+    criteria: tuple[CriterionMoments, ...],
+    *,
+    random: bool,
+    rng: np.random.Generator,
+) -> StandingDiagnostics:
+    """Diagnostics of every candidate.
+
+    Args:
+        table, found: what counts, and the estimates of it.
+        random: whether chance chose the order of reviewing.
+        rng: for tests with too many arrangements to list, and for bootstrap intervals.
+    """
+    names = columns.candidates
+    twice = attempts(columns)
+    scope = found[0].scope if found else None
+    return StandingDiagnostics(
+        fair_play=fair_play(columns, rng=rng),
+        n_put_back=len(np.unique(columns.assessment[put_back(columns)])),
+        with_rejected=_all(with_rejected(columns), names, scope),
+        n_rerun=twice.n_rerun,
+        first_attempts=_all(twice.first, names, scope),
+        final_attempts=_all(twice.final, names, scope),
+        as_judged=_all(as_judged(columns), names, scope),
+        coverage=coverages(table, columns),
+        by_criterion=tuple(_criterion(columns, one, scope) for one in criteria),
+        by_judge=tuple(_judge(columns, code, scope) for code in range(len(columns.judges))),
+        against_people=judges_against_people(columns),
+        among_judges=judges_among_themselves(columns, rng=rng),
+        variance=tuple(variance_components(table, name) for name in names),
+        partly=partly_reviewed(columns, found, random=random),
+    )
+
+
+def of_contrast(
+    table: ScoreTable,
+    found: Comparison,
+    columns: ReviewColumns,
+    *,
+    margin: float | None,
+    rng: np.random.Generator,
+) -> ContrastDiagnostics:
+    """Diagnostics of one comparison, each in its scope and with its margin."""
+    a, b = str(found.a), str(found.b)
+    columns = only(columns, (a, b))
+    scope = _asked(found.scope)
+    other = sensitivity(table, with_rejected(columns), a, b, scope=scope, margin=margin)
+    fair = fair_play(columns, rng=rng, candidates=(a, b))
+    twice = attempts(columns)
+    gone = put_back(columns)
+    changes = bool(gone.any()) and other.with_rejected.decision != found.decision
+    cautions = fair.cautions
+    if changes:
+        cautions = (*cautions, _would_change(found, other.with_rejected))
+    return ContrastDiagnostics(
+        fair_play=fair,
+        n_put_back=len(np.unique(columns.assessment[gone])),
+        with_rejected=other.with_rejected,
+        changes=changes,
+        n_rerun=twice.n_rerun,
+        first_attempts=compare(twice.first, a, b, scope, margin),
+        final_attempts=compare(twice.final, a, b, scope, margin),
+        as_judged=compare(as_judged(columns), a, b, scope, margin),
+        coverage=coverages(table, columns, candidates=(a, b)),
+        against_people=judges_against_people(columns, candidates=(a, b)),
+        variance=design_variances(table, a, b),
+        cautions=cautions,
+    )
+
+
+def _would_change(found: Comparison, other: Comparison) -> Caution:
+    now, then = (_points(one.difference) for one in (found, other))
+    return Caution(
+        code="rejected_would_change_decision",
+        text=f"With the rejected trials counted at the judge's score the difference would be {then} points instead of "
+        f"{now}, and the conclusion another ({_said(other.decision)} instead of {_said(found.decision)}).",
+    )
+
+
+def _points(difference: float | None) -> str:
+    return "unknown" if difference is None else f"{100 * difference:+.1f}".replace("-", "−")
+
+
+def _said(decision: str) -> str:
+    return f"“{decision.replace('_', ' ')}”"
+
+
+def _asked(scope: str) -> str:
+    return TASKS_LIKE_THESE if scope == TASKS_LIKE_THESE else THESE_TASKS
+
+
+def _all(table: ScoreTable, names: Sequence[str], scope: str | None) -> tuple[Estimate, ...]:
+    """Estimates in the order of the candidates, so that lists can be read side by side."""
+    by_name = {one.candidate: one for one in estimates(table, None if scope is None else _asked(scope))}
+    return tuple(by_name[name] for name in names)
+
+
+def _criterion(columns: ReviewColumns, one: CriterionMoments, scope: str | None) -> Split:
+    cells = Cells(
+        tasks=names_of_tasks(columns.tasks),
+        candidates=columns.candidates,
+        weight=np.array([label.weight for label in columns.tasks], dtype=np.float64),
+    )
+    cells.n, cells.mean, cells.m2, cells.low, cells.high = one.n, one.mean, one.m2, one.low, one.high
+    return Split(name=one.criterion, estimates=estimates(cells, None if scope is None else _asked(scope)))
+
+
+def _judge(columns: ReviewColumns, judge: int, scope: str | None) -> Split:
+    mine = counting(columns) & (columns.judge == judge)
+    return Split(
+        name=columns.judges[judge], estimates=_all(table_of(columns, mine, columns.final), columns.candidates, scope)
+    )

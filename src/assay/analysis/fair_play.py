@@ -1,0 +1,179 @@
+"""Did the reviewing favour a side? Rates by candidate, and rejections by who was ahead; for diagnostics.
+
+Assessments of one candidate each can be approved at different rates. A joint assessment is rejected for all its
+candidates at once, so rates say nothing there; the differences of what was thrown away are set against those of what
+was kept, permuted within tasks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from assay.analysis.review_tables import in_state
+from assay.domain.lifecycle import AssessmentState
+from assay.statistics.cautions import Caution
+from assay.statistics.fair_play import RateTest, SelectiveRejection, approval_rates, selective_rejection
+from assay.statistics.many_tests import multiplicity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from assay.analysis.columns import ReviewColumns
+
+MOST_PAIRS: Final = 45
+_KEPT: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRates:
+    """How one candidate's LLM assessments fared, each slot by its current attempt; `n_decided` were seen by a person."""
+
+    candidate: str
+    n_judged: int
+    n_decided: int
+    approved: int
+    corrected: int
+    rejected: int
+    rerun: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairRejection:
+    """Joint trials of two candidates: were those with one side ahead thrown away more. `p_holm` guards all pairs."""
+
+    a: str
+    b: str
+    found: SelectiveRejection
+    p_holm: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairPlay:
+    """Everything about the fairness of the reviewing.
+
+    `approval` and `rerun` test assessments of one candidate each; None where all were joint or nothing was decided.
+    `joint` holds a test for each pair; empty where nothing was graded jointly, or more than 45 pairs.
+    """
+
+    rates: tuple[ReviewRates, ...]
+    approval: RateTest | None
+    rerun: RateTest | None
+    joint: tuple[PairRejection, ...]
+    cautions: tuple[Caution, ...]
+
+
+def fair_play(columns: ReviewColumns, *, rng: np.random.Generator, candidates: Sequence[str] | None = None) -> FairPlay:
+    """The rates and tests over those candidates (all by default).
+
+    Args:
+        rng: for tests with too many arrangements to list.
+    """
+    chosen = [c for c, name in enumerate(columns.candidates) if candidates is None or name in candidates]
+    rates = tuple(_rates(columns, c) for c in chosen)
+    apart = ~columns.joint
+    own = [_rates(columns, c, only=apart) for c in chosen] if apart.any() else []
+    names = [one.candidate for one in own]
+    approval = rerun = None
+    if any(one.n_decided for one in own):
+        kept = [one.approved + one.corrected for one in own]
+        approval = approval_rates(names, kept, [one.n_decided for one in own], rng=rng)
+    if any(one.rerun for one in own):
+        rerun = approval_rates(names, [one.rerun for one in own], [one.n_judged for one in own], rng=rng)
+    joint = _joint(columns, chosen, rng)
+    return FairPlay(
+        rates=rates, approval=approval, rerun=rerun, joint=joint, cautions=_cautions(own, approval, rerun, joint)
+    )
+
+
+def _rates(columns: ReviewColumns, candidate: int, *, only: NDArray[np.bool_] | None = None) -> ReviewRates:
+    mine = (columns.candidate == candidate) & columns.by_model
+    if only is not None:
+        mine &= only
+    current = mine & ~in_state(columns, AssessmentState.SUPERSEDED)
+
+    def n(*states: AssessmentState) -> int:
+        return int((current & in_state(columns, *states)).sum())
+
+    approved, corrected = n(AssessmentState.APPROVED), n(AssessmentState.CORRECTED)
+    rejected = n(AssessmentState.REJECTED)
+    return ReviewRates(
+        candidate=columns.candidates[candidate],
+        n_judged=int(current.sum()),
+        n_decided=approved + corrected + rejected,
+        approved=approved,
+        corrected=corrected,
+        rejected=rejected,
+        rerun=int((current & (columns.attempt > 1)).sum()),
+    )
+
+
+def _joint(columns: ReviewColumns, chosen: list[int], rng: np.random.Generator) -> tuple[PairRejection, ...]:
+    thrown = in_state(columns, AssessmentState.REJECTED, AssessmentState.SUPERSEDED)
+    rows = np.flatnonzero(
+        columns.joint & columns.by_model & ~np.isnan(columns.judged) & (thrown | in_state(columns, *_KEPT))
+    )
+    pairs = list(combinations(chosen, 2))
+    if not rows.size or not thrown[rows].any() or not pairs or len(pairs) > MOST_PAIRS:
+        return ()
+    _, first, line = np.unique(columns.assessment[rows], return_index=True, return_inverse=True)
+    score = np.full((len(columns.candidates), len(first)), np.nan)
+    score[columns.candidate[rows], line.reshape(-1)] = columns.judged[rows]
+    task, gone = columns.task[rows][first], thrown[rows][first]
+    found = []
+    for a, b in pairs:
+        difference = score[a] - score[b]
+        both = ~np.isnan(difference)
+        found.append(selective_rejection(task[both], difference[both], gone[both], rng=rng))
+    holm = multiplicity([one.p_value for one in found]).holm
+    return tuple(
+        PairRejection(a=columns.candidates[a], b=columns.candidates[b], found=one, p_holm=p)
+        for (a, b), one, p in zip(pairs, found, holm, strict=True)
+    )
+
+
+def _cautions(
+    own: list[ReviewRates], approval: RateTest | None, rerun: RateTest | None, joint: tuple[PairRejection, ...]
+) -> tuple[Caution, ...]:
+    found = []
+    if approval is not None and approval.warning is not None:
+        parts = [f"{one.rejected} of {one.n_decided} of {one.candidate}" for one in own if one.n_decided]
+        found.append(
+            Caution(
+                code="unequal_approval",
+                text=f"Assessments were rejected at different rates ({'; '.join(parts)}; exact p = "
+                f"{_p(approval.p_value)}): the comparison may favour one side.",
+            )
+        )
+    if rerun is not None and rerun.warning is not None:
+        parts = [f"{one.rerun} of {one.n_judged} of {one.candidate}" for one in own if one.n_judged]
+        found.append(
+            Caution(
+                code="unequal_rerun",
+                text=f"Assessments were judged again at different rates ({'; '.join(parts)}; exact p = "
+                f"{_p(rerun.p_value)}): the comparison may favour one side.",
+            )
+        )
+    for one in joint:
+        excess = one.found.excess
+        if one.p_holm is None or one.p_holm >= 0.05 or excess is None:
+            continue
+        ahead, behind = (one.a, one.b) if excess > 0 else (one.b, one.a)
+        found.append(
+            Caution(
+                code="selective_rejection",
+                text=f"Trials in which {ahead} did well against {behind} were rejected or rerun more often than "
+                f"others ({100 * abs(excess):.1f} points apart, p = {_p(one.p_holm)}): the comparison may favour "
+                f"{behind}.",
+            )
+        )
+    return tuple(found)
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else "<.0001" if value < 0.0001 else f"{value:.4f}"

@@ -1,0 +1,120 @@
+"""What counts set beside what would: rejected trials put back, first attempts, the judge as it is.
+
+None of these is a result. They exist so that a reader can see how far a result hangs on the reviewing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.analysis.columns import state_codes
+from assay.analysis.tables import names_of_tasks
+from assay.domain.lifecycle import COUNTS, AssessmentState
+from assay.statistics.table import ScoreTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from assay.analysis.columns import ReviewColumns
+
+
+_PER_ROW = (
+    "task", "candidate", "judge", "trial", "assessment", "attempt", "state", "judged", "final", "joint", "by_model",
+)  # fmt: skip
+
+
+def in_state(columns: ReviewColumns, *states: AssessmentState) -> NDArray[np.bool_]:
+    """Rows whose assessment is in one of those states."""
+    return np.isin(columns.state, state_codes(*states))
+
+
+def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
+    """The columns with the rows of those candidates only; codes stay as they are."""
+    codes = [code for code, name in enumerate(columns.candidates) if name in candidates]
+    rows = np.flatnonzero(np.isin(columns.candidate, codes))
+    cut = {name: getattr(columns, name)[rows] for name in _PER_ROW}
+    return replace(columns, **cut)
+
+
+def counts(columns: ReviewColumns) -> NDArray[np.bool_]:
+    """Rows that reach the statistics."""
+    return in_state(columns, *COUNTS) & ~np.isnan(columns.final)
+
+
+def put_back(columns: ReviewColumns) -> NDArray[np.bool_]:
+    """Rows of rejected current assessments that have a score to be put back with."""
+    return in_state(columns, AssessmentState.REJECTED) & ~np.isnan(columns.judged)
+
+
+def with_rejected(columns: ReviewColumns) -> ScoreTable:
+    """What counts, and rejected trials at the score the grader gave them."""
+    gone = put_back(columns)
+    return table_of(columns, counts(columns) | gone, np.where(gone, columns.judged, columns.final))
+
+
+def as_judged(columns: ReviewColumns) -> ScoreTable:
+    """What counts or waits, at the score the grader gave: as if nobody had corrected and all had been approved."""
+    stands = in_state(columns, *COUNTS, AssessmentState.PENDING) & ~np.isnan(columns.judged)
+    return table_of(columns, stands, columns.judged)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Attempts:
+    """The same graded trials twice: by the first attempt at judging them and as they count. `n_rerun` had several."""
+
+    first: ScoreTable
+    final: ScoreTable
+    n_rerun: int
+
+
+def attempts(columns: ReviewColumns) -> Attempts:
+    """First attempts of what counts; a trial whose first attempt gave no score is in neither table."""
+    slot = _slots(columns)
+    n_slots = int(slot.max(initial=-1)) + 1
+    earliest = np.full(n_slots, np.iinfo(np.int64).max)
+    np.minimum.at(earliest, slot, columns.attempt)
+    first = (columns.attempt == earliest[slot]) & ~np.isnan(columns.judged)
+    counted = counts(columns)
+    both = np.zeros(n_slots, np.bool_)
+    both[slot[first]] = True
+    held = np.zeros(n_slots, np.bool_)
+    held[slot[counted]] = True
+    both &= held
+    rerun = counted & both[slot] & (columns.attempt > earliest[slot])
+    return Attempts(
+        first=table_of(columns, first & both[slot], columns.judged),
+        final=table_of(columns, counted & both[slot], columns.final),
+        n_rerun=len(np.unique(columns.assessment[rerun])),
+    )
+
+
+def table_of(columns: ReviewColumns, rows: NDArray[np.bool_], score: NDArray[np.float64]) -> ScoreTable:
+    """Those rows with those scores, tasks named and weighted as everywhere."""
+    names = np.array(names_of_tasks(columns.tasks), dtype=object)
+    weights = np.array([label.weight for label in columns.tasks], dtype=np.float64)
+    candidates = np.array(columns.candidates, dtype=object)
+    at = np.flatnonzero(rows)
+    task = columns.task[at]
+    return ScoreTable.from_columns(
+        task=names[task] if len(names) else [],
+        candidate=candidates[columns.candidate[at]] if len(candidates) else [],
+        trial=columns.trial[at],
+        score=score[at],
+        weight=weights[task] if len(weights) else None,
+        joint=columns.joint[at],
+        planned_tasks=sum(label.weight > 0 for label in columns.tasks),
+    ).including(columns.candidates)
+
+
+def _slots(columns: ReviewColumns) -> NDArray[np.int64]:
+    """One number for each (trial, judge, candidate): what is judged anew keeps its slot."""
+    if not len(columns.trial):
+        return np.zeros(0, np.int64)
+    width = len(columns.judges) * len(columns.candidates)
+    key = columns.trial * width + columns.judge * len(columns.candidates) + columns.candidate
+    return np.asarray(np.unique(key, return_inverse=True)[1].reshape(-1), np.int64)

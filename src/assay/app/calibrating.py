@@ -1,0 +1,431 @@
+"""The verb `calibrate`: a judge against references whose score is known, and against what people corrected.
+
+Calls go through the engine's Asker, so that retries and recordings work as in a run. What is measured is kept as a
+record that holds for exactly this model, these words, this rubric and these parameters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from assay.analysis.calibration import Figure, Judged, Swap, Trust, by_kind, trust
+from assay.app import running
+from assay.domain.assessment import Assessment
+from assay.domain.calibration import CalibrationRecord
+from assay.domain.digest import digest
+from assay.domain.errors import InputError, Interrupted
+from assay.domain.events import nobody
+from assay.domain.failure import Failure, Fault
+from assay.domain.identifiers import RunId, TrialKey
+from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.run import RunOptions
+from assay.domain.selection import Selection
+from assay.domain.suite import JudgeMode, JudgeSpec
+from assay.engine.asking import Asker, GaveUp
+from assay.engine.planning import planned_run
+from assay.scoring.calibration import FIRST, SECOND, Sample, alone, family, identity_of, pairs, side_by_side
+from assay.scoring.calibration_samples import SAMPLES
+from assay.scoring.judge import EachJudge, JointJudge
+from assay.scoring.rubrics import QUALITY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from assay.app.wiring import Workspace
+    from assay.domain.calls import Reply
+    from assay.domain.model import ModelSpec
+    from assay.domain.run import Entry, RunPlan
+    from assay.domain.suite import Rubric, Suite
+    from assay.scoring.evaluator import Sitting
+
+MOST_REPEATS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """The judge to be calibrated, as it grades: `source` says where rubric and words come from."""
+
+    judge: JudgeSpec
+    rubric: Rubric
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrated:
+    """A calibration: the figures, what they rest on, and the stored record."""
+
+    setting: Setting
+    trust: Trust
+    judged: tuple[Judged, ...]
+    record: CalibrationRecord
+    failures: tuple[tuple[str, Failure], ...]
+    calls: int
+    approved: int
+
+
+def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -> Setting:
+    """The judge as a suite has it; else as the newest run it graded had it; else as Assay's own defaults have it.
+
+    Raises:
+        InputError: the model is no reference, or the suite is wrong.
+    """
+    from assay.app.suites import model_candidate
+
+    spec = model_candidate(workspace, model).model
+    if spec is None:
+        raise InputError("MODEL", f"{model!r} is no model.", remedy="Write provider/name.")
+    if suite is not None:
+        loaded = _loaded(workspace, suite, model, spec.ref)
+        judge = next((j for j in loaded.judges if j.model.ref == spec.ref), loaded.judges[0])
+        plan = planned_run(loaded, RunOptions(), started=workspace.clock.now(), seed=0, nonce="")
+        return Setting(judge=judge, rubric=plan.rubric, source=f"suite {loaded.name}")
+    for plan in _plans(workspace):
+        for judge in plan.judges:
+            if judge.model.ref == spec.ref:
+                return Setting(
+                    judge=replace(judge, model=_reachable(judge.model, spec)),
+                    rubric=plan.rubric,
+                    source=f"run {plan.id}",
+                )
+    return Setting(
+        judge=JudgeSpec(name=spec.ref, model=spec, mode=JudgeMode.EACH), rubric=QUALITY, source="the defaults"
+    )
+
+
+def calibrate(
+    workspace: Workspace,
+    model: str,
+    *,
+    samples: Path | None = None,
+    with_built_in: bool = False,
+    suite: Path | None = None,
+    repeat: int = 1,
+) -> Calibrated:
+    """Measure a judge and keep what was found.
+
+    Args:
+        model: `provider/name`.
+        samples: a file of references used in place of ours; with `with_built_in`, beside them.
+        suite: whose rubric, prompt and parameters the judge is measured with.
+        repeat: how often each reference is judged; above 1 the spread between repeats is measured.
+
+    Raises:
+        InputError: a wrong reference, file or number, or a model that cannot be asked.
+        Interrupted: somebody stopped it; nothing is kept.
+    """
+    if not 1 <= repeat <= MOST_REPEATS:
+        raise InputError("--repeat", f"is {repeat}, and must lie between 1 and {MOST_REPEATS}.")
+    references = _references(samples, with_built_in=with_built_in)
+    setting = setting_of(workspace, model, suite=suite)
+    problems = workspace.directory.problems([], judges=[setting.judge.model])
+    if problems:
+        raise problems[0]
+    bench = _Bench(workspace, setting)
+    try:
+        judged, swaps = asyncio.run(bench.judge(references, repeat=repeat))
+    except (KeyboardInterrupt, asyncio.CancelledError) as error:
+        raise Interrupted("calibrate", "was stopped; nothing of it is kept.") from error
+    corrected, elsewhere, approved = _corrections(workspace, setting)
+    everything = (*judged, *corrected)
+    found = trust(everything, swaps)
+    identity = identity_of(setting.judge, setting.rubric)
+    document = {
+        "judge": setting.judge.model.ref,
+        "settings_of": setting.source,
+        "identity": _identity(identity),
+        "samples_digest": digest([[s.id, s.prompt, s.response, s.score, s.tolerance, s.expected] for s in references]),
+        "repeat": repeat,
+        "model_versions": sorted(bench.versions),
+        **figures_document(found),
+        "by_kind": {kind: {"passed": passed, "asked": asked} for kind, (passed, asked) in by_kind(everything).items()},
+        "corrections": {"n": len(corrected), "from_other_settings": elsewhere, "approved_as_judged": approved},
+        "samples": [_sample_document(one) for one in everything],
+        "pairs": [{"id": one.id, "lead": one.lead, "lead_swapped": one.lead_swapped} for one in swaps],
+        "calls": bench.calls,
+        "tokens": {"input": bench.input_tokens, "output": bench.output_tokens},
+        "cost_usd": bench.cost_usd,
+    }
+    record = workspace.calibrations.keep(
+        CalibrationRecord(identity=identity, tier=found.tier, at=workspace.clock.now(), document=document)
+    )
+    return Calibrated(
+        setting=setting,
+        trust=found,
+        judged=everything,
+        record=record,
+        failures=tuple(bench.failures),
+        calls=bench.calls,
+        approved=approved,
+    )
+
+
+def records(workspace: Workspace, *, model: str | None = None) -> tuple[CalibrationRecord, ...]:
+    """Stored calibrations, newest first."""
+    return tuple(workspace.calibrations.records(model=model))
+
+
+@dataclass(slots=True)
+class _Bench:
+    """Asks the judge; implements `ports.Ledger`, as there is no run to write failed tries to."""
+
+    workspace: Workspace
+    setting: Setting
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    versions: set[str] = field(default_factory=set)
+    failures: list[tuple[str, Failure]] = field(default_factory=list)
+
+    async def judge(self, samples: Sequence[Sample], *, repeat: int) -> tuple[list[Judged], list[Swap]]:
+        """Every sample alone, then those of one prompt side by side in both orders."""
+        slots = asyncio.Semaphore(int(str(self.workspace.settings.values["concurrency"])))
+        asker = Asker(
+            run=RunId("calibration"),
+            budget=False,
+            journal=self,
+            directory=self.workspace.directory,
+            clock=self.workspace.clock,
+            listener=nobody,
+        )
+
+        async def score(sitting: Sitting) -> Assessment | Failure:
+            async with slots:
+                return await self._ask(asker, sitting)
+
+        async def alone_many(sample: Sample) -> Judged:
+            if sample.bypassed:
+                return _judged(sample, [0.0])
+            found = [await score(alone(sample, repeat=k)) for k in range(1, repeat + 1)]
+            return _judged(sample, [one.scores.get(FIRST) for one in found if isinstance(one, Assessment)])
+
+        async def both_orders(one: Sample, other: Sample) -> Swap:
+            leads = [_lead(await score(side_by_side(one, other, swapped=swapped))) for swapped in (False, True)]
+            return Swap(id=f"{one.id} / {other.id}", lead=leads[0], lead_swapped=leads[1])
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                judged = [group.create_task(alone_many(sample)) for sample in samples]
+                swaps = [group.create_task(both_orders(one, other)) for one, other in pairs(samples)]
+            lost = {name for name, failure in self.failures if failure.fault is not Fault.JUDGE}
+            # What the wire lost says nothing about the judge; what the judge left unreadable does.
+            kept = [one for task in judged if (one := task.result()).judged is not None or one.id not in lost]
+            return kept, [task.result() for task in swaps]
+        finally:
+            await self.workspace.directory.close()
+
+    async def _ask(self, asker: Asker, sitting: Sitting) -> Assessment | Failure:
+        lone = len(sitting.responses) == 1
+        spec, rubric = self.setting.judge, self.setting.rubric
+        judge = EachJudge(spec, rubric) if lone else JointJudge(spec, rubric)
+        (request,) = judge.ask(sitting)
+
+        def read(reply: Reply) -> Assessment:
+            self._count(reply)
+            return judge.read(sitting, (reply,))
+
+        try:
+            return (await asker.answer(request, read, trial=TrialKey(0))).read
+        except GaveUp as gave_up:
+            self.failures.append((sitting.task.id.removeprefix("calibration/"), gave_up.failure))
+            return gave_up.failure
+
+    def _count(self, reply: Reply) -> None:
+        self.calls += 1
+        self.input_tokens += reply.usage.input_tokens or 0
+        self.output_tokens += reply.usage.output_tokens or 0
+        known = self.cost_usd is not None and reply.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
+        if reply.model_version:
+            self.versions.add(reply.model_version)
+
+    async def record(self, entry: Entry, /) -> None:
+        """A failed try; the failure that ends the asking is kept by `_ask`."""
+
+    async def reserve(self, run: RunId, usd: float, /) -> bool:
+        return True
+
+    async def settle(self, run: RunId, reserved_usd: float, spent_usd: float, /) -> None:
+        """Nothing was set aside."""
+
+
+def _judged(sample: Sample, scores: Sequence[float | None]) -> Judged:
+    read = tuple(score for score in scores if score is not None)
+    return Judged(
+        id=sample.id,
+        kind=sample.kind,
+        source="sample",
+        reference=sample.score,
+        tolerance=sample.tolerance,
+        judged=sum(read) / len(read) if read else None,
+        repeats=() if sample.bypassed else read,
+        bypassed=sample.bypassed,
+        twin_of=sample.twin_of,
+    )
+
+
+def _lead(found: Assessment | Failure) -> float | None:
+    if isinstance(found, Failure):
+        return None
+    one, other = found.scores.get(FIRST), found.scores.get(SECOND)
+    return None if one is None or other is None else one - other
+
+
+def _corrections(workspace: Workspace, setting: Setting) -> tuple[list[Judged], int, int]:
+    """What people made of this model's grades: corrected ones, how many of them under other settings, and approvals.
+
+    Corrections that a regrade took over are left out: the same decision would count twice.
+    """
+    ref = setting.judge.model.ref
+    identity = identity_of(setting.judge, setting.rubric)
+    found: list[Judged] = []
+    elsewhere = approved = 0
+    for plan in _plans(workspace, having=AssessmentState.CORRECTED):
+        names = {judge.name: judge for judge in plan.judges if judge.model.ref == ref}
+        if not names:
+            continue
+        models = {c.name: c.model for c in plan.candidates if c.model is not None}
+        selection = Selection(runs=(plan.id,))
+        states = frozenset({AssessmentState.CORRECTED, AssessmentState.APPROVED})
+        for row in workspace.archive.assessments(selection, states=states):
+            if row.grader not in names:
+                continue
+            if row.state is AssessmentState.APPROVED:
+                approved += 1
+                continue
+            detail = workspace.archive.assessment(row.key)
+            if any(
+                e.decision.verb is Verb.CORRECT and (e.decision.key or "").startswith("kept:")
+                for e in detail.events[-1:]
+            ):
+                continue
+            same = identity_of(names[row.grader], plan.rubric) == identity
+            for name, reference in row.assessment.scores.items():
+                judged = detail.judged.scores.get(name)
+                if reference is None or judged is None:
+                    continue
+                elsewhere += not same
+                model = models.get(name)
+                found.append(
+                    Judged(
+                        id=f"a{row.key}/{name}",
+                        kind="correction",
+                        source="correction",
+                        reference=reference,
+                        tolerance=0.10,
+                        judged=judged,
+                        own_family=None if model is None else family(model) == family(ref),
+                    )
+                )
+    return found, elsewhere, approved
+
+
+def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> Iterator[RunPlan]:
+    """Plans of stored runs that had judges, newest first; only those with assessments in a state."""
+    for summary in workspace.archive.runs():
+        if summary.judges and (having is None or summary.assessments.get(having)):
+            yield workspace.journal.plan_of(summary.id)
+
+
+def _references(path: Path | None, *, with_built_in: bool) -> tuple[Sample, ...]:
+    if path is None:
+        return SAMPLES
+    from assay.suites.samples import load_samples
+
+    own = load_samples(path)
+    if not with_built_in:
+        return own
+    taken = {sample.id for sample in SAMPLES}
+    return (*SAMPLES, *(replace(s, id=f"own-{s.id}") if s.id in taken else s for s in own))
+
+
+def _loaded(workspace: Workspace, suite: Path, model: str, ref: str) -> Suite:
+    """The suite with this model's own entry among its judges, or with the model in place of its judge."""
+    try:
+        loaded = running.load(workspace, suite)
+    except InputError:  # it may only lack a judge; if not, the next line says so
+        loaded = None
+    if loaded is not None and any(judge.model.ref == ref for judge in loaded.judges):
+        return loaded
+    return running.load(workspace, suite, judge=model)
+
+
+def _reachable(stored: ModelSpec, asked: ModelSpec) -> ModelSpec:
+    """The model as the run asked it, with today's price."""
+    return replace(stored, price=stored.price or asked.price)
+
+
+def _identity(identity: Any) -> dict[str, str]:
+    return {
+        "model": identity.model,
+        "prompt": identity.prompt,
+        "rubric": identity.rubric,
+        "parameters": identity.parameters,
+    }
+
+
+def figures_document(found: Trust) -> dict[str, Any]:
+    """The figures as scripts read them."""
+    return {
+        "tier": found.tier.value,
+        "tier_at_face_value": found.tier_at_face_value.value,
+        "n": found.n,
+        "unread": found.unread,
+        "pass_rate": figure(found.pass_rate),
+        "pass_rate_with_bypassed": figure(found.pass_rate_with_bypassed),
+        "mae": figure(found.mae),
+        "max_error": found.max_error,
+        "bias": figure(found.bias),
+        "pearson": figure(found.pearson),
+        "spearman": figure(found.spearman),
+        "position_flips": figure(found.position_flips),
+        "first_place_bonus": figure(found.first_place_bonus),
+        "length_bias": figure(found.length_bias),
+        "self_preference": figure(found.self_preference),
+        "repeat_sd": figure(found.repeat_sd),
+        "more_samples_advised": found.more_pairs,
+    }
+
+
+def figure(one: Figure) -> dict[str, Any]:
+    """A figure: value, interval, how many it rests on, and why there is none."""
+    return {"value": one.value, "ci95": None if one.ci95 is None else list(one.ci95), "n": one.n, "reason": one.reason}
+
+
+def calibration_document(found: Calibrated) -> dict[str, Any]:
+    """The document of `calibrate`."""
+    return {
+        **record_document(found.record),
+        "failures": [
+            {"sample": name, "kind": f.kind, "fault": f.fault, "detail": f.detail} for name, f in found.failures
+        ],
+    }
+
+
+def record_document(record: CalibrationRecord) -> dict[str, Any]:
+    """A stored calibration as scripts read it."""
+    return {
+        **record.document,
+        "model": record.identity.model,
+        "tier": record.tier.value,
+        "at": record.at,
+        "version": record.version,
+    }
+
+
+def _sample_document(one: Judged) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "kind": one.kind,
+        "source": one.source,
+        "expected": one.reference,
+        "judged": None if one.bypassed else one.judged,
+        "error": None if one.bypassed else one.error,
+        "tolerance": one.tolerance,
+        "passed": one.passed,
+        "bypassed": one.bypassed,
+        "repeats": list(one.repeats),
+    }

@@ -1,0 +1,220 @@
+"""Kept cells: the statistics page of a large suite, refreshed as people review, at the cost of what changed.
+
+Theory. A report needs per task and candidate a few moments (`statistics.cells`), not the rows. They are computed once;
+after that each decision concerns one trial, whose counted scores are read by index: what counted of it before is
+withdrawn, what counts now is added. That holds for every kind of decision alike (approve, correct, reject, undo, a
+rerun, one judge of a panel), so nothing here knows the rules of reviewing.
+
+House rules. What counted of each trial is remembered in arrays, and in a dict for what changed since, because
+withdrawing needs the old score and the store only has the new one. What does not fit (a task or candidate that was not
+there, scores that arrived without a decision, jointly and separately graded trials side by side) is answered by
+computing everything anew, never by a guess. Not for several threads at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from assay.analysis.tables import planned_tasks, score_table, task_names
+from assay.domain.lifecycle import AssessmentState
+from assay.statistics.cells import Cells, PairCells
+from assay.statistics.jointly import kept_cells
+from assay.statistics.reports import report as whole_report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from assay.analysis.columns import ScoreColumns, TrialScores
+    from assay.domain.identifiers import TrialKey
+    from assay.domain.review import ReviewEvent
+    from assay.domain.selection import Selection
+    from assay.ports import Archive
+    from assay.statistics.reports import Report
+
+MOST_TRIALS_AT_ONCE: Final = 2000
+"""More changed trials than this are read faster by computing everything anew."""
+
+_UNREVIEWED: Final = (AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT)
+
+
+class KeptCells:
+    """The cells of one selection, brought up to date by `refresh`; `report` answers from them.
+
+    `rebuilt` counts how often everything was computed anew, the first time included.
+    """
+
+    def __init__(self, archive: Archive, selection: Selection) -> None:
+        self._archive = archive
+        self._selection = selection
+        self.rebuilt = 0
+        self._event = 0
+        self._held: tuple[int, ...] = ()
+        self._joint: bool | None = None
+        self._rebuild()
+
+    def refresh(self) -> int:
+        """Take in what was decided since the last time, by this or any other process; returns how many trials changed."""
+        newest, trials = self._archive.decided_since(self._event)
+        if self._arrived() != self._held or len(trials) > MOST_TRIALS_AT_ONCE or (trials and self._joint is None):
+            self._rebuild()
+        elif trials:
+            self._take(trials)
+            self._event = newest
+        return len(trials)
+
+    def note(self, events: Iterable[ReviewEvent]) -> int:
+        """`refresh` after decisions made here; spares the look where there were none."""
+        return self.refresh() if any(True for _ in events) else 0
+
+    def report(self, *, scope: str | None = None, margin: float | None = None) -> Report:
+        """Every candidate and every pair, from the cells as they are."""
+        return whole_report(self.cells, scope, margin)
+
+    @property
+    def cells(self) -> Cells:
+        """The cells as they are, those that had lost precision set afresh from their trials."""
+        for task, candidate in self._cells.stale:
+            scores = [its[candidate] for its in self._trials_of(task) if candidate in its]
+            self._cells.recompute(task, candidate, scores)
+        for task in self._worn_pairs:
+            self._renew_pairs(task)
+        self._worn_pairs.clear()
+        return self._cells
+
+    def _rebuild(self) -> None:
+        self.rebuilt += 1
+        # Read before the scores: what is decided in between is taken in once more, which changes nothing.
+        self._event, _ = self._archive.decided_since(None)
+        self._held = self._arrived()
+        columns = self._archive.score_columns(self._selection)
+        names = task_names(columns)
+        self._cells = _all_planned(columns, names)
+        place = {name: code for code, name in enumerate(self._cells.tasks)}
+        self._tasks = {
+            (label.suite, label.task, label.digest): place[name]
+            for label, name in zip(columns.tasks, names, strict=True)
+        }
+        self._candidates = {str(name): code for code, name in enumerate(self._cells.candidates)}
+        self._remember(columns, np.array([place[name] for name in names], dtype=np.int64))
+        self._joint = _jointness(columns)
+        self._changed: dict[int, Mapping[int, float]] = {}
+        self._changed_in: dict[int, set[int]] = defaultdict(set)
+        self._worn_pairs: set[int] = set()
+
+    def _remember(self, columns: ScoreColumns, task_place: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        """What counts of each trial, judge calls averaged, in order of the trials; and where each task's rows lie."""
+        candidate = np.array([self._candidates[name] for name in columns.candidates], dtype=np.int64)
+        key = columns.trial * max(len(candidate), 1) + columns.candidate
+        _, first, line, calls = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        self._trial = columns.trial[first]
+        self._score = np.bincount(line.reshape(-1), weights=columns.score, minlength=len(first)) / np.maximum(calls, 1)
+        self._candidate = candidate[columns.candidate[first]] if len(first) else first
+        task = task_place[columns.task[first]] if len(first) else first
+        self._by_task = np.argsort(task, kind="stable")
+        self._starts = np.searchsorted(task[self._by_task], np.arange(len(self._cells.tasks) + 1))
+
+    def _arrived(self) -> tuple[int, ...]:
+        """What changes when gradings come without a decision: runs, trials, current assessments, and those nobody sees.
+
+        A new grading that waits changes no score, but may replace one that counts: a regrade's.
+        """
+        runs = self._archive.runs(self._selection)
+        current = (n for run in runs for state, n in run.assessments.items() if state is not AssessmentState.SUPERSEDED)
+        unreviewed = (run.assessments.get(state, 0) for run in runs for state in _UNREVIEWED)
+        return len(runs), sum(sum(run.trials.values()) for run in runs), sum(current), sum(unreviewed)
+
+    def _take(self, trials: tuple[TrialKey, ...]) -> None:
+        for one in self._archive.trial_scores(self._selection, trials):
+            task = self._tasks.get((one.suite, one.task, one.digest))
+            known = all(name in self._candidates for name in one.scores)
+            if task is None or not known or (one.scores and one.joint != self._joint):
+                self._rebuild()
+                return
+            self._replace(one, task)
+
+    def _replace(self, one: TrialScores, task: int) -> None:
+        old = self._counted_of(one.trial)
+        new = {self._candidates[name]: min(max(score, 0.0), 1.0) for name, score in one.scores.items()}
+        if old == new:
+            return
+        if self._joint and self._cells.pairs is not None:
+            if old:
+                self._cells.withdraw_joint(task, old)
+                self._worn_pairs.add(task)
+            if new:
+                self._cells.add_joint(task, new)
+        else:
+            for candidate, score in old.items():
+                self._cells.withdraw(task, candidate, score)
+            for candidate, score in new.items():
+                self._cells.add(task, candidate, score)
+        self._changed[one.trial] = new
+        self._changed_in[task].add(one.trial)
+
+    def _counted_of(self, trial: int) -> Mapping[int, float]:
+        if trial in self._changed:
+            return self._changed[trial]
+        low, high = np.searchsorted(self._trial, [trial, trial + 1])
+        return dict(zip(self._candidate[low:high].tolist(), self._score[low:high].tolist(), strict=True))
+
+    def _trials_of(self, task: int) -> list[Mapping[int, float]]:
+        """Every counted trial of a task, as scores by candidate."""
+        changed = self._changed_in.get(task, set())
+        found: dict[int, dict[int, float]] = defaultdict(dict)
+        for row in self._by_task[self._starts[task] : self._starts[task + 1]].tolist():
+            trial = int(self._trial[row])
+            if trial not in changed:
+                found[trial][int(self._candidate[row])] = float(self._score[row])
+        return [*found.values(), *(its for trial in changed if (its := self._changed[trial]))]
+
+    def _renew_pairs(self, task: int) -> None:
+        pairs = self._cells.pairs
+        assert pairs is not None  # only joint trials wear pairs out
+        for moments in (pairs.n, pairs.mean, pairs.m2, pairs.middle):
+            moments[:, task] = 0.0
+        trials = self._trials_of(task)
+        scores = np.full((len(trials), len(self._candidates)), np.nan)
+        for line, its in enumerate(trials):
+            scores[line, list(its)] = list(its.values())
+        one, other = scores[:, pairs.first], scores[:, pairs.second]
+        difference, both = one - other, ~np.isnan(one - other)
+        n = both.sum(axis=0)
+        count = np.maximum(n, 1)
+        mean = np.where(both, difference, 0.0).sum(axis=0) / count
+        off = np.where(both, difference - mean, 0.0)
+        pairs.n[:, task] = n
+        pairs.mean[:, task] = mean
+        pairs.m2[:, task] = (off * off).sum(axis=0)
+        pairs.middle[:, task] = np.where(both, (one + other) / 2, 0.0).sum(axis=0) / count
+
+
+def _all_planned(columns: ScoreColumns, names: list[str]) -> Cells:
+    """Cells of every planned task and every candidate, filled with what counts so far."""
+    counted = kept_cells(score_table(columns))
+    tasks = sorted(names)
+    weight_of = dict(zip(names, (label.weight for label in columns.tasks), strict=True))
+    cells = Cells(
+        tasks=tasks,
+        candidates=counted.candidates,
+        weight=np.array([weight_of[name] for name in tasks], dtype=np.float64),
+        planned_tasks=planned_tasks(columns),
+    )
+    place = {name: code for code, name in enumerate(tasks)}
+    at = [place[str(name)] for name in counted.tasks]
+    for moment in ("n", "mean", "m2", "low", "high"):
+        getattr(cells, moment)[:, at] = getattr(counted, moment)
+    if _jointness(columns) and len(cells.candidates) > 1:
+        cells.pairs = PairCells(len(cells.candidates), len(tasks))
+        if counted.pairs is not None:
+            for moment in ("n", "mean", "m2", "middle"):
+                getattr(cells.pairs, moment)[:, at] = getattr(counted.pairs, moment)
+    return cells
+
+
+def _jointness(columns: ScoreColumns) -> bool | None:
+    """Whether what counts was graded jointly; None where some was and some was not. Nothing yet is taken for apart."""
+    together = np.unique(columns.joint)
+    return None if len(together) > 1 else bool(together[0]) if len(together) else False

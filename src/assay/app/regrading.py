@@ -1,0 +1,291 @@
+"""The verb `regrade`: a new run over another run's stored responses, and what came out differently.
+
+No candidate is asked. A grading that came out as before keeps its review; whatever changed waits for a person again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from assay.analysis.tables import score_table
+from assay.app import running
+from assay.app.kept_reviews import Graders, gradings, keep_reviews, places
+from assay.app.stamps import check_demands
+from assay.app.surroundings import surroundings
+from assay.domain.errors import InputError, Refused
+from assay.domain.events import nobody
+from assay.domain.lifecycle import TrialState
+from assay.domain.run import PlannedTask, RunOptions
+from assay.domain.selection import Selection
+from assay.engine.planning import planned_run, run_id
+from assay.report import wording
+from assay.statistics.comparisons import compare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from assay.app.wiring import Workspace
+    from assay.domain.events import Listener
+    from assay.domain.identifiers import AssessmentKey, RunId
+    from assay.domain.lifecycle import AssessmentState
+    from assay.domain.run import RunPlan
+    from assay.domain.suite import JudgeSpec, Suite, Task
+    from assay.statistics.comparisons import Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradeChange:
+    """One candidate's score in one trial as its grader gave it, in the old run and in the new one; None: no score."""
+
+    assessment: AssessmentKey
+    task: str
+    thing: str
+    k: int
+    candidate: str
+    grader_before: str
+    grader_after: str
+    before: float | None
+    after: float | None
+    state: AssessmentState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """What two candidates' scores said in the old run and say in the new one, each over what counts there."""
+
+    before: Comparison
+    after: Comparison
+
+    @property
+    def changed(self) -> bool:
+        """Whether the decision differs, or which of the two is ahead."""
+        return (self.before.decision, _ahead(self.before)) != (self.after.decision, _ahead(self.after))
+
+    @property
+    def verdicts(self) -> tuple[str, str]:
+        """Both verdicts as sentences."""
+        return wording.verdict(self.before), wording.verdict(self.after)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regraded:
+    """What came of a regrade.
+
+    Attributes:
+        changed: scores that differ, in the order of the new run's assessments.
+        unchanged: how many scores came out as before.
+        kept_reviews: how many assessments took their old review over.
+        conclusions: every pair of candidates.
+        notes: what was left out, a sentence each.
+    """
+
+    result: running.RunResult
+    origin: RunId
+    changed: tuple[GradeChange, ...]
+    unchanged: int
+    kept_reviews: int
+    conclusions: tuple[Conclusion, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegradePlan:
+    """The new run before its first call, with its tasks."""
+
+    plan: RunPlan
+    tasks: tuple[PlannedTask, ...]
+    notes: tuple[str, ...]
+
+
+def planned(workspace: Workspace, run: str, *, judge: str | None = None, suite: Path | None = None) -> RegradePlan:
+    """What a regrade would do; asks and stores nothing.
+
+    Args:
+        run: whose responses are graded; a unique beginning of its id is enough.
+        judge: the model that grades in place of the run's judges.
+        suite: a suite file whose scoring, rubric and judges hold in place of the run's; tasks are matched by id.
+
+    Raises:
+        UnknownName: there is no such run.
+        Refused: the run is not carried out to its end.
+        InputError: a judge where nothing is judged, a task that asks something else now, or nothing left to grade.
+    """
+    (summary,) = workspace.archive.runs(Selection(runs=(run,)))
+    unfinished = sum(summary.trials.get(state, 0) for state in (TrialState.PENDING, TrialState.RUNNING))
+    if unfinished:
+        raise Refused(
+            summary.id, f"has {unfinished} trials that were not carried out yet.", remedy=f"assay resume {summary.id}"
+        )
+    old = workspace.journal.plan_of(summary.id)
+    notes: list[str] = []
+    if suite is None:
+        tasks = tuple(one for one, _ in workspace.journal.tasks_of(old.id))
+        plan = replace(old, judges=_judges(workspace, old, tasks, judge), margin=old.margin)
+    else:
+        loaded = running.load(workspace, suite, judge=judge)
+        tasks = tuple(_matched(workspace, old, loaded, notes))
+        plan = _by_suite(old, loaded)
+    if not tasks:
+        raise InputError(summary.id, "no task is left to grade.", remedy="Tasks are matched by their id.")
+    started = workspace.clock.now()
+    plan = replace(
+        plan,
+        id=run_id(old.suite, started, workspace.nonce()),
+        started=started,
+        seed=workspace.seed() if old.parameters.seed is None else old.parameters.seed,
+        budget_usd=None,
+        regrade_of=old.id,
+    )
+    running.check_providers(workspace, plan)
+    check_demands(workspace, plan)
+    plan = replace(plan, environment=surroundings(workspace, plan))
+    return RegradePlan(plan=plan, tasks=tasks, notes=tuple(notes))
+
+
+def regrade(
+    workspace: Workspace,
+    run: str,
+    *,
+    judge: str | None = None,
+    suite: Path | None = None,
+    listener: Listener = nobody,
+) -> Regraded:
+    """Grade the stored responses of a run anew, as a run beside it; see `planned` for arguments and what is refused."""
+    ahead = planned(workspace, run, judge=judge, suite=suite)
+    workspace.journal.open_run(ahead.plan, ahead.tasks)
+    result = running.carry_out(workspace, ahead.plan, retry_failed=False, listener=listener)
+    return outcome(workspace, ahead.plan, result, notes=ahead.notes)
+
+
+def outcome(workspace: Workspace, plan: RunPlan, result: running.RunResult, *, notes: tuple[str, ...] = ()) -> Regraded:
+    """What a regrade that was carried out changed: unchanged gradings get their review, the rest is listed."""
+    origin = plan.regrade_of
+    if origin is None:
+        raise InputError(plan.id, "does not grade another run's responses.")
+    kept = keep_reviews(workspace, plan)
+    before = {place: (row, judged) for row, judged in gradings(workspace, origin) for place in places(row)}
+    changed: list[GradeChange] = []
+    unchanged = 0
+    pairs = Graders(before)
+    for row, judged in gradings(workspace, plan.id):
+        for place in places(row):
+            was = before.get(pairs.place_before(place))
+            if was is None:
+                continue
+            score_before, score_after = was[1].scores.get(place[2]), judged.scores.get(place[2])
+            if score_before == score_after:
+                unchanged += 1
+                continue
+            changed.append(
+                GradeChange(
+                    assessment=row.key,
+                    task=row.task,
+                    thing=row.thing,
+                    k=row.k,
+                    candidate=place[2],
+                    grader_before=was[0].grader,
+                    grader_after=row.grader,
+                    before=score_before,
+                    after=score_after,
+                    state=row.state,
+                )
+            )
+    return Regraded(
+        result=replace(running.result_of(workspace, plan.id), seconds=result.seconds),
+        origin=origin,
+        changed=tuple(changed),
+        unchanged=unchanged,
+        kept_reviews=kept,
+        conclusions=_conclusions(workspace, origin, plan),
+        notes=notes,
+    )
+
+
+def _ahead(found: Comparison) -> int | None:
+    """1 when A's mean is higher, -1 when B's is, 0 for a tie; None without a difference."""
+    difference = found.difference
+    return None if difference is None else (difference > 0) - (difference < 0)
+
+
+def _conclusions(workspace: Workspace, origin: RunId, plan: RunPlan) -> tuple[Conclusion, ...]:
+    tables = [score_table(workspace.archive.score_columns(Selection(runs=(run,)))) for run in (origin, plan.id)]
+    margins = (workspace.journal.plan_of(origin).margin, plan.margin)
+    names = [candidate.name for candidate in plan.candidates]
+    found = []
+    for a, b in combinations(names, 2):
+        before, after = (compare(table, a, b, None, margin) for table, margin in zip(tables, margins, strict=True))
+        found.append(Conclusion(before=before, after=after))
+    return tuple(found)
+
+
+def _judges(
+    workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None
+) -> tuple[JudgeSpec, ...]:
+    if judge is None:
+        return old.judges
+    if not old.judges or all(one.task.scoring.method != "judge" for one in tasks):
+        raise InputError(
+            "--judge",
+            f"nothing in run {old.id} is graded by a judge.",
+            remedy="Say with --suite FILE how its tasks are to be scored now.",
+        )
+    from assay.app.suites import model_candidate
+
+    spec = model_candidate(workspace, judge)
+    if spec.model is None:
+        raise InputError("--judge", f"{judge!r} is no model.")
+    return (replace(old.judges[0], name=spec.name, model=spec.model),)
+
+
+def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
+    """The old run's candidates and what they were asked with; everything about grading from the suite."""
+    asked = replace(suite, name=old.suite, candidates=old.candidates)
+    new = planned_run(
+        asked,
+        RunOptions(concurrency=old.concurrency, batch_id=old.batch_id),
+        started=old.started,
+        seed=old.seed,
+        nonce="",
+    )
+    return replace(
+        new,
+        parameters=old.parameters,
+        system_prompt=old.system_prompt,
+        benchmark=old.benchmark,
+        candidates=old.candidates,
+    )
+
+
+def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str]) -> Iterator[PlannedTask]:
+    """The old run's tasks as the suite scores them now, in their old places."""
+    scored = {task.id: task for task in suite.tasks}
+    asked = any(candidate.model is not None for candidate in old.candidates)
+    left_out = []
+    for one, _ in workspace.journal.tasks_of(old.id):
+        now = scored.get(one.task.id)
+        if now is None or now.weight == 0:
+            left_out.append(one.task.id)
+            continue
+        yield replace(one, task=_scored_anew(one.task, now, old, asked=asked))
+    if left_out:
+        notes.append(f"left out, as the suite has no such task with weight: {', '.join(left_out)}.")
+
+
+def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:
+    told = "prompt" if task.prompt != now.prompt else "context" if task.context != now.context else None
+    if asked and told is not None:
+        raise InputError(
+            f"task {task.id}",
+            f"its {told} is not what the candidates of run {old.id} were told, so their answers cannot be graded by it.",
+            remedy="Restore it, or run the suite anew.",
+        )
+    return replace(
+        now,
+        prompt=task.prompt if asked else now.prompt,
+        snippets=task.snippets,
+        language=task.language,
+        trials=task.trials,
+    )

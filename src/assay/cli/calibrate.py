@@ -1,0 +1,164 @@
+"""`assay calibrate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import print_json, say, table
+
+if TYPE_CHECKING:
+    from assay.analysis.calibration import Figure
+    from assay.app.calibrating import Calibrated
+    from assay.domain.calibration import CalibrationRecord
+
+_WHY_NOT = {
+    "no_pairs": "not measured: no answers to compare",
+    "no_twins": "not measured: no sample names a shorter twin",
+    "judged_once": "not measured: --repeat 3 does",
+    "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades of its own family and of others",
+    "judge_has_no_variation": "none: it gives everything the same score",
+    "human_has_no_variation": "none: all references deserve the same score",
+    "need_at_least_3_pairs": "none: fewer than three references",
+}
+
+
+@click.command()
+@click.argument("model", metavar="MODEL", required=False)
+@click.option(
+    "--samples",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="References in place of ours: JSONL, CSV or YAML.",
+)
+@click.option("--built-in", is_flag=True, help="With --samples: ours as well.")
+@click.option(
+    "--suite",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Measure with this suite's rubric, prompt and settings.",
+)
+@click.option("--repeat", type=int, default=1, metavar="N", help="Judge each reference N times, to see the spread.")
+@click.option("--list", "as_list", is_flag=True, help="Stored calibrations, newest first; asks nothing.")
+@common
+def calibrate(
+    model: str | None, samples: Path | None, built_in: bool, suite: Path | None, repeat: int, as_list: bool,
+    store: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Measure the judge MODEL against references whose score is known and against what people corrected.
+
+    Without --suite it is measured as the newest run it graded used it, else with Assay's own rubric for answers. The
+    record holds for exactly that model, prompt, rubric and parameters.
+    """
+    from assay.app import calibrating
+
+    if built_in and samples is None:
+        raise click.UsageError("--built-in goes with --samples.", click.get_current_context())
+    with workspace(store) as opened:
+        if as_list:
+            found = calibrating.records(opened, model=model)
+            if as_json:
+                print_json({"calibrations": [calibrating.record_document(one) for one in found]})
+            else:
+                _say_records(found)
+            return 0
+        if model is None:
+            raise click.UsageError("name the MODEL to measure, as in openai/gpt-4o-mini.", click.get_current_context())
+        done = calibrating.calibrate(opened, model, samples=samples, with_built_in=built_in, suite=suite, repeat=repeat)
+    if as_json:
+        print_json(calibrating.calibration_document(done))
+    else:
+        _say(done)
+    return int(bool(done.failures))
+
+
+def _say(done: Calibrated) -> None:
+    found = done.trust
+    say(f"{done.record.identity.model}, as in {done.setting.source}: {found.tier.words}")
+    if found.tier is not found.tier_at_face_value:
+        say(f"  at face value {found.tier_at_face_value.words}, but {found.n} references do not show it")
+    rows = [
+        (one.id, one.kind, f"{100 * one.reference:.0f}", _judged(one), "yes" if one.passed else "no")
+        for one in done.judged[:60]
+    ]
+    say(table(("reference", "kind", "deserves", "judged", "within tolerance"), rows, numbers=frozenset({2, 3})))
+    say()
+    say(f"within tolerance: {_share(found.pass_rate)}; with answers no judge is asked about: "
+        f"{_share(found.pass_rate_with_bypassed)}")  # fmt: skip
+    say(f"mean error {_points(found.mae)}; largest {_number(found.max_error)}; bias {_points(found.bias, signed=True)}")
+    say(f"Pearson {_ratio(found.pearson)}; Spearman {_ratio(found.spearman)}")
+    say(f"order: the winner changed with the order in {_share(found.position_flips)}; "
+        f"being first is worth {_points(found.first_place_bonus, signed=True)}")  # fmt: skip
+    say(f"length: wordy twins get {_points(found.length_bias, signed=True)} beyond what they deserve")
+    say(f"own family: {_points(found.self_preference, signed=True)} more generous than to others")
+    say(f"judged again: {_points(found.repeat_sd)} standard deviation")
+    if found.unread:
+        say(f"{found.unread} replies could not be read, and count as misses")
+    for name, failure in done.failures[:10]:
+        say(f"  failed: {name}: {failure.kind} ({failure.fault}): {failure.detail}")
+    if found.more_pairs:
+        say(f"{found.n} references; {found.more_pairs} more would let an excellent judge show that it is one")
+    say(f"kept as version {done.record.version}; it holds for this model, prompt, rubric and parameters only")
+
+
+def _say_records(found: tuple[CalibrationRecord, ...]) -> None:
+    if not found:
+        say("no judge was calibrated yet; `assay calibrate MODEL` does it")
+        return
+    rows = [
+        (
+            one.identity.model,
+            one.tier.words,
+            _plain(one, "n"),
+            str(one.document.get("settings_of", "")),
+            f"{one.identity.rubric[:6]} {one.identity.prompt[:6]} {one.identity.parameters[:6]}",
+            str(one.version),
+            one.at,
+        )
+        for one in found
+    ]
+    header = ("judge", "tier", "references", "as in", "rubric, prompt, parameters", "version", "at")
+    say(table(header, rows, numbers=frozenset({2, 5})))
+
+
+def _plain(record: CalibrationRecord, name: str) -> str:
+    return str(record.document.get(name, ""))
+
+
+def _judged(one: Any) -> str:
+    if one.bypassed:
+        return "not asked"
+    return "unread" if one.judged is None else f"{100 * one.judged:.0f}"
+
+
+def _why_not(one: Figure) -> str:
+    return _WHY_NOT.get(one.reason or "", one.reason or "not measured")
+
+
+def _share(one: Figure) -> str:
+    if one.value is None:
+        return _why_not(one)
+    low, high = one.ci95 or (one.value, one.value)
+    return f"{100 * one.value:.0f}% of {one.n} (95% range {100 * low:.0f} to {100 * high:.0f})"
+
+
+def _points(one: Figure, *, signed: bool = False) -> str:
+    """A figure in points of 100."""
+    if one.value is None:
+        return _why_not(one)
+    sign = "+" if signed else ""
+    said = f"{100 * one.value:{sign}.1f} points"
+    return said if one.ci95 is None else f"{said} ({100 * one.ci95[0]:{sign}.1f} to {100 * one.ci95[1]:{sign}.1f})"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} points"
+
+
+def _ratio(one: Figure) -> str:
+    if one.value is None:
+        return _why_not(one)
+    return f"{one.value:.2f}" if one.ci95 is None else f"{one.value:.2f} ({one.ci95[0]:.2f} to {one.ci95[1]:.2f})"

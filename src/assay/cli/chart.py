@@ -1,0 +1,44 @@
+"""`assay chart`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from assay.cli.options import common, filters, selection, workspace
+from assay.cli.output import print_json, say
+from assay.domain.errors import InputError
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(["forest", "ranks", "pairs", "scores"]))
+@click.option("--output", required=True, metavar="FILE", help="FILE.svg, .png, .csv (the table) or .json (Vega-Lite).")
+@click.option("--dark", is_flag=True, help="For dark pages.")
+@filters
+@common
+def chart(kind: str, output: str, dark: bool, store: str | None, as_json: bool, **chosen: Any) -> int:
+    """Draw what counts: scores with ranges, ranks, all pairs, or single trials."""
+    from assay.app import charting
+
+    path = Path(output)
+    if path.suffix.lower().removeprefix(".") not in charting.FORMATS:
+        raise InputError(
+            "--output", f"{output!r} has no ending that can be drawn.", remedy="Write FILE.svg, .png, .csv or .json."
+        )
+    if not path.parent.is_dir():
+        raise InputError(
+            "--output", f"there is no folder {str(path.parent)!r}.", remedy="Make it, or name another place."
+        )
+    with workspace(store) as opened:
+        found = charting.chart(opened, selection(chosen), kind)
+    try:
+        charting.write_chart(found, path, dark=dark)
+    except OSError as error:
+        raise InputError("--output", f"{output!r} cannot be written: {error.strerror}.") from error
+    if as_json:
+        print_json({"chart": kind, "output": str(path), "rows": len(found.rows), "about": found.about})
+    else:
+        say(f"{path}: {found.about}")
+    return 0

@@ -1,0 +1,74 @@
+"""`assay regrade`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import print_json, say, table, tell
+from assay.cli.progress import progress_on
+
+if TYPE_CHECKING:
+    from assay.app.regrading import Regraded
+
+_SHOWN = 30
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--judge", metavar="MODEL", help="Grade with this model in place of the run's judges.")
+@click.option(
+    "--suite", metavar="FILE", type=click.Path(path_type=Path), help="Score, rubric and judges as this suite has them."
+)
+@common
+def regrade(run_id: str, judge: str | None, suite: Path | None, store: str | None, as_json: bool) -> int:
+    """Grade the stored responses of RUN anew; no candidate is asked again.
+
+    Makes a new run beside the old one. Grades that came out as before keep their review; the others wait for a person.
+    Where statistics take both runs, the newer grading of a response counts.
+    """
+    from assay.app import documents, regrading
+
+    with workspace(store) as opened, progress_on(sys.stderr) as listener:
+        found = regrading.regrade(opened, run_id, judge=judge, suite=suite, listener=listener)
+    document = documents.regrade_result(found)
+    for note in found.notes:
+        tell(f"note: {note}")
+    if as_json:
+        print_json(document)
+    else:
+        _say(found)
+    return int(bool(document["failures"]))
+
+
+def _say(found: Regraded) -> None:
+    from assay.cli.run import say_result
+
+    say_result(found.result)
+    total = len(found.changed) + found.unchanged
+    say(
+        f"{len(found.changed)} of {total} scores changed against run {found.origin}; "
+        f"{found.kept_reviews} assessments keep their review"
+    )
+    if found.changed:
+        rows = [
+            (one.thing, str(one.k), one.candidate, _points(one.before), _points(one.after), one.grader_after)
+            for one in found.changed[:_SHOWN]
+        ]
+        say(table(("thing", "trial", "candidate", "before", "after", "by"), rows, numbers=frozenset({1, 3, 4})))
+        if len(found.changed) > _SHOWN:
+            say(f"… and {len(found.changed) - _SHOWN} more; --json lists them all")
+    changed = [one for one in found.conclusions if one.changed]
+    say(f"{len(changed)} of {len(found.conclusions)} conclusions differ, over what counts in each run:")
+    for one in changed:
+        before, after = one.verdicts
+        say(f"  before: {before}")
+        say(f"  after:  {after}")
+
+
+def _points(score: float | None) -> str:
+    return "–" if score is None else f"{100 * score:.1f}"

@@ -1,0 +1,408 @@
+"""Findings as charts: one specification each, for the page (interactive), for a report (SVG, PNG) and as a table (CSV).
+
+Theory. A chart is a list of rows and a Vega-Lite specification over them; light and dark differ only by a config laid
+around it. Drawing to a file needs no browser and no network: vl-convert draws, and is told that no address is allowed.
+Altair and vl-convert are the extra `charts`, imported when the first chart is drawn.
+
+House rules. Intervals are drawn with their ends, points on top of them, so that the eye weighs the range first. Colour
+never carries the only message: decisions are written as well. Numbers are points of 100, as in every sentence.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from assay.domain.errors import InputError
+from assay.report import wording
+
+if TYPE_CHECKING:
+    from assay.statistics.estimates import Estimate
+    from assay.statistics.ranking import Ranking
+    from assay.statistics.table import ScoreTable
+
+Row: TypeAlias = Mapping[str, "str | float | int | None"]
+
+KINDS: Final = ("forest", "ranks", "pairs", "scores")
+FORMATS: Final = ("svg", "png", "csv", "json")
+
+WIDTH: Final = 560
+ROW_HEIGHT: Final = 34
+MOST_POINTS: Final = 2000
+"""Single trials shown per candidate in a distribution; of more, every so-manieth in order of score."""
+
+_LIGHT: Final = {
+    "ink": "#1d2330", "soft": "#5b6475", "grid": "#e4e7ed", "ground": "#ffffff", "accent": "#2458c5", "band": "#9db8ee",
+    "better": "#1a7f4e", "worse": "#b23a48", "open": "#7a8194", "equal": "#8a6d1f",
+    "better_fill": "#cfeadb", "worse_fill": "#f6d5d9", "open_fill": "#eef0f4", "equal_fill": "#f4e8c6",
+}  # fmt: skip
+_DARK: Final = {
+    "ink": "#e8ebf2", "soft": "#a3acbd", "grid": "#2c3342", "ground": "#12161f", "accent": "#7ea6ff", "band": "#35518f",
+    "better": "#6fd6a2", "worse": "#ff96a3", "open": "#98a1b5", "equal": "#e6c667",
+    "better_fill": "#17402d", "worse_fill": "#4b2029", "open_fill": "#222836", "equal_fill": "#40361a",
+}  # fmt: skip
+_FONT: Final = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sans-serif"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Rows to draw, and how. `about` says in a sentence what is seen, for those who do not see it."""
+
+    kind: str
+    title: str
+    about: str
+    rows: tuple[Row, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:
+    """Every candidate's score with its 95% range, best first."""
+    known = sorted((one for one in estimates if one.mean is not None), key=lambda one: -(one.mean or 0.0))
+    rows = tuple(
+        {
+            "candidate": str(one.candidate),
+            "mean": _points(one.mean),
+            "low": _points(None if one.ci95 is None else one.ci95[0]),
+            "high": _points(None if one.ci95 is None else one.ci95[1]),
+            "label": _score_label(one),
+            "n_tasks": one.n_tasks,
+            "n_trials": one.n_trials,
+        }
+        for one in known
+    )
+    return Chart(
+        kind="forest",
+        title="Scores with their 95% ranges",
+        about=f"Mean score of each candidate with its 95% range, {about_scope}.",
+        rows=rows,
+    )
+
+
+def ranks(ranking: Ranking) -> Chart:
+    """The ranks the data support, candidate by candidate."""
+    rows = tuple(
+        {
+            "candidate": str(one.candidate),
+            "rank": one.rank,
+            "low": one.rank_low,
+            "high": one.rank_high,
+            "label": wording.rank_range(one),
+            "mean": _points(one.mean),
+        }
+        for one in ranking.candidates
+        if one.rank is not None
+    )
+    return Chart(
+        kind="ranks",
+        title="Ranks the data support",
+        about="For each candidate its rank by mean, and every rank that cannot be ruled out (Holm over all pairs).",
+        rows=rows,
+        settings={"most": len(rows)},
+    )
+
+
+def pairs(ranking: Ranking) -> Chart:
+    """All pairs as a matrix: the row's candidate less the column's, with what is decided."""
+    order = [str(one.candidate) for one in ranking.candidates if one.rank is not None]
+    rows: list[Row] = []
+    for one in ranking.pairs:
+        if one.difference is None:
+            continue
+        for a, b, sign in ((str(one.a), str(one.b), 1.0), (str(one.b), str(one.a), -1.0)):
+            decision = one.decision
+            if sign < 0:
+                decision = {"better": "worse", "worse": "better"}.get(decision, decision)
+            low, high = (None, None) if one.ci95 is None else sorted(sign * 100 * bound for bound in one.ci95)
+            rows.append({
+                "row": a, "column": b, "points": sign * 100 * one.difference, "low": low, "high": high,
+                "p_holm": one.p_holm, "decision": decision.replace("_", " "), "label": wording.signed(sign * one.difference),
+            })  # fmt: skip
+    return Chart(
+        kind="pairs",
+        title="All pairs: row less column, in points",
+        about=f"Differences of all pairs. {wording.many_comparisons(len(ranking.pairs))}"
+        if len(ranking.pairs) > 1
+        else "The difference of the two candidates.",
+        rows=tuple(rows),
+        settings={"order": order},
+    )
+
+
+def scores(table: ScoreTable) -> Chart:
+    """Every counted trial's score, one strip a candidate, with the mean of its tasks."""
+    rows: list[Row] = []
+    for code, candidate in enumerate(table.candidates):
+        mine = table.rows_of(code)
+        if not mine.size:
+            continue
+        ordered = mine[table.score[mine].argsort(kind="stable")]
+        step = max(1, -(-len(ordered) // MOST_POINTS))
+        # Dots of one candidate are spread by their place in the list, by a sequence that fills evenly: no dice.
+        rows += [
+            {"candidate": str(candidate), "task": str(table.tasks[table.task_codes[row]]),
+             "score": 100 * float(table.score[row]), "offset": (place * 0.6180339887498949) % 1.0}
+            for place, row in enumerate(ordered[::step])
+        ]  # fmt: skip
+    order = sorted({str(row["candidate"]) for row in rows}, key=lambda name: -_mean_of(rows, name))
+    return Chart(
+        kind="scores",
+        title="Scores of single trials",
+        about="Every counted trial's score by candidate; the box holds the middle half, the line in it the median.",
+        rows=tuple(rows),
+        settings={"order": order},
+    )
+
+
+def as_csv(chart: Chart) -> str:
+    """The rows as a table."""
+    target = io.StringIO()
+    names = list(chart.rows[0]) if chart.rows else []
+    writer = csv.DictWriter(target, names, lineterminator="\n")
+    writer.writeheader()
+    for row in chart.rows:
+        writer.writerow({name: _safe_cell(value) for name, value in row.items()})
+    return target.getvalue()
+
+
+def specification(chart: Chart, *, dark: bool = False) -> dict[str, Any]:
+    """The chart as Vega-Lite, for a page or for vl-convert; needs Altair."""
+    alt = _altair()
+    colours = _DARK if dark else _LIGHT
+    if not chart.rows:
+        drawn = alt.Chart(alt.Data(values=[{"text": "Nothing counts yet."}])).mark_text(size=14, color=colours["soft"])
+        drawn = drawn.encode(text="text:N").properties(width=WIDTH, height=2 * ROW_HEIGHT)
+    else:
+        draw = {"forest": _forest, "ranks": _ranks, "pairs": _pairs, "scores": _scores}[chart.kind]
+        drawn = draw(alt, chart, colours)
+    title = alt.TitleParams(chart.title, subtitle=_wrapped(chart.about, 100 if chart.kind != "pairs" else 64))
+    found: dict[str, Any] = _configured(drawn.properties(title=title), colours).to_dict()
+    found["description"] = chart.about
+    return found
+
+
+def as_json(chart: Chart, *, dark: bool = False) -> str:
+    """The specification as text."""
+    return json.dumps(specification(chart, dark=dark), ensure_ascii=False, allow_nan=False, indent=1)
+
+
+def as_svg(chart: Chart, *, dark: bool = False) -> str:
+    """The chart as SVG, drawn without network."""
+    return str(_converter().vegalite_to_svg(specification(chart, dark=dark), allowed_base_urls=[]))
+
+
+def as_png(chart: Chart, *, dark: bool = False, scale: float = 2.0) -> bytes:
+    """The chart as PNG, drawn without network."""
+    drawn = _converter().vegalite_to_png(specification(chart, dark=dark), scale=scale, allowed_base_urls=[])
+    return bytes(drawn)
+
+
+def _forest(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
+    ends = [value for row in chart.rows for value in (row["low"], row["high"], row["mean"]) if value is not None]
+    low, high = min(map(float, ends)), max(map(float, ends))
+    room = max(high - low, 4.0)
+    domain = [max(0.0, low - 0.08 * room), min(100.0, high + 0.08 * room)]
+    base = _rows_base(alt, chart)
+    x = alt.X("low:Q", title="score, points of 100", scale=alt.Scale(domain=domain, nice=True, zero=False))
+    tips = [
+        alt.Tooltip("candidate:N"), alt.Tooltip("mean:Q", format=".1f"), alt.Tooltip("low:Q", format=".1f"),
+        alt.Tooltip("high:Q", format=".1f"), alt.Tooltip("n_tasks:Q", title="tasks"), alt.Tooltip("n_trials:Q", title="trials"),
+    ]  # fmt: skip
+    ranged = base.transform_filter("isValid(datum.low)")
+    bars = ranged.mark_bar(height=9, cornerRadius=4.5, color=colours["band"]).encode(x=x, x2="high:Q", tooltip=tips)
+    dots = base.mark_point(filled=True, size=110, color=colours["accent"], opacity=1).encode(x="mean:Q", tooltip=tips)
+    return _with_labels(alt, alt.layer(bars, dots).properties(width=WIDTH, height=_height(chart)), chart, colours)
+
+
+def _ranks(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
+    most = int(chart.settings["most"])
+    base = _rows_base(alt, chart)
+    every = list(range(1, most + 1))
+    shown = every if most <= 12 else [1, *range(5, most + 1, 5)]
+    axis = alt.Axis(values=shown, format="d", grid=True)
+    x = alt.X("low:Q", title="rank, 1 is best", scale=alt.Scale(domain=[0.6, most + 0.4], nice=False), axis=axis)
+    tips = [alt.Tooltip("candidate:N"), alt.Tooltip("label:N", title="ranks"), alt.Tooltip("mean:Q", format=".1f")]
+    lines = base.mark_rule(strokeWidth=9, strokeCap="round", color=colours["band"]).encode(
+        x=x, x2="high:Q", tooltip=tips
+    )
+    dots = base.mark_point(filled=True, size=140, color=colours["accent"], opacity=1).encode(x="rank:Q", tooltip=tips)
+    return _with_labels(alt, alt.layer(lines, dots).properties(width=WIDTH, height=_height(chart)), chart, colours)
+
+
+def _pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
+    order = list(chart.settings["order"])
+    side = max(34, min(92, WIDTH // max(len(order), 1)))
+    base = alt.Chart(alt.Data(values=list(chart.rows)))
+    x = alt.X(
+        "column:N",
+        sort=order,
+        title=None,
+        axis=alt.Axis(orient="top", labelAngle=0 if side >= 60 else -40, domain=False),
+    )
+    y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
+    words = ["better", "worse", "equivalent", "not decided"]
+    keys = ("better", "worse", "equal", "open")
+    fill = alt.Color(
+        "decision:N",
+        scale=alt.Scale(domain=words, range=[colours[f"{key}_fill"] for key in keys]),
+        legend=alt.Legend(title="row is", orient="bottom", symbolType="square", symbolSize=160),
+    )
+    ink = alt.Color("decision:N", scale=alt.Scale(domain=words, range=[colours[key] for key in keys]), legend=None)
+    tips = [
+        alt.Tooltip("row:N", title="candidate"), alt.Tooltip("column:N", title="less"), alt.Tooltip("points:Q", format="+.1f"),
+        alt.Tooltip("low:Q", format="+.1f"), alt.Tooltip("high:Q", format="+.1f"),
+        alt.Tooltip("p_holm:Q", title="p (Holm)", format=".4f"), alt.Tooltip("decision:N"),
+    ]  # fmt: skip
+    cells = base.mark_rect(cornerRadius=4, stroke=colours["ground"], strokeWidth=3).encode(
+        x=x, y=y, color=fill, tooltip=tips
+    )
+    numbers = base.mark_text(fontSize=13 if side >= 60 else 10, fontWeight=600, dy=-6 if side >= 60 else 0)
+    layers = [cells, numbers.encode(x=x, y=y, text="label:N", color=ink)]
+    if side >= 60:
+        said = base.mark_text(fontSize=10, dy=10).encode(x=x, y=y, text="decision:N", color=ink)
+        layers.append(said)
+    drawn = alt.layer(*layers).resolve_scale(color="independent")
+    return drawn.properties(width=side * len(order), height=max(side - 22, 34) * len(order))
+
+
+def _scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
+    order = list(chart.settings["order"])
+    base = alt.Chart(alt.Data(values=list(chart.rows)))
+    y = alt.Y("candidate:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
+    low = min(float(row["score"] or 0.0) for row in chart.rows)
+    domain = [10 * (int(min(low, 90)) // 10), 100]
+    x = alt.X("score:Q", title="score of a trial, points of 100", scale=alt.Scale(domain=domain, zero=False))
+    offset = alt.YOffset("offset:Q", scale=alt.Scale(domain=[-0.6, 1.6]))
+    tips = [alt.Tooltip("candidate:N"), alt.Tooltip("task:N"), alt.Tooltip("score:Q", format=".1f")]
+    many = len(chart.rows) / max(len(order), 1)
+    dots = base.mark_circle(
+        size=46 if many < 80 else 24 if many < 400 else 10,
+        opacity=0.75 if many < 400 else 0.35,
+        color=colours["accent"],
+    ).encode(x=x, y=y, yOffset=offset, tooltip=tips)
+    quarters = base.transform_aggregate(q1="q1(score)", middle="median(score)", q3="q3(score)", groupby=["candidate"])
+    box = quarters.mark_bar(height=36, cornerRadius=5, color=colours["band"], opacity=0.35).encode(
+        x=alt.X("q1:Q"), x2="q3:Q", y=y
+    )
+    middle = quarters.mark_tick(thickness=3, size=36, color=colours["ink"]).encode(x="middle:Q", y=y)
+    return alt.layer(box, dots, middle).properties(width=WIDTH, height=max(2, len(order)) * 58)
+
+
+def _rows_base(alt: Any, chart: Chart) -> Any:
+    order = [row["candidate"] for row in chart.rows]
+    return alt.Chart(alt.Data(values=list(chart.rows))).encode(
+        y=alt.Y("candidate:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
+    )
+
+
+def _with_labels(alt: Any, drawn: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
+    """The numbers in words at the right, in line with their rows."""
+    order = [row["candidate"] for row in chart.rows]
+    y = alt.Y("candidate:N", sort=order, axis=None)
+    words = alt.Chart(alt.Data(values=list(chart.rows))).mark_text(align="left", fontSize=12, color=colours["soft"])
+    beside = words.encode(y=y, x=alt.value(0), text="label:N").properties(width=150, height=_height(chart))
+    return alt.hconcat(drawn, beside, spacing=14).resolve_scale(y="independent")
+
+
+def _configured(drawn: Any, colours: Mapping[str, str]) -> Any:
+    return (
+        drawn.configure(background=colours["ground"], font=_FONT, padding=18)
+        .configure_view(strokeWidth=0)
+        .configure_axis(
+            gridColor=colours["grid"],
+            domainColor=colours["grid"],
+            tickColor=colours["grid"],
+            labelColor=colours["ink"],
+            titleColor=colours["soft"],
+            titleFontWeight="normal",
+            labelFontSize=12,
+            titleFontSize=12,
+            labelLimit=220,
+            labelFlush=False,
+            titlePadding=10,
+            labelPadding=8,
+        )
+        .configure_axisY(grid=False, labelFontSize=13)
+        .configure_axisTop(ticks=False)
+        .configure_legend(
+            labelColor=colours["ink"], titleColor=colours["soft"], titleFontWeight="normal", labelFontSize=12
+        )
+        .configure_title(
+            color=colours["ink"],
+            subtitleColor=colours["soft"],
+            anchor="start",
+            fontSize=16,
+            fontWeight=600,
+            subtitleFontSize=12,
+            subtitlePadding=6,
+            offset=16,
+        )
+    )
+
+
+def _height(chart: Chart) -> int:
+    return ROW_HEIGHT * max(len(chart.rows), 2)
+
+
+def _score_label(one: Estimate) -> str:
+    assert one.mean is not None
+    if one.ci95 is None:
+        return f"{wording.number(one.mean)} (no range)"
+    return f"{wording.number(one.mean)} ({wording.range_words(one.ci95)})"
+
+
+def _points(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _mean_of(rows: Sequence[Row], name: str) -> float:
+    own = [float(row["score"] or 0.0) for row in rows if row["candidate"] == name]
+    return sum(own) / len(own)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """The text in as few lines of that width as hold it, about equally long, so that no word stands alone."""
+    n_lines = -(-len(text) // width)
+    width = min(width, len(text) // n_lines + 8)
+    lines = [""]
+    for word in text.split():
+        if len(lines[-1]) + len(word) + 1 > width:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines
+
+
+def _safe_cell(value: str | float | None) -> str | float | None:
+    """A name that begins like a formula must not become one in a spreadsheet."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and not _is_number(value) else value
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("+−-").replace(".", "", 1).isdigit()
+
+
+def _altair() -> Any:
+    try:
+        import altair
+    except ImportError as error:
+        raise _lacking("altair") from error
+    return altair
+
+
+def _converter() -> Any:
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise _lacking("vl-convert-python") from error
+    return vl_convert
+
+
+def _lacking(package: str) -> InputError:
+    return InputError(
+        "chart",
+        f"drawing needs {package}, which is not installed.",
+        remedy='Install the extra: pip install "assay-bench[charts]". The numbers alone need nothing: --output FILE.csv.',
+    )

@@ -1,0 +1,130 @@
+"""Reference samples for judges: responses whose score is known, and how a judge is shown them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.assessment import Response
+from assay.domain.calibration import JudgeIdentity
+from assay.domain.digest import derived_seed, digest, text_digest
+from assay.domain.suite import Message, Scoring, Task
+from assay.scoring.evaluator import Sitting
+from assay.scoring.judge import JUDGE_DEFAULTS
+from assay.scoring.prompts import JOINT, SAFETY, SOLO, SYSTEM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.domain.model import ModelSpec, Parameters
+    from assay.domain.suite import JudgeSpec, Rubric
+
+SEED: Final = 20_250_101
+"""Where the seeds of calibration calls are derived from: the same samples are asked with the same seeds every time."""
+
+MOST_PAIRS: Final = 8
+"""Pairs shown in both orders; each costs two calls."""
+
+FIRST, SECOND = "one", "other"
+"""Candidates' names in a pair; judges see labels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A response with the score it deserves.
+
+    Attributes:
+        kind: what it tests: `right`, `wrong`, `partial`, `verbose`, `empty`, `irrelevant`, `good_explanation`, …
+        score: what a careful person gives it, 0 to 1; `tolerance`: how far off a judge may be.
+        expected: the reference answer shown to the judge, if any.
+        twin_of: id of the sample that says the same in fewer words.
+    """
+
+    id: str
+    kind: str
+    prompt: str
+    response: str
+    score: float
+    tolerance: float = 0.10
+    expected: str | None = None
+    context: str = ""
+    twin_of: str | None = None
+
+    @property
+    def bypassed(self) -> bool:
+        """Whether no judge is ever asked: an empty answer is the candidate's failure in a run."""
+        return not self.response.strip()
+
+
+def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
+    """What a calibration of this judge under this rubric is tied to."""
+    words = [SYSTEM, JOINT, SOLO] if judge.prompt is None else [SAFETY, judge.prompt]
+    parameters = parameters_of(judge).as_json()
+    parameters.pop("seed", None)
+    return JudgeIdentity(
+        model=judge.model.ref,
+        prompt=text_digest("\x1f".join(words)),
+        rubric=rubric.digest,
+        parameters=digest(parameters),
+    )
+
+
+def parameters_of(judge: JudgeSpec) -> Parameters:
+    """What a judge is asked with, but for the seed of each call."""
+    return judge.parameters.over(judge.model.parameters).over(JUDGE_DEFAULTS)
+
+
+def alone(sample: Sample, *, repeat: int) -> Sitting:
+    """The sample's response as a judge sees a lone candidate; `repeat` counts from 1."""
+    task = _task(sample, sample.id)
+    return Sitting(
+        task=task,
+        responses=(Response(candidate=FIRST, text=sample.response),),
+        labels={FIRST: "A"},
+        k=repeat,
+        seed=derived_seed(SEED, task.id, repeat, 1, "judge"),
+    )
+
+
+def side_by_side(one: Sample, other: Sample, *, swapped: bool) -> Sitting:
+    """Two responses to one prompt, `one` shown first unless swapped."""
+    task = _task(one, f"{one.id}+{other.id}")
+    shown = (Response(candidate=FIRST, text=one.response), Response(candidate=SECOND, text=other.response))
+    responses = shown[::-1] if swapped else shown
+    return Sitting(
+        task=task,
+        responses=responses,
+        labels={response.candidate: label for response, label in zip(responses, "AB", strict=True)},
+        k=2 if swapped else 1,
+        seed=derived_seed(SEED, task.id, 1, 1, "judge"),
+    )
+
+
+def pairs(samples: Sequence[Sample]) -> tuple[tuple[Sample, Sample], ...]:
+    """Samples that answer the same prompt, closest scores first: where little separates two answers, order tells."""
+    found = [
+        (one, other)
+        for one, other in combinations([sample for sample in samples if not sample.bypassed], 2)
+        if (one.prompt, one.context, one.expected) == (other.prompt, other.context, other.expected)
+    ]
+    return tuple(sorted(found, key=lambda pair: abs(pair[0].score - pair[1].score))[:MOST_PAIRS])
+
+
+def family(model: ModelSpec | str) -> str:
+    """The family a model belongs to, told from its name: `openai/gpt-4o-mini` and `openrouter/openai/gpt-5` are `gpt`."""
+    ref = model if isinstance(model, str) else model.ref
+    name = ref.rsplit("/", 1)[-1].lower()
+    letters = "".join(letter if letter.isalpha() else " " for letter in name).split()
+    return letters[0] if letters else name
+
+
+def _task(sample: Sample, identifier: str) -> Task:
+    return Task(
+        id=f"calibration/{identifier}",
+        thing=sample.prompt.strip().split("\n", 1)[0][:80],
+        context=sample.context,
+        prompt=(Message(role="user", content=sample.prompt),),
+        expected=sample.expected,
+        scoring=Scoring(method="judge"),
+    )

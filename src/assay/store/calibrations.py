@@ -1,0 +1,78 @@
+"""Calibrations of judges, as measured; none is ever changed, a newer one of the same judge takes its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, insert, select
+
+from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
+from assay.store import schema
+from assay.store.codec import bytes_json, json_bytes, plain
+from assay.store.database import take_keys
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from assay.store.database import Database
+    from assay.store.writer import Writer
+
+
+class StoreCalibrations:
+    """`ports.Calibrations` over a database; may be used from any thread."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+
+    def keep(self, record: CalibrationRecord, /) -> CalibrationRecord:
+        """Store a calibration and return it with its version."""
+
+        def keep(connection: Connection) -> CalibrationRecord:
+            table = schema.calibration
+            its = _columns(record.identity)
+            same = [table.c[name] == value for name, value in its.items()]
+            last = connection.execute(select(func.max(table.c.version)).where(*same)).scalar_one()
+            version = (last or 0) + 1
+            body_key = take_keys(connection, body=1)["body"].start
+            self._database.insert(connection, schema.body, [(body_key, json_bytes(dict(record.document)))])
+            connection.execute(
+                insert(table).values(**its, version=version, tier=record.tier.value, at=record.at, body_key=body_key)
+            )
+            return replace(record, version=version)
+
+        return self._writer.call(keep)
+
+    def records(self, *, model: str | None = None, newest_only: bool = False) -> tuple[CalibrationRecord, ...]:
+        """Calibrations, newest first; of one model, or only the newest of each identity."""
+        table, body = schema.calibration, schema.body
+        statement = select(table, body.c.content).join(body, body.c.key == table.c.body_key)
+        if model is not None:
+            statement = statement.where(table.c.model == plain(model))
+        with self._database.reading() as connection:
+            rows = connection.execute(statement.order_by(table.c.key.desc())).all()
+        found: dict[object, CalibrationRecord] = {}
+        for row in rows:
+            record = _record(row)
+            found.setdefault(record.identity if newest_only else row.key, record)
+        return tuple(found.values())
+
+
+def _columns(identity: JudgeIdentity) -> dict[str, str]:
+    return {
+        "model": plain(identity.model),
+        "prompt": identity.prompt,
+        "rubric": identity.rubric,
+        "parameters": identity.parameters,
+    }
+
+
+def _record(row: Any) -> CalibrationRecord:
+    return CalibrationRecord(
+        identity=JudgeIdentity(model=row.model, prompt=row.prompt, rubric=row.rubric, parameters=row.parameters),
+        tier=Tier(row.tier),
+        at=row.at,
+        version=row.version,
+        document=bytes_json(row.content),
+    )

@@ -1,0 +1,33 @@
+"""What every store of calibrations must do: keep each as it was, count versions by judge, hand out the newest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
+from assay.store.opening import Store
+
+IDENTITY = JudgeIdentity(model="openai/judge", prompt="a" * 32, rubric="b" * 32, parameters="c" * 32)
+RECORD = CalibrationRecord(
+    identity=IDENTITY, tier=Tier.FAIR, at="2025-01-02T03:04:05.678Z", document={"n": 14, "samples": [{"id": "ü"}]}
+)
+
+
+def test_a_calibration_comes_back_as_it_was_kept(store: Store) -> None:
+    kept = store.calibrations.keep(RECORD)
+    assert kept == replace(RECORD, version=1)
+    assert store.calibrations.records() == (kept,)
+
+
+def test_versions_count_for_each_identity_and_the_newest_is_the_current_one(store: Store) -> None:
+    other = replace(RECORD, identity=replace(IDENTITY, rubric="d" * 32))
+    for record in (RECORD, other, replace(RECORD, tier=Tier.GOOD)):
+        store.calibrations.keep(record)
+    found = store.calibrations.records()
+    assert [(one.identity.rubric[0], one.version, one.tier) for one in found] == [
+        ("b", 2, Tier.GOOD),
+        ("d", 1, Tier.FAIR),
+        ("b", 1, Tier.FAIR),
+    ]
+    assert [one.version for one in store.calibrations.records(newest_only=True)] == [2, 1]
+    assert store.calibrations.records(model="openai/another") == ()

@@ -1,0 +1,312 @@
+"""Everything statistics say, through the command line: plan, diagnostics, looks, partial review, charts, and their JSON."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from assay.app import findings, planning
+from assay.app.wiring import Workspace
+from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.selection import Selection
+from tests.contract.stores import a_call, a_decision, a_plan, a_task, grades, judged, planned, wait
+from tests.journey.conftest import Command
+from tests.support.model_server import ModelServer
+from tests.support.sets import write_set
+
+JUDGE = "openai/judge-1"
+COMPARED = {
+    "a", "b", "mean_a", "mean_b", "difference", "points", "ci95", "std_err", "t", "df", "p_value", "significant", "decision",
+    "equivalence", "prob_superiority", "d_total", "effect_label", "tasks_won", "tasks_lost", "tasks_tied", "n_tasks",
+    "n_trials_a", "n_trials_b", "scope", "method", "reason", "warnings", "diagnostics", "verdict",
+}  # fmt: skip
+ESTIMATED = {
+    "candidate",
+    "mean",
+    "sd",
+    "min",
+    "max",
+    "ci95",
+    "n_trials",
+    "n_tasks",
+    "scope",
+    "method",
+    "reason",
+    "by_task",
+}
+
+
+@pytest.fixture
+def reviewed(assay: Command, server: ModelServer, project: Path) -> Command:
+    """A run of three tasks and five trials: twelve approved, one rejected, two waiting."""
+    assay("run", write_set(project), "--judge", JUDGE)
+    rows = assay("review", "list", "--json").document["assessments"]
+    assay("review", "reject", rows[0]["id"], "--reason", "messy")
+    assay("review", "approve", *(row["id"] for row in rows[1:13]))
+    return assay
+
+
+def test_plan_says_per_pair_what_a_difference_takes(reviewed: Command) -> None:
+    found = reviewed("plan", "--detect", "3pts", "--json").document
+    assert (found["detect"], found["power"]) == (0.03, 0.8)
+    assert len(found["pairs"]) == 6
+    for pair in found["pairs"]:
+        assert pair["words"]
+        assert (pair["more_tasks"] is None) == (pair["tasks_needed"] is None)
+        for way in (pair["more_tasks"], pair["more_trials"]):
+            assert way is None or (way["needed"] >= 1 and way["new_trials"] >= 0)
+    assert found["summary"]["words"]
+    text = reviewed("plan", "--detect", "0.03")
+    assert text.code == 0
+    assert "nora − omar" in text.out
+
+
+@pytest.mark.parametrize("wrong", ["0", "1", "3", "-0.1", "three", "100pts", "nan", "0pts"])
+def test_a_difference_that_is_none_is_refused(reviewed: Command, wrong: str) -> None:
+    for refused in (
+        reviewed("plan", f"--detect={wrong}"),
+        reviewed("plan", "--detect", "0.03", f"--power={wrong}"),
+        reviewed("compare", "nora", "omar", f"--margin={wrong}"),
+        reviewed("gate", "nora", "--against", "omar", f"--margin={wrong}"),
+    ):
+        assert refused.code == 2
+
+
+def test_plan_without_a_difference_is_bad_usage(reviewed: Command) -> None:
+    assert reviewed("plan").code == 2
+
+
+def test_diagnostics_stand_under_their_key_and_nowhere_else(reviewed: Command) -> None:
+    stats = reviewed("stats", "--json").document
+    fair = stats["diagnostics"]["fair_play"]
+    assert all((one["n_decided"], one["rejected"]) == (13, 1) for one in fair["rates"])
+    assert stats["diagnostics"]["with_rejected"]["put_back"] == 1
+    assert [one["n_planned"] for one in stats["diagnostics"]["coverage"]] == [15] * 4
+    assert all(one["n_trials"] == 12 for one in stats["candidates"])
+    back = {one["candidate"]: one for one in stats["diagnostics"]["with_rejected"]["scores"]}
+    assert all(back[one["candidate"]]["n_trials"] == 13 for one in stats["candidates"])
+    compared = reviewed("compare", "nora", "omar", "--json").document
+    assert compared["n_trials_a"] == 12
+    assert compared["diagnostics"]["with_rejected"]["put_back"] == 1
+    assert "behind the numbers" in reviewed("stats").out
+
+
+def test_while_reviews_wait_the_planned_end_and_the_three_numbers_are_told(reviewed: Command) -> None:
+    stats = reviewed("stats", "--json").document
+    assert stats["anytime"] is not None
+    partial = {one["candidate"]: one for one in stats["diagnostics"]["partial_review"]}
+    for one in stats["candidates"]:
+        three = partial[one["candidate"]]
+        assert three["n_waiting"] == 2
+        assert three["vetted_only"]["mean"] == one["mean"]
+        assert three["judge_as_it_is"]["mean"] is not None
+        assert three["calibrated"]["mean"] is None
+        assert three["calibrated"]["reason"] == "not_random_review"
+    compared = reviewed("compare", "nora", "omar", "--json").document
+    assert {"e_value", "p", "ci95", "n", "reason"} <= set(compared["anytime"])
+    text = reviewed("compare", "nora", "omar").out
+    assert "for the planned end" in text
+    assert "At any time" in text
+
+
+def test_when_nothing_waits_nothing_is_said_of_looking_early(reviewed: Command) -> None:
+    rows = reviewed("review", "list", "--state", "pending", "--json").document["assessments"]
+    reviewed("review", "approve", *(row["id"] for row in rows))
+    stats = reviewed("stats", "--json").document
+    assert stats["anytime"] is None
+    assert stats["diagnostics"]["partial_review"] == []
+    assert reviewed("compare", "nora", "omar", "--json").document["anytime"] is None
+    assert "planned end" not in reviewed("stats").out
+
+
+def test_a_gate_is_passed_by_what_is_shown(reviewed: Command) -> None:
+    found = reviewed("gate", "nora", "--against", "omar", "--margin", "99pts", "--json")
+    shown = found.document["non_inferiority"]
+    assert shown is not None
+    assert found.code == (0 if shown["holds"] else 3)
+    assert found.document["passed"] == shown["holds"]
+    assert reviewed("gate", "nora", "--against", "omar", "--margin", "0.9").out.startswith(
+        ("passed: nora is not", "closed: It is")
+    )
+
+
+def test_candidates_without_a_counted_trial_are_listed_with_the_reason(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    assay("run", write_set(project), "--judge", JUDGE)
+    stats = assay("stats", "--json").document
+    assert [one["candidate"] for one in stats["candidates"]] == ["nora", "omar", "pia", "quin"]
+    assert {one["reason"] for one in stats["candidates"]} == {"no_approved_trials"}
+    ranks = assay("rank", "--json").document
+    assert [one["rank"] for one in ranks["candidates"]] == [None] * 4
+    plan = assay("plan", "--detect", "3pts", "--json").document
+    assert {pair["reason"] for pair in plan["pairs"]} == {"no_approved_trials"}
+    for words in (assay("stats"), assay("rank"), assay("plan", "--detect", "3pts"), assay("compare", "nora", "omar")):
+        assert words.code == 0
+
+
+def test_charts_are_drawn_to_the_file_that_is_named(reviewed: Command, project: Path) -> None:
+    for kind, name in (("forest", "a.svg"), ("ranks", "b.csv"), ("pairs", "c.json")):
+        said = reviewed("chart", kind, "--output", project / name, "--json")
+        assert said.code == 0
+        assert said.document["rows"] > 0
+    assert (project / "a.svg").read_text("utf-8").startswith("<svg")
+    assert (project / "b.csv").read_text("utf-8").startswith("candidate,")
+    assert reviewed("chart", "scores", "--output", project / "d.gif").code == 2
+    assert reviewed("chart", "scores", "--output", project / "nowhere" / "d.svg").code == 2
+    assert reviewed("chart", "pie", "--output", project / "d.svg").code == 2
+
+
+def test_a_random_order_of_reviewing_allows_the_calibrated_number(project: Path) -> None:
+    with Workspace.open(project) as workspace:
+        plan = a_plan("20250101-000000-alpha-aaaa")
+        object.__setattr__(plan, "protocol", {"order": "random", "looks": 5})
+        fill(workspace, plan, [["approve", "wait", "approve", "wait"]] * 7)
+        stats = findings.standing_document(findings.stats(workspace, Selection()))
+        calibrated = [one["calibrated"] for one in stats["diagnostics"]["partial_review"]]
+        assert all(one["mean"] is not None and one["assumes"] == "random_review" for one in calibrated)
+        compared = findings.contrast_document(findings.compare(workspace, Selection(), "alice", "bob"))
+        assert compared["anytime"]["looks"]["planned"] == 5
+        assert compared["anytime"]["looks"]["reached"] == 2
+
+
+def test_margins_that_differ_between_runs_are_not_used_and_said_so(project: Path) -> None:
+    with Workspace.open(project) as workspace:
+        for number, margin in ((1, 0.03), (2, 0.05)):
+            plan = a_plan(f"2025010{number}-000000-alpha-aaaa")
+            object.__setattr__(plan, "margin", margin)
+            fill(workspace, plan, [["approve", "approve"]] * 3)
+        both = findings.compare(workspace, Selection(), "alice", "bob")
+        assert both.comparison.equivalence is None
+        assert "margins_differ" in {one.code for one in both.basis.cautions}
+        one = findings.compare(workspace, Selection(runs=("20250101",)), "alice", "bob")
+        assert one.basis.margin == 0.03
+
+
+def test_a_plan_is_paid_for_by_what_calls_cost(project: Path) -> None:
+    with Workspace.open(project) as workspace:
+        fill(workspace, a_plan("20250101-000000-alpha-aaaa"), [["approve", "reject"]] * 6, calls=2)
+        found = planning.planning_document(planning.plan(workspace, Selection(), detect=0.01))
+        assert found["cost_per_trial_usd"] == pytest.approx(0.002)
+        assert found["reviews_per_trial"] == 1.0
+        assert found["kept_share"] == 0.5
+        way = found["pairs"][0]["more_tasks"]
+        assert way["cost_usd"] == pytest.approx(way["new_trials"] * 0.002)
+        assert way["reviews"] == way["new_trials"]
+
+
+# Whatever was decided, every document is whole
+
+DECIDED = st.sampled_from(["approve", "reject", "wait", "correct", "fail", "exempt", "rerun"])
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.lists(DECIDED, min_size=1, max_size=4), min_size=1, max_size=7),
+    st.sampled_from([None, 0.03, 0.5]),
+    st.booleans(),
+)
+def test_every_document_is_whole_whatever_was_decided(
+    tmp_path_factory: pytest.TempPathFactory, decisions: list[list[str]], margin: float | None, joint: bool
+) -> None:
+    with Workspace.open(tmp_path_factory.mktemp("w")) as workspace:
+        fill(workspace, a_plan("20250101-000000-alpha-aaaa"), decisions, joint=joint)
+        everything = Selection()
+        stats = findings.standing_document(findings.stats(workspace, everything))
+        compared = findings.contrast_document(findings.compare(workspace, everything, "alice", "bob", margin=margin))
+        ranked = findings.ranks_document(findings.rank(workspace, everything, margin=margin))
+        planned_ = planning.planning_document(planning.plan(workspace, everything, detect=0.03))
+        gated = findings.gate_document(findings.gate(workspace, everything, "alice", "bob", margin=margin or 0.1))
+        for document in (stats, compared, ranked, planned_, gated):
+            assert_whole(document)
+        assert {"candidates", "excluded", "warnings", "diagnostics"} <= set(stats)
+        assert all(set(one) >= ESTIMATED for one in stats["candidates"])
+        assert set(compared) >= COMPARED
+        assert compared["decision"] in {"better", "worse", "equivalent", "not_decided"}
+        assert (compared["reason"] is not None) == (compared["ci95"] is None or compared["p_value"] is None)
+        for one in stats["candidates"]:
+            assert (one["reason"] is not None) == (one["mean"] is None or one["ci95"] is None) or one[
+                "method"
+            ] == "bounded_identical"
+        total = sum(len(of_task) for of_task in decisions)
+        counted = max((one["n_trials"] for one in stats["candidates"]), default=0)
+        gone = stats["excluded"]
+        assert counted + gone["pending"] + gone["rejected"] + gone["failed"] == total
+
+
+def assert_whole(document: Any) -> None:
+    """Only what JSON has, and no number that is none."""
+    match document:
+        case dict():
+            assert all(isinstance(key, str) for key in document)
+            for value in document.values():
+                assert_whole(value)
+        case list():
+            for value in document:
+                assert_whole(value)
+        case float():
+            assert math.isfinite(document)
+        case _:
+            assert document is None or isinstance(document, (str, int, bool)), type(document)
+
+
+def fill(workspace: Workspace, plan: Any, decisions: list[list[str]], *, joint: bool = True, calls: int = 0) -> None:
+    """A run with a task for each list and a trial for each word in it, decided as the word says."""
+    tasks = [a_task(f"t{number}") for number in range(len(decisions))]
+    plans = [planned(task, trials=len(of_task))[0] for task, of_task in zip(tasks, decisions, strict=True)]
+    plans = [type(one)(task=one.task, position=place, trials=one.trials) for place, one in enumerate(plans)]
+    workspace.journal.open_run(plan, plans)
+    for trial in workspace.journal.claim(RunId(plan.id), limit=1000):
+        decide(workspace, trial, decisions[int(trial.task.id[1:])][trial.k - 1], joint=joint, calls=calls)
+
+
+def decide(workspace: Workspace, trial: Any, how: str, *, joint: bool, calls: int) -> None:
+    from assay.domain.failure import Failure, Fault
+    from assay.domain.run import Entry
+
+    journal, desk = workspace.journal, workspace.desk
+    if how == "fail":
+        failure = Failure(kind="timeout", fault=Fault.PROVIDER, detail="no answer")
+        wait(journal.record(Entry(trial=trial.key, finished=True, failure=failure)))
+        return
+    place = int(trial.task.id[1:])
+    scores = {"alice": 0.5 + 0.05 * ((place * 3 + trial.k) % 7), "bob": 0.4 + 0.1 * ((place + trial.k) % 5)}
+    state = AssessmentState.EXEMPT if how == "exempt" else AssessmentState.PENDING
+    sides: list[tuple[str | None, dict[str, float]]] = (
+        [(None, scores)] if joint else [(name, {name: score}) for name, score in scores.items()]
+    )
+    for number, (candidate, its) in enumerate(sides):
+        graded = grades({name: dict.fromkeys(("integrity", "fitness"), score) for name, score in its.items()})
+        made = [a_call(trial) for _ in range(calls)]
+        last = number == len(sides) - 1
+        wait(journal.record(judged(trial, graded, candidate=candidate, state=state, finished=last, calls=made)))
+    rows = list(workspace.archive.assessments(Selection(), trial=trial.key))
+    match how:
+        case "approve":
+            desk.decide([a_decision(Verb.APPROVE, row.key) for row in rows])
+        case "reject":
+            desk.decide([a_decision(Verb.REJECT, row.key, reason="no") for row in rows])
+        case "correct":
+            desk.decide(
+                [
+                    a_decision(Verb.CORRECT, row.key, corrections={(next(iter(row.assessment.scores)), None): 1.0})
+                    for row in rows
+                ]
+            )
+        case "rerun":
+            again = journal.claim_trial(trial.key)
+            for number, (candidate, its) in enumerate(sides):
+                graded = grades({name: dict.fromkeys(("integrity", "fitness"), 0.9) for name in its})
+                wait(
+                    journal.record(
+                        judged(again, graded, candidate=candidate, attempt=2, finished=number == len(sides) - 1)
+                    )
+                )
+            fresh = [row for row in workspace.archive.assessments(Selection(), trial=trial.key) if row.current]
+            desk.decide([a_decision(Verb.APPROVE, row.key) for row in fresh])

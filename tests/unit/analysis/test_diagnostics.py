@@ -1,0 +1,295 @@
+"""What stands behind the numbers: each diagnostic on columns made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.analysis.agreement import judges_against_people, judges_among_themselves
+from assay.analysis.anytime import anytime_difference, anytime_mean, looks_reached
+from assay.analysis.columns import STATES, ReviewColumns, TaskLabel
+from assay.analysis.costs import trial_cost
+from assay.analysis.coverage import coverages
+from assay.analysis.diagnostics import of_contrast
+from assay.analysis.fair_play import fair_play
+from assay.analysis.partly import partly_reviewed
+from assay.analysis.review_tables import as_judged, attempts, counts, table_of, with_rejected
+from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import AssessmentState, RunState, TrialState
+from assay.domain.selection import Excluded, RunSummary
+from assay.statistics import ScoreTable, compare, estimate, estimates
+
+STATE = AssessmentState
+Row = tuple[str, int, int, str, float | None, float | None]
+"""task, trial, attempt, state, then ann's and bob's score as judged; None: no such row."""
+
+
+def columns(
+    rows: Sequence[Row], *, joint: bool = True, final: dict[tuple[int, str], float] | None = None, planned: int = 5
+) -> ReviewColumns:
+    """Columns of two candidates; `final` holds what a person put in place of the judged score, by (trial, candidate)."""
+    tasks = sorted({row[0] for row in rows})
+    flat: list[dict[str, Any]] = []
+    key = 0
+    for task, trial, attempt, state, ann, bob in rows:
+        key += 1
+        for place, score in enumerate((ann, bob)):
+            if score is None:
+                continue
+            if not joint:
+                key += 1
+            put = (final or {}).get((trial, ("ann", "bob")[place]), score)
+            flat.append({"task": tasks.index(task), "trial": trial, "attempt": attempt, "candidate": place, "key": key,
+                         "state": STATES.index(STATE(state)), "judged": score, "final": put})  # fmt: skip
+
+    def ints(name: str) -> Any:
+        return np.array([row[name] for row in flat], dtype=np.int64)
+
+    n = len(flat)
+    return ReviewColumns(
+        tasks=tuple(TaskLabel(suite="s", task=name, digest="d", thing=name, weight=1.0) for name in tasks),
+        candidates=("ann", "bob"),
+        judges=("j",),
+        task=ints("task"),
+        candidate=ints("candidate"),
+        judge=np.zeros(n, np.int64),
+        trial=ints("trial"),
+        assessment=ints("key"),
+        attempt=ints("attempt"),
+        state=ints("state"),
+        judged=np.array([row["judged"] for row in flat], dtype=np.float64),
+        final=np.array([row["final"] for row in flat], dtype=np.float64),
+        joint=np.full(n, joint),
+        by_model=np.ones(n, np.bool_),
+        planned=np.full((2, len(tasks)), planned, np.int64),
+    )
+
+
+def counted(given: ReviewColumns) -> ScoreTable:
+    return table_of(given, counts(given), given.final)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+# Fair play
+
+
+def test_different_rates_of_approval_are_warned_of_where_candidates_were_graded_apart() -> None:
+    rows: list[Row] = [("t", k, 1, "approved", 0.8, None) for k in range(12)]
+    rows += [("t", 20 + k, 1, "rejected" if k < 6 else "approved", None, 0.7) for k in range(12)]
+    found = fair_play(columns(rows, joint=False), rng=rng())
+    assert [(one.candidate, one.approved, one.rejected) for one in found.rates] == [("ann", 12, 0), ("bob", 6, 6)]
+    assert found.approval is not None
+    assert found.approval.p_value == pytest.approx(0.0137, abs=1e-3)  # Fisher's exact test of 12/0 against 6/6
+    (warning,) = found.cautions
+    assert warning.code == "unequal_approval"
+    assert "6 of 12 of bob" in warning.text
+
+
+def test_joint_trials_that_one_side_led_and_lost_to_the_reviewer_are_warned_of() -> None:
+    rows: list[Row] = []
+    for task in range(4):
+        for k in range(6):
+            leads = k < 3
+            rows.append((f"t{task}", 10 * task + k, 1, "rejected" if leads else "approved", 0.6, 0.8 if leads else 0.5))
+    found = fair_play(columns(rows), rng=rng())
+    assert found.approval is None
+    (pair,) = found.joint
+    assert pair.found.excess == pytest.approx(-0.3)
+    assert pair.p_holm is not None
+    assert pair.p_holm < 0.001
+    (warning,) = found.cautions
+    assert warning.code == "selective_rejection"
+    assert "Trials in which bob did well against ann" in warning.text
+    assert "may favour ann" in warning.text
+
+
+def test_rejecting_whatever_the_scores_is_no_cause_for_alarm() -> None:
+    rows: list[Row] = [
+        (f"t{task}", 10 * task + k, 1, "rejected" if k == task else "approved", 0.6, 0.5 + 0.01 * ((k * 5) % 6))
+        for task in range(5)
+        for k in range(6)
+    ]
+    assert fair_play(columns(rows), rng=rng()).cautions == ()
+
+
+def test_rates_of_reruns_are_counted_by_slot() -> None:
+    rows: list[Row] = [
+        ("t", 1, 1, "superseded", 0.1, 0.1),
+        ("t", 1, 2, "approved", 0.5, 0.5),
+        ("t", 2, 1, "approved", 0.5, 0.5),
+    ]
+    (ann, _) = fair_play(columns(rows), rng=rng()).rates
+    assert (ann.n_judged, ann.n_decided, ann.rerun) == (2, 2, 1)
+
+
+# The same numbers otherwise
+
+
+def test_rejected_trials_come_back_at_the_judge_s_score_and_nothing_else_does() -> None:
+    rows: list[Row] = [("t", 1, 1, "approved", 0.8, 0.8), ("t", 2, 1, "rejected", 0.2, 0.4), ("t", 3, 1, "pending", 0.0, 0.0),
+                       ("t", 4, 1, "superseded", 0.0, 0.0), ("t", 4, 2, "corrected", 0.6, 0.6)]  # fmt: skip
+    given = columns(rows, final={(4, "ann"): 1.0})
+    assert estimate(counted(given), "ann").mean == pytest.approx(0.9)
+    assert estimate(with_rejected(given), "ann").mean == pytest.approx((0.8 + 0.2 + 1.0) / 3)
+    assert estimate(as_judged(given), "ann").mean == pytest.approx((0.8 + 0.0 + 0.6) / 3)
+    twice = attempts(given)
+    assert twice.n_rerun == 1
+    assert estimate(twice.first, "ann").mean == pytest.approx((0.8 + 0.0) / 2)
+    assert estimate(twice.final, "ann").mean == pytest.approx((0.8 + 1.0) / 2)
+
+
+def test_a_conclusion_that_hangs_on_rejections_is_warned_of() -> None:
+    rows: list[Row] = []
+    for task in range(8):
+        wobble = 0.01 * (task % 3)
+        rows.append((f"t{task}", 10 * task, 1, "approved", 0.8 + wobble, 0.6))
+        rows.append((f"t{task}", 10 * task + 1, 1, "rejected", 0.3 + 0.2 * (task % 2), 0.5 + 3 * wobble))
+    given = columns(rows)
+    table = counted(given)
+    found = compare(table, "ann", "bob")
+    beside = of_contrast(table, found, given, margin=None, rng=rng())
+    assert found.decision == "better"
+    assert beside.with_rejected.decision == "not_decided"
+    assert beside.changes
+    assert "rejected_would_change_decision" in {one.code for one in beside.cautions}
+
+
+def test_coverage_counts_what_was_planned_for_the_candidate() -> None:
+    rows: list[Row] = [("t", 1, 1, "approved", 0.8, 0.8), ("u", 2, 1, "pending", 0.5, 0.5)]
+    given = columns(rows, planned=2)
+    (ann, _) = coverages(counted(given), given)
+    assert (ann.n_counted, ann.n_planned, ann.rate) == (1, 4, 0.25)
+    assert (ann.missing_as_zero, ann.missing_left_out) == pytest.approx((0.2, 0.8))
+
+
+# Judges and people
+
+
+def test_a_judge_is_set_against_people_only_where_someone_corrected_it() -> None:
+    rows: list[Row] = [("t", k, 1, "corrected" if k % 2 else "approved", 0.1 * k, 0.5) for k in range(1, 9)]
+    final = {(k, "ann"): 0.1 * k - 0.1 for k in (1, 3, 5, 7)}
+    (found,) = judges_against_people(columns(rows, final=final))
+    assert (found.judge, found.n_corrected, found.calibration.n) == ("j", 4, 16)
+    assert found.calibration.bias == pytest.approx(0.4 / 16)
+    assert judges_against_people(columns([("t", 1, 1, "approved", 0.5, 0.5)])) == ()
+    assert judges_among_themselves(columns(rows), rng=rng()) is None
+
+
+# Partial review
+
+
+def half_reviewed(n_tasks: int) -> ReviewColumns:
+    rows: list[Row] = [
+        (f"t{task}", 10 * task + k, 1, "approved" if k < 2 else "pending", 0.5 + 0.04 * task + 0.01 * k, 0.4)
+        for task in range(n_tasks)
+        for k in range(5)
+    ]
+    return columns(rows)
+
+
+def test_the_calibrated_number_is_refused_unless_chance_chose() -> None:
+    given = half_reviewed(6)
+    found = estimates(counted(given))
+    ann, bob = partly_reviewed(given, found, random=False)
+    assert ann.n_waiting == bob.n_waiting == 18
+    assert ann.review.calibrated.mean is None
+    assert ann.review.calibrated.reason == "not_random_review"
+    chosen, _ = partly_reviewed(given, found, random=True)
+    assert chosen.review.calibrated.mean == pytest.approx(chosen.review.judge_as_it_is.mean)
+    assert chosen.vetted.mean == pytest.approx(chosen.review.vetted_only.mean)
+
+
+def test_a_few_reviews_calibrate_nothing() -> None:
+    given = half_reviewed(4)
+    ann, _ = partly_reviewed(given, estimates(counted(given)), random=True)
+    assert ann.review.calibrated.reason == "too_few_human_reviews"
+
+
+# Looking while it runs
+
+
+def test_for_tasks_like_these_the_units_are_tasks() -> None:
+    rows: list[Row] = [
+        (f"t{t}", 10 * t + k, 1, "approved", 0.7 + 0.01 * t, 0.5 + 0.002 * k) for t in range(7) for k in range(2)
+    ]
+    table = counted(columns(rows))
+    found = anytime_difference(table, compare(table, "ann", "bob"))
+    assert (found.unit, found.n, found.reason) == ("task", 7, None)
+    assert found.e_value is not None
+    assert found.e_value > 20
+    assert found.p == pytest.approx(1 / found.e_value)
+    fixed = compare(table, "ann", "bob").ci95
+    assert fixed is not None
+    assert found.ci95 is not None
+    assert found.ci95[0] < fixed[0] < fixed[1] < found.ci95[1]
+
+
+def test_for_these_tasks_the_units_are_rounds_of_all_of_them() -> None:
+    rows: list[Row] = [
+        (f"t{t}", 10 * t + k, 1, "approved", 0.7 + 0.01 * ((t * 3 + k * 2) % 5), 0.5)
+        for t in range(3)
+        for k in range(6)
+    ]
+    table = counted(columns([*rows, ("t0", 9, 1, "approved", 0.9, 0.1)]))
+    found = anytime_difference(table, compare(table, "ann", "bob"))
+    assert (found.unit, found.n) == ("round", 6)
+    mean = anytime_mean(table, estimate(table, "ann"))
+    assert mean.e_value is None
+    assert mean.ci95 is not None
+    assert 0.0 <= mean.ci95[0] < mean.ci95[1] <= 1.0
+
+
+def test_equal_differences_are_no_evidence_and_few_tasks_give_no_range() -> None:
+    same: list[Row] = [(f"t{t}", t, 1, "approved", 0.7, 0.5) for t in range(7)]
+    table = counted(columns(same))
+    found = anytime_difference(table, compare(table, "ann", "bob"))
+    assert (found.e_value, found.p, found.reason) == (1.0, 1.0, "zero_variance")
+    nothing = counted(columns([("t", 1, 1, "pending", 0.5, 0.5)]))
+    empty = anytime_difference(nothing, compare(nothing, "ann", "bob"))
+    assert (empty.e_value, empty.n, empty.reason) == (None, 0, "no_approved_trials")
+
+
+def test_planned_looks_are_reached_by_the_share_that_is_decided() -> None:
+    assert looks_reached(5, decided=0, total=20).p_to_beat is None
+    reached = looks_reached(5, decided=11, total=20)
+    assert reached.reached == 2
+    assert reached.p_to_beat == pytest.approx(0.0013, abs=1e-4)
+    assert looks_reached(5, decided=20, total=20).reached == 5
+
+
+# Costs
+
+
+def a_run(cost: float | None, *, unpriced: int = 0, tokens: int = 100) -> RunSummary:
+    return RunSummary(
+        id=RunId("r"), suite="s", state=RunState.FINISHED, started="", finished=None, batch_id=None, candidates=("a", "b"),
+        judges=("j",), trials={TrialState.APPROVED: 8, TrialState.REJECTED: 2, TrialState.FAILED: 1},
+        assessments={STATE.APPROVED: 8, STATE.REJECTED: 2}, input_tokens=tokens, output_tokens=0, cost_usd=cost,
+        unpriced_calls=unpriced,
+    )  # fmt: skip
+
+
+def test_a_trial_costs_what_all_calls_cost_over_the_judged_trials() -> None:
+    gone = Excluded(pending=0, rejected=2, failed=0, superseded=0)
+    found = trial_cost([a_run(1.0)], gone, counted=8)
+    assert (found.usd, found.reviews, found.kept, found.reason) == (0.1, 1.0, 0.8, None)
+    assert found.usd_counted == pytest.approx(0.125)
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (a_run(None), "price_unknown"),
+        (a_run(1.0, unpriced=1), "price_unknown"),
+        (a_run(0.0, tokens=0), "no_calls_recorded"),
+    ],
+)
+def test_an_unknown_price_stays_unknown(run: RunSummary, reason: str) -> None:
+    found = trial_cost([run], Excluded(pending=0, rejected=0, failed=0, superseded=0), counted=8)
+    assert (found.usd, found.reason, found.usd_counted) == (None, reason, None)

@@ -1,0 +1,125 @@
+"""The review queue over a fake archive that only knows which keys wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.fakes import FakeClock
+
+from assay.app.queue import LEASE_S, ReviewQueue
+from assay.domain.identifiers import AssessmentKey
+from assay.domain.selection import Selection
+
+ALL = Selection()
+
+
+@dataclass
+class Waiting:
+    """The keys that wait; counts how many rows were read."""
+
+    keys: list[int]
+    read: int = 0
+
+    def assessments(
+        self, selection: Selection, /, *, states: Any = None, after: int | None = None, limit: int | None = None
+    ) -> Iterator[Any]:
+        for key in sorted(key for key in self.keys if key > (after or 0))[:limit]:
+            self.read += 1
+            yield SimpleNamespace(key=key)
+
+
+def queue_of(keys: list[int], clock: FakeClock | None = None) -> tuple[ReviewQueue, Waiting]:
+    waiting = Waiting(keys)
+    return ReviewQueue(cast("Any", waiting), clock or FakeClock()), waiting
+
+
+def drained(queue: ReviewQueue, desk: str = "desk", limit: int = 5) -> list[int]:
+    held: list[int] = []
+    while given_ := queue.take(ALL, desk=desk, holding=held, limit=limit):
+        held += given_
+    return held
+
+
+@given(keys=st.sets(st.integers(1, 2000), max_size=60), limit=st.integers(1, 7))
+def test_everything_that_waits_is_given_once(keys: set[int], limit: int) -> None:
+    queue, _ = queue_of(sorted(keys))
+    assert sorted(drained(queue, limit=limit)) == sorted(keys)
+
+
+def test_the_first_tenth_is_spread_over_all_that_waits() -> None:
+    queue, _ = queue_of(list(range(1, 1001)))
+    held: list[int] = []
+    while len(held) < 100:
+        held += queue.take(ALL, desk="d", holding=held, limit=5)
+    tenths = [sum(1 for key in held if (key - 1) // 100 == tenth) for tenth in range(10)]
+    assert max(tenths) - min(tenths) <= 3, "golden steps fill evenly; draws by chance would differ by about 10"
+
+
+def test_what_waits_is_not_read_through_to_find_the_next() -> None:
+    queue, waiting = queue_of(list(range(1, 5001)))
+    queue.take(ALL, desk="d", limit=5)
+    before = waiting.read
+    queue.take(ALL, desk="e", limit=5)
+    assert waiting.read - before <= 12
+
+
+def test_two_desks_share_nothing() -> None:
+    queue, _ = queue_of(list(range(1, 21)))
+    one, two = queue.take(ALL, desk="one", limit=5), queue.take(ALL, desk="two", limit=5)
+    assert not set(one) & set(two)
+
+
+def test_after_a_reload_a_desk_gets_its_own_back_first() -> None:
+    queue, _ = queue_of(list(range(1, 21)))
+    before = queue.take(ALL, desk="one", limit=5)
+    assert queue.take(ALL, desk="one", limit=5) == before
+
+
+def test_a_lease_ends_by_time_and_by_leaving() -> None:
+    clock = FakeClock()
+    queue, _ = queue_of([1, 2], clock)
+    assert set(queue.take(ALL, desk="one", limit=5)) == {1, 2}
+    assert queue.take(ALL, desk="two", limit=5) == ()
+    clock.seconds += LEASE_S + 1
+    assert set(queue.take(ALL, desk="two", limit=5)) == {1, 2}
+    queue.leave("two")
+    assert set(queue.take(ALL, desk="three", limit=5)) == {1, 2}
+
+
+def test_a_skipped_item_comes_back_when_nothing_else_waits_and_is_free_for_others() -> None:
+    queue, waiting = queue_of([1, 2, 3])
+    (first,) = queue.take(ALL, desk="one", limit=1)
+    queue.put_back(first, desk="one")
+    others = queue.take(ALL, desk="one", limit=5)
+    assert set(others) == {1, 2, 3} - {first}
+    for key in others:
+        waiting.keys.remove(key)
+        queue.done_with(key)
+    assert queue.take(ALL, desk="one", limit=5) == (first,)
+
+
+def test_a_new_attempt_comes_before_what_is_not_on_a_desk_yet() -> None:
+    queue, waiting = queue_of(list(range(1, 101)))
+    held = queue.take(ALL, desk="one", limit=5)
+    waiting.keys.append(500)
+    queue.soon(AssessmentKey(500))
+    assert queue.take(ALL, desk="one", holding=held, limit=5)[0] == 500
+
+
+@pytest.mark.parametrize("late", [range(101, 150), range(5000, 5003)])
+def test_what_a_running_run_adds_is_found(late: range) -> None:
+    clock = FakeClock()
+    queue, waiting = queue_of(list(range(1, 11)), clock)
+    held = drained(queue)
+    waiting.keys += late
+    clock.seconds += 3
+    found: list[int] = []
+    while more := queue.take(ALL, desk="desk", holding=[*held, *found], limit=5):
+        found += more
+    assert set(found) == set(late)

@@ -1,0 +1,111 @@
+"""Charts draw without network, say in words what they show, and hand out their rows."""
+
+from __future__ import annotations
+
+import builtins
+import csv
+import io
+import json
+import re
+from typing import Any
+
+import pytest
+
+from assay.domain.errors import InputError
+from assay.report import charts
+from assay.statistics import Ranking, ScoreTable, rank
+
+HOSTILE = '=1+1<script>alert("x")</script>'
+
+
+def a_table(n_tasks: int = 8) -> ScoreTable:
+    names = ("ann", "bob", HOSTILE)
+    rows = [
+        (f"t{t}", name, f"{t}.{k}", min(1.0, 0.5 + 0.15 * place + 0.03 * ((t * 7 + k * 3) % 5)))
+        for place, name in enumerate(names)
+        for t in range(n_tasks)
+        for k in range(3)
+    ]
+    task, candidate, trial, score = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
+    table = ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=[float(one) for one in score])
+    return table.including(names)
+
+
+def drawn(table: ScoreTable) -> dict[str, charts.Chart]:
+    ranking: Ranking = rank(table)
+    return {
+        "forest": charts.forest([one.estimate for one in ranking.candidates], about_scope="on tasks of this kind"),
+        "ranks": charts.ranks(ranking),
+        "pairs": charts.pairs(ranking),
+        "scores": charts.scores(table),
+    }
+
+
+@pytest.mark.parametrize("kind", charts.KINDS)
+@pytest.mark.parametrize("n_tasks", [8, 1, 0])
+def test_every_chart_draws_in_light_and_dark_from_the_same_rows(kind: str, n_tasks: int) -> None:
+    chart = drawn(a_table(n_tasks))[kind]
+    light, dark = (charts.specification(chart, dark=is_dark) for is_dark in (False, True))
+    assert light["config"]["background"] != dark["config"]["background"]
+    assert light["description"] == chart.about
+    text = json.dumps(light, allow_nan=False)
+    assert not re.search(r'"url"|NaN|Infinity', text)
+    svg = charts.as_svg(chart, dark=True)
+    assert svg.startswith("<svg")
+    assert "<script" not in svg
+    assert ("Nothing counts yet." in svg) == (not chart.rows)
+
+
+@pytest.mark.parametrize("kind", charts.KINDS)
+def test_the_rows_are_a_table_that_no_spreadsheet_executes(kind: str) -> None:
+    chart = drawn(a_table())[kind]
+    rows = list(csv.DictReader(io.StringIO(charts.as_csv(chart))))
+    assert len(rows) == len(chart.rows) > 0
+    assert not any(str(value).startswith("=") for row in rows for value in row.values())
+
+
+def test_a_forest_shows_points_with_ranges_best_first() -> None:
+    chart = drawn(a_table())["forest"]
+    assert [row["candidate"] for row in chart.rows] == [HOSTILE, "bob", "ann"]
+    for row in chart.rows:
+        assert float(row["low"] or 0) < float(row["mean"] or 0) < float(row["high"] or 0) <= 100
+
+
+def test_a_pair_stands_on_both_sides_with_opposite_signs() -> None:
+    chart = drawn(a_table())["pairs"]
+    points = {(row["row"], row["column"]): float(row["points"] or 0) for row in chart.rows}
+    assert len(points) == 6
+    for (one, other), value in points.items():
+        assert value == -points[other, one]
+    said = {(row["row"], row["column"]): row["decision"] for row in chart.rows}
+    assert said["bob", "ann"] == "better"
+    assert said["ann", "bob"] == "worse"
+
+
+def test_many_trials_are_thinned_and_the_extremes_stay() -> None:
+    n = 9001
+    table = ScoreTable.from_columns(
+        task=["t"] * n, candidate=["a"] * n, trial=list(range(n)), score=[k / (n - 1) for k in range(n)]
+    )
+    rows = charts.scores(table).rows
+    assert len(rows) <= charts.MOST_POINTS
+    assert rows[0]["score"] == 0.0
+
+
+def test_a_png_is_a_png() -> None:
+    assert charts.as_png(drawn(a_table())["ranks"], scale=0.5).startswith(b"\x89PNG")
+
+
+def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = builtins.__import__
+
+    def lacking(name: str, *arguments: Any, **named: Any) -> Any:
+        if name in ("altair", "vl_convert"):
+            raise ImportError(name)
+        return honest(name, *arguments, **named)
+
+    chart = drawn(a_table())["forest"]
+    monkeypatch.setattr(builtins, "__import__", lacking)
+    with pytest.raises(InputError, match=r"assay-bench\[charts\]"):
+        charts.as_svg(chart)
+    assert charts.as_csv(chart).startswith("candidate,mean")

@@ -1,0 +1,366 @@
+"""Each row of the wording table, and what no sentence may ever say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
+from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean
+from assay.analysis.partly import PartlyReviewed
+from assay.report import wording
+from assay.statistics import (
+    Comparison,
+    DesignVariances,
+    Estimate,
+    Plan,
+    ScoreTable,
+    calibration,
+    compare,
+    coverage,
+    design_variances,
+    estimate,
+    estimates,
+    icc,
+    krippendorff_alpha,
+    partial_review,
+    plan,
+    rank,
+)
+
+Cells = Mapping[str, Mapping[str, Sequence[float]]]
+
+
+def a_table(cells: Cells, *, joint: bool = False, planned_tasks: int | None = None) -> ScoreTable:
+    """Scores by candidate and task; the k-th score is trial k."""
+    rows = [
+        (task, name, k, score)
+        for name, of_task in cells.items()
+        for task, scores in of_task.items()
+        for k, score in enumerate(scores)
+    ]
+    task, candidate, trial, score = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
+    return ScoreTable.from_columns(
+        task=task,
+        candidate=candidate,
+        trial=[f"{t}{k}" for t, k in zip(task, trial, strict=True)],
+        score=[float(one) for one in score],
+        joint=joint,
+        planned_tasks=planned_tasks,
+    )
+
+
+def spread(
+    middle: float, tasks: int, *, by: float = 0.05, trials: int = 3, step: float = 0.01
+) -> dict[str, list[float]]:
+    return {
+        f"t{t}": [min(max(middle + by * ((t % 3) - 1) + step * (k - 1), 0.0), 1.0) for k in range(trials)]
+        for t in range(tasks)
+    }
+
+
+def of(a: dict[str, list[float]], b: dict[str, list[float]], *, margin: float | None = None) -> Comparison:
+    return compare(a_table({"A": dict(a), "B": dict(b)}), "A", "B", margin=margin)
+
+
+def alone(scores: dict[str, list[float]], scope: str | None = None) -> Estimate:
+    return estimate(a_table({"A": dict(scores)}), "A", scope)
+
+
+# Scores
+
+
+def test_a_standard_deviation_is_called_one_and_a_range_is_called_one() -> None:
+    line = wording.estimate_line(alone(spread(0.84, 12)))
+    assert re.fullmatch(r"84\.0 ± \d\.\d sd, 95% range \d\d\.\d to \d\d\.\d, 12 tasks, 36 approved trials", line)
+
+
+def test_a_mean_over_tasks_like_these_says_so() -> None:
+    said = wording.estimate_sentence(alone(spread(0.78, 12)))
+    assert said.startswith("A scores 78.")
+    assert "On tasks of this kind its true score is plausibly" in said
+    assert said.endswith("(95% range; 12 tasks, 36 approved trials).")
+
+
+def test_a_mean_over_these_tasks_says_nothing_of_others() -> None:
+    said = wording.estimate_sentence(alone(spread(0.78, 4)))
+    assert "exactly these 4 tasks" in said
+    assert "says nothing yet about other tasks" in said
+
+
+def test_identical_scores_say_what_so_many_of_them_support() -> None:
+    said = wording.estimate_sentence(alone({"t": [1.0] * 5}))
+    assert said == (
+        "All 5 approved trials of A gave 100.0. 5 equal trials cannot rule out that up to about 45% of runs would score "
+        "lower; the range is 54.9 to 100.0."
+    )
+    assert "would score higher" in wording.estimate_sentence(alone({"t": [0.0] * 5}))
+    assert "would score otherwise" in wording.estimate_sentence(alone({"t": [0.5] * 5}))
+
+
+def test_one_trial_gives_no_range_and_says_what_to_do() -> None:
+    said = wording.estimate_sentence(alone({"t": [0.7]}))
+    assert said == "A scores 70.0. One approved trial: no range can be given. Approve at least one more."
+
+
+def test_no_trial_gives_no_number() -> None:
+    nothing = estimate(a_table({}), "A")
+    assert not re.search(r"\d", wording.estimate_sentence(nothing) + wording.estimate_line(nothing))
+
+
+# Two candidates
+
+
+def test_a_shown_difference_is_told_with_range_chance_and_tally() -> None:
+    said = wording.verdict(of(spread(0.84, 12), spread(0.78, 12, by=0.06)))
+    assert said.startswith("A is better than B by 6.0 points on tasks of this kind (95% range ")
+    assert "If the two were equally good, a gap this large would appear in" in said
+    assert said.endswith("A won 12, lost 0, tied 0 of 12 tasks.")
+    assert wording.verdict(of(spread(0.78, 12), spread(0.84, 12, by=0.06))).startswith(
+        "A is worse than B by 6.0 points"
+    )
+
+
+def test_a_difference_on_few_tasks_is_not_carried_to_others() -> None:
+    said = wording.verdict(of(spread(0.9, 3), spread(0.7, 3, by=0.06)))
+    assert "on exactly these 3 tasks" in said
+    assert said.endswith("3 tasks are too few to say it about other tasks.")
+    one = wording.verdict(of(spread(0.9, 1), spread(0.7, 1)))
+    assert one.endswith("One task is too few to say it about other tasks.")
+
+
+def test_an_open_question_is_called_open_and_says_what_would_settle_it() -> None:
+    noisy = {f"t{t}": [0.3 + 0.06 * t, 0.9 - 0.05 * t] for t in range(7)}
+    said = wording.verdict(
+        of(noisy, {task: [x - 0.02 + 0.1 * (t % 2) - 0.04 for x in s] for t, (task, s) in enumerate(noisy.items())})
+    )
+    assert said.startswith("Not decided: A is 1.7 points ahead, but anything from −")
+    assert "fits the data" in said
+    assert "you need about" in said
+
+
+def test_equivalence_names_the_margin_that_was_set() -> None:
+    said = wording.verdict(of(spread(0.8, 12), spread(0.8, 12, by=0.051), margin=0.03))
+    assert said == (
+        "A and B are practically equal on tasks of this kind: the difference lies within ±3.0 points, the margin that "
+        "was set."
+    )
+
+
+def test_no_shared_task_is_no_comparison() -> None:
+    said = wording.verdict(of({"x": [0.5, 0.6]}, {"y": [0.5, 0.6]}))
+    assert "share no task" in said
+    assert not re.search(r"\d", said)
+
+
+def test_a_gate_says_what_is_shown_and_what_is_not() -> None:
+    assert wording.not_worse("A", "B", 0.03, shown=True) == "A is not worse than B by more than 3.0 points."
+    assert wording.not_worse("A", "B", 0.03, shown=False).startswith("It is not shown that A is not worse")
+
+
+def test_superiority_is_told_in_runs_out_of_100() -> None:
+    found = of(spread(0.84, 3), spread(0.78, 3))
+    assert wording.superiority(replace(found, prob_superiority=0.731)) == (
+        "On the same task, a random run of A beats a random run of B 73 times out of 100 (ties count half)."
+    )
+
+
+# What would decide it
+
+
+def a_plan(detect: float = 0.03, *, scope: str = "tasks_like_these", **design: float | int | bool) -> Plan:
+    given: dict[str, float | int | bool] = {"interaction": 0.01, "trial": 0.01, "n_tasks": 7, "n_trials": 5.0, **design}
+    return plan(DesignVariances(**given), detect=detect, scope=scope)  # type: ignore[arg-type]  # fields by name
+
+
+def test_more_tasks_than_anyone_will_run_are_not_counted_out() -> None:
+    said = wording.what_would_decide(a_plan(0.0003))
+    assert said == (
+        "To show a difference of 0.0 points would take more tasks than anyone will run; more trials of the same tasks "
+        "would not be enough."
+    )
+    assert "trials than anyone will run" in wording.what_would_decide(a_plan(0.0003, scope="these_tasks"))
+
+
+def test_what_would_decide_names_both_ways_with_the_present_size() -> None:
+    said = wording.what_would_decide(a_plan(0.08, interaction=0.002))
+    assert re.fullmatch(
+        r"To show a difference of 8\.0 points you need about \d+ tasks like these \(now 7\) or about \d+ trials of each "
+        r"task \(now 5\)\.",
+        said,
+    )
+
+
+def test_where_no_task_has_two_trials_nothing_is_promised_of_trials() -> None:
+    assert "unknown" in wording.what_would_decide(a_plan(0.08, split_known=False))
+
+
+def test_a_plan_tells_a_manager_trials_reviews_and_dollars() -> None:
+    said = wording.plan_sentence("A", "B", a_plan(), more_tasks=(1200, 1200, 12.3), more_trials=None)
+    assert said.startswith("A and B: with 7 tasks of 5 counted trials each, only a difference of ")
+    assert "in all (1,200 more trials to run, about 1,200 reviews, about $12.30)" in said
+    assert said.endswith("more trials of the same tasks would not be enough.")
+    unknown = wording.plan_sentence("A", "B", a_plan(), more_tasks=(1, 1, None), more_trials=None)
+    assert "1 more trial to run, about 1 review, cost unknown" in unknown
+
+
+def test_a_plan_that_is_met_says_so() -> None:
+    said = wording.plan_sentence("A", "B", a_plan(0.9), more_tasks=(0, 0, 0.0), more_trials=None)
+    assert (
+        said
+        == "A and B: a difference of 90.0 points would show 4 times in 5 already (7 tasks of 5 counted trials each)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("usd", "words"),
+    [(0.0, "$0"), (0.00001, "less than $0.0001"), (0.0042, "$0.0042"), (12.3, "$12.30"), (1204.4, "$1,204")],
+)
+def test_money_is_told_as_it_is_spent(usd: float, words: str) -> None:
+    assert wording.money(usd) == words
+
+
+# Ranks
+
+
+def test_a_rank_is_told_with_the_ranks_the_data_support() -> None:
+    both = rank(a_table({"A": spread(0.8, 7), "B": spread(0.79, 7, by=0.08), "C": spread(0.1, 7)}))
+    lines = {str(one.candidate): wording.rank_line(one) for one in both.candidates}
+    assert lines["A"] == "rank 1; the data support any rank from 1 to 2"
+    assert lines["C"] == "rank 3"
+    assert "45 comparisons were made; the bar was raised" in wording.many_comparisons(45)
+
+
+# While it runs
+
+
+def test_looking_early_is_warned_of_and_answered() -> None:
+    said = wording.unfinished(running=True, pending=1, p_value=True)
+    assert said == (
+        "A selected run is not finished and 1 trial waits for review. The p-value and the 95% range above are for the planned "
+        "end; read before it, they claim too much."
+    )
+    found = of(spread(0.84, 12), spread(0.78, 12, by=0.06))
+    table = a_table({"A": spread(0.84, 12), "B": spread(0.78, 12, by=0.06)})
+    said = wording.anytime_difference(anytime_difference(table, found))
+    assert "enough to decide now" in said
+    assert "stays valid however often you look" in said
+    assert "too little to look at" in wording.anytime_mean("A", anytime_mean(table, alone(spread(0.8, 1, trials=2))))
+
+
+def test_planned_looks_say_the_bar() -> None:
+    said = wording.looks(Looks(planned=5, reached=2, p_to_beat=0.0013), 0.02)
+    assert said == "Look 2 of 5: a claim needs p below 0.0013; it is 0.0200, not enough."
+    assert "not reached" in wording.looks(Looks(planned=5, reached=0, p_to_beat=None), None)
+
+
+def test_without_evidence_nothing_is_claimed() -> None:
+    none = Anytime(e_value=None, p=None, ci95=None, n=0, unit="task", reason="no_approved_trials")
+    assert "nothing can be said" in wording.anytime_difference(none)
+
+
+# Judges and reviews
+
+
+def test_a_judge_s_bias_is_told_with_its_range_and_labelled_from_the_lower_end() -> None:
+    people = np.linspace(0.3, 0.8, 24)
+    judged = people + 0.06 + 0.02 * np.where(np.arange(24) % 2, 1, -1)
+    said = wording.judge_bias(JudgeAgainstPeople(judge="J", n_corrected=24, calibration=calibration(judged, people)))
+    assert said.startswith("J scores 6.0 points higher than people on average (plausible +5.")
+    assert "24 checked scores, 24 assessments corrected" in said
+    assert "Fewer than 30 checked scores" in said
+    mirrored = wording.judge_bias(JudgeAgainstPeople(judge="J", n_corrected=1, calibration=calibration(people, judged)))
+    assert "6.0 points lower" in mirrored
+    assert "1 assessment corrected" in mirrored
+
+
+def test_agreement_is_told_with_its_range_and_the_plain_share() -> None:
+    units = np.repeat(np.arange(40), 2)
+    scores = np.repeat(np.linspace(0.2, 0.9, 40), 2) + np.tile([0.0, 0.02], 40)
+    raters = np.tile(["x", "y"], 40)
+    found = JudgesAmongThemselves(
+        judges=("x", "y"),
+        alpha=krippendorff_alpha(units, scores, tolerance=0.05, rng=np.random.default_rng(1)),
+        icc=icc(units, raters, scores),
+    )
+    assert re.match(
+        r"2 judges agree well \(alpha 1\.00, plausible 0.99 to 1.00; 100% of pairs", wording.agreement(found)
+    )
+
+
+def test_coverage_gives_the_bracket() -> None:
+    table = a_table({"A": {"t": [0.8, 0.8]}})
+    assert wording.coverage_line(coverage(table, "A", {"t": 4})) == (
+        "A: 2 of 4 planned trials count; mean 40.0 if the missing were 0, 80.0 with them left out"
+    )
+    assert wording.coverage_line(coverage(table, "A", {"t": 2})) == "A: 2 of 2 planned trials count"
+
+
+def test_putting_rejected_trials_back_says_what_would_be() -> None:
+    assert wording.put_back_sentence(3, 0.06, 0.03, changes=True) == (
+        "With 3 rejected assessments counted at the judge's score the difference would be +3.0 instead of +6.0 points; the "
+        "conclusion would change."
+    )
+
+
+def test_a_partial_review_gives_three_numbers_each_with_what_it_takes_for_granted() -> None:
+    task = np.repeat([f"t{i}" for i in range(8)], 3)
+    judge = np.linspace(0.4, 0.9, 24)
+    human = np.where(np.arange(24) % 2 == 0, judge - 0.05, np.nan)
+    found = PartlyReviewed(
+        vetted=alone(spread(0.6, 8)), review=partial_review(task, judge, human, random=False), n_waiting=12
+    )
+    lines = wording.partly(found)
+    assert lines[0] == "A: 12 trials wait for review"
+    assert "the only result" in lines[1]
+    assert "that the judge is right" in lines[2]
+    assert lines[3] == "  calibrated: not given: chance did not choose what was reviewed first."
+    chosen = replace(found, review=partial_review(task, judge, human, random=True))
+    assert re.search(r"calibrated: 6\d\.\d, 95% range", wording.partly(chosen)[3])
+    assert "Takes for granted that chance chose" in wording.partly(chosen)[3]
+
+
+# What no sentence may say
+
+NEVER = re.compile(
+    r"no difference\b|\bproves?\b|95 ?% (probability|chance)|\bnan\b|\binf\b|None"
+    r"|\b1 (tasks|trials|looks|reviews)\b|\b0 (task|trial)\b|  |\.\.|-\d"
+)
+SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.503, 0.9, 1.0]), min_size=1, max_size=4)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.lists(st.tuples(SCORES, SCORES), min_size=0, max_size=8),
+    st.booleans(),
+    st.sampled_from([None, 0.03, 0.5]),
+    st.floats(0.001, 0.9),
+)
+def test_whatever_the_scores_the_sentences_are_sound(
+    tasks: list[tuple[list[float], list[float]]], joint: bool, margin: float | None, detect: float
+) -> None:
+    cells: dict[str, dict[str, Sequence[float]]] = {"Ann": {}, "Bob": {}}
+    for place, (one, other) in enumerate(tasks):
+        cells["Ann"][f"t{place}"], cells["Bob"][f"t{place}"] = one, other
+    table = a_table(cells, joint=joint).including(["Ann", "Bob"])
+    found = compare(table, "Ann", "Bob", margin=margin)
+    said = [wording.verdict(found), wording.anytime_difference(anytime_difference(table, found))]
+    said += [line for one in estimates(table) for line in (wording.estimate_line(one), wording.estimate_sentence(one))]
+    said += [wording.anytime_mean(str(one.candidate), anytime_mean(table, one)) for one in estimates(table)]
+    design = design_variances(table, "Ann", "Bob")
+    if design is not None:
+        for scope in ("tasks_like_these", "these_tasks"):
+            wanted = plan(design, detect=detect, scope=scope, cost_trial=0.01)
+            bill = (3, 3, 0.03)
+            said += [wording.what_would_decide(wanted)]
+            said += [wording.plan_sentence("Ann", "Bob", wanted, more_tasks=bill, more_trials=bill)]
+    for text in said:
+        assert not NEVER.search(text), text
+    if found.decision == "not_decided":
+        assert "equal" not in wording.verdict(found).replace("equally good", "")

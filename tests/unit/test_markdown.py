@@ -1,0 +1,62 @@
+"""What models write in Markdown: shown, never run, and nothing fetched."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.report.markdown import TAGS, safe_html, safe_tree
+
+
+def tags_in(nodes: list[Any]) -> set[str]:
+    found = set()
+    for node in nodes:
+        if isinstance(node, list):
+            found |= {node[0], *tags_in(node[2:])}
+    return found
+
+
+def words_in(nodes: list[Any]) -> str:
+    return "".join(node if isinstance(node, str) else words_in(node[2:]) for node in nodes)
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "<img src=x onerror=y>", "a <b>c</b>", "<!-- x -->"])
+def test_html_is_shown_as_it_was_written(text: str) -> None:
+    assert words_in(safe_tree(text)).strip() == text
+
+
+def test_images_are_named_and_not_fetched() -> None:
+    html = safe_html("![a cat](http://evil.example/cat.png)")
+    assert "[image: a cat]" in html
+    assert "evil.example" not in html
+
+
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd", "//evil.example"]
+)
+def test_links_lead_to_the_web_only(address: str) -> None:
+    assert "href" not in safe_html(f"[x]({address})") or "http" in safe_html(f"[x]({address})")
+    assert not re.search(r'href="(?!https?:)', safe_html(f"[x]({address})"))
+
+
+def test_links_give_nothing_away() -> None:
+    assert 'rel="noopener noreferrer nofollow"' in safe_html("[x](https://example.org/)")
+
+
+def test_tables_lists_and_code_stay() -> None:
+    tree = safe_tree("| a | b |\n|---|---|\n| 1 | 2 |\n\n1. x\n2. `y`\n\n```py\nz\n```\n")
+    assert {"table", "ol", "code", "pre"} <= tags_in(tree)
+
+
+@given(st.text())
+def test_only_known_elements_ever_come_out(text: str) -> None:
+    assert tags_in(safe_tree(text)) <= TAGS
+
+
+@given(st.text(alphabet="<>&\"'`/=!-[]()*_#|:x \n"))
+def test_no_attribute_but_ours_survives(text: str) -> None:
+    assert not re.search(r"<\w+ (?!href=|rel=|start=)", safe_html(text))

@@ -1,0 +1,305 @@
+"""A store with a judged set, a server of its own for each test, and a browser that notes everything amiss."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import assay
+from assay.app.wiring import Workspace
+from assay.domain.selection import Selection
+from tests.support.browser import browser as launched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page, Request
+
+NAMES = ("wilhelmina", "bartholomew", "casimira")
+CRITERIA = ("integrity", "data_flow", "maintainability", "fitness")
+CODE = """import threading
+
+
+class Gate:
+    def __init__(self):
+        self.lock = threading.Lock()  # by {name}
+
+    def enter(self, key):
+        with self.lock:
+            return key, {place}
+"""
+"""Mentions who wrote it, as real code does."""
+
+
+def write_set(folder: Path, *, things: int, trials: int) -> Path:
+    path = folder / "gates.json"
+    documents = [
+        {
+            "thingName": f"Gate {number + 1}",
+            "context": "Nothing may enter twice.",
+            "language": "python",
+            "trialsNeeded": trials,
+            "snippets": [
+                {"name": name, "content": CODE.format(name=name, place=place)} for place, name in enumerate(NAMES)
+            ],
+        }
+        for number in range(things)
+    ]
+    path.write_text(json.dumps(documents), "utf-8")
+    return path
+
+
+def write_judge(folder: Path, *, missing_in: str | None = "gate-1") -> Path:
+    """A recorded judge: attempt 1 of everything, attempt 2 with other scores, no attempt 3."""
+    path = folder / "judge.jsonl"
+    lines = [{"match": {"role": "judge", "attempt": attempt}, "reply": {"text": reply(attempt)}} for attempt in (1, 2)]
+    if missing_in:
+        lines.append(
+            {"match": {"role": "judge", "task": missing_in, "trial": 1}, "reply": {"text": reply(1, lacking=True)}}
+        )
+    lines.append(
+        {
+            "match": {"role": "judge", "attempt": 3},
+            "error": {"kind": "refused", "detail": "The recording ends.", "transient": False},
+        }
+    )
+    path.write_text("\n".join(json.dumps(line) for line in lines), "utf-8")
+    return path
+
+
+def reply(attempt: int, *, lacking: bool = False) -> str:
+    graded = {
+        f"{{{{label:{name}}}}}": {
+            criterion: {
+                "score": 4 + place + attempt,
+                "reason": f"`with self.lock:` guards the {criterion} of {place}.",
+                "evidence": ["with self.lock:", "self.nowhere()"]
+                if place == 0 and criterion == "fitness"
+                else ["with self.lock:"],
+            }
+            for criterion in CRITERIA
+            if not (lacking and place == 1 and criterion == "fitness")
+        }
+        for place, name in enumerate(NAMES)
+    }
+    return json.dumps(
+        {"candidates": graded, "report": f"Attempt {attempt}: **{{{{label:{NAMES[0]}}}}}** takes `self.lock`."}
+    )
+
+
+def judged_store(folder: Path, *, things: int = 2, trials: int = 5, judge: Path | None = None) -> Path:
+    """A store under `folder` with one run that waits for review."""
+    folder.mkdir(parents=True, exist_ok=True)
+    suite_path = write_set(folder, things=things, trials=trials)
+    judge = judge or write_judge(folder)
+    # a process of its own: the browser's event loop runs in this one
+    command = [sys.executable, "-m", "assay", "run", str(suite_path), "--judge", f"replay/{judge}"]
+    done = subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return folder
+
+
+def clean_environment() -> dict[str, str]:
+    """This process's variables without settings of Assay, leading to the same code wherever the process starts."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    return {**kept, "PYTHONPATH": str(Path(assay.__file__).parents[1])}
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@dataclass
+class Served:
+    """`assay serve` as a process of its own, which can be killed and started again at the same address."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    arguments: tuple[str, ...] = ()
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "assay", "serve", "--port", str(self.port), *self.arguments]
+        self.process = subprocess.Popen(
+            command, cwd=self.folder, env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            with suppress(OSError):
+                urllib.request.urlopen(f"{self.url}/health", timeout=1).close()
+                return
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        raise AssertionError(f"the server did not start: {self.process.stderr and self.process.stderr.read()!r}")
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return json.load(answer)
+
+    @property
+    def run_id(self) -> str:
+        return str(self.get("/api/runs")["runs"][0]["run_id"])
+
+    def states(self) -> dict[str, int]:
+        """How many assessments are in each state, leaving out zeros."""
+        counts: dict[str, int] = self.get("/api/runs")["runs"][0]["assessments"]
+        return {state: n for state, n in counts.items() if n}
+
+    def events(self) -> list[tuple[int, str, str]]:
+        """(assessment, verb, reviewer) of every event in the store, oldest first."""
+        with Workspace.open(self.folder, environment={}) as workspace:
+            rows = list(workspace.archive.assessments(Selection()))
+            found = [(e.id, int(r.key), e) for r in rows for e in workspace.archive.assessment(r.key).events]
+        return [
+            (key, str(event.decision.verb), event.decision.reviewer)
+            for _, key, event in sorted(found, key=lambda x: x[0])
+        ]
+
+
+@dataclass
+class Watch:
+    """What a browser must never do: break the policy, run what it was not given, ask elsewhere, throw."""
+
+    amiss: list[str] = field(default_factory=list)
+    expected: tuple[str, ...] = ()
+
+    def on(self, page: Page, served: Served) -> None:
+        page.on("pageerror", lambda error: self.amiss.append(f"error: {error}"))
+        page.on("console", lambda said: self.hear(said.type, said.text))
+        page.on("dialog", lambda dialog: self.amiss.append(f"dialog: {dialog.message}"))
+
+        def asked(request: Request) -> None:
+            if not request.url.startswith((served.url, "data:")):
+                self.amiss.append(f"elsewhere: {request.url}")
+
+        page.on("request", asked)
+
+    def hear(self, kind: str, text: str) -> None:
+        if "ERR_INCOMPLETE_CHUNKED_ENCODING" in text:
+            return  # the open stream of a page that was just left
+        if kind in {"error", "warning"} and not any(part in text for part in self.expected):
+            self.amiss.append(f"{kind}: {text}")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    with launched() as running_browser:
+        yield running_browser
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return judged_store(tmp_path_factory.mktemp("judged") / "store")
+
+
+@pytest.fixture
+def served(template: Path, tmp_path: Path) -> Iterator[Served]:
+    """A server over a fresh copy of the judged store: 2 Things, 3 candidates, 5 trials."""
+    folder = tmp_path / "store"
+    shutil.copytree(template, folder)
+    server = Served(folder)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    watching = Watch()
+    yield watching
+    assert watching.amiss == []
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    made = chromium.new_context(viewport={"width": 1360, "height": 800})
+    made.set_default_timeout(10_000)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, served: Served, watch: Watch) -> Page:
+    opened = context.new_page()
+    watch.on(opened, served)
+    return opened
+
+
+@pytest.fixture
+def review(page: Page, served: Served) -> Page:
+    """The review page of the run, its first item painted."""
+    page.goto(f"{served.url}/review?run={served.run_id}")
+    ready(page)
+    return page
+
+
+def first_cell(page: Page) -> None:
+    """Select the grade of the first criterion and candidate; an item with a flag begins at the flag."""
+    page.locator('[data-cell="0.0"]').click()
+
+
+def complete_item(page: Page) -> str:
+    """Skip until an item can be approved; its id."""
+    for _ in range(10):
+        if page.locator("[data-action=approve]").get_attribute("aria-disabled") == "false":
+            return item_of(page)
+        pressed(page, "s")
+    raise AssertionError("every item lacks something")
+
+
+def item_of(page: Page) -> str:
+    """The id of the item on the page."""
+    return str(page.locator("#item").get_attribute("data-id"))
+
+
+def ready(page: Page) -> str:
+    """Wait until an item is shown and painted; its id."""
+    page.wait_for_selector("#item:not([hidden])")
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+    )
+    return item_of(page)
+
+
+def pressed(page: Page, *keys: str) -> str:
+    """Press keys, wait until the item after them is painted; its id."""
+    for key in keys:
+        page.keyboard.press(key)
+    return ready(page)
+
+
+def eventually(holds: Callable[[], bool], *, within_s: float = 8.0) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline, "it did not become so"
+        time.sleep(0.05)
+
+
+def unsent(page: Page) -> int:
+    """How many entries the outbox holds."""
+    return int(page.evaluate("() => JSON.parse(localStorage.getItem('assay.outbox.1') ?? '[]').length"))

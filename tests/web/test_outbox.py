@@ -1,0 +1,122 @@
+"""What a reviewer decided is never lost and never counted twice: dead servers, broken answers, reloads, many reviewers."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.request
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from tests.web.conftest import Served, Watch, eventually, item_of, pressed, ready, unsent
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+
+def reject(page: Page) -> str:
+    """Decide the item on the page, whatever it lacks; the id of the next."""
+    return pressed(page, "x", "1")
+
+
+def test_decisions_outlive_the_server_and_a_reload_and_arrive_once(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("Failed to load resource", "ERR_CONNECTION")
+    served.kill()
+    first = item_of(review)
+    second = reject(review)
+    reject(review)
+    eventually(lambda: unsent(review) == 2)
+    eventually(lambda: "2 decisions wait" in review.locator("#unsent").inner_text())
+    served.start()
+    review.reload()
+    ready(review)
+    eventually(lambda: unsent(review) == 0, within_s=20)
+    assert [(key, verb) for key, verb, _ in served.events()] == [
+        (int(first[1:]), "reject"),
+        (int(second[1:]), "reject"),
+    ]
+
+
+def test_an_answer_lost_on_its_way_counts_once(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("Failed to load resource", "ERR_FAILED")
+    lost: list[str] = []
+
+    def lose_first(route: Route) -> None:
+        if lost:
+            route.continue_()
+            return
+        lost.append(route.fetch().text())
+        route.abort()
+
+    review.route("**/api/decisions", lose_first)
+    first = item_of(review)
+    reject(review)
+    eventually(lambda: unsent(review) == 0, within_s=15)
+    assert json.loads(lost[0])["results"][0]["ok"]
+    assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "reject")]
+
+
+def test_a_server_in_trouble_is_asked_again(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("Failed to load resource",)
+    troubles = [500, 503, 429]
+
+    def trouble(route: Route) -> None:
+        if troubles:
+            route.fulfill(status=troubles.pop(), body="{}")
+        else:
+            route.continue_()
+
+    review.route("**/api/decisions", trouble)
+    first = item_of(review)
+    second = reject(review)
+    assert second != first, "the next item does not wait for the server"
+    eventually(lambda: unsent(review) == 0, within_s=20)
+    assert len(served.events()) == 1
+
+
+def test_undo_before_the_decision_travelled_leaves_no_trace(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED")
+    review.context.set_offline(True)
+    first = item_of(review)
+    reject(review)
+    reject(review)
+    review.keyboard.press("u")
+    review.keyboard.press("u")
+    ready(review)
+    assert item_of(review) == first
+    review.context.set_offline(False)
+    eventually(lambda: unsent(review) == 0, within_s=25)
+    left = Counter(verb for _, verb, _ in served.events())
+    assert left["reject"] == left["undo"]
+    assert served.states() == {"pending": 10}
+
+
+def test_eight_reviewers_at_once_lose_and_double_nothing(served: Served) -> None:
+    given: list[str] = []
+    refused: list[Any] = []
+
+    def work(number: int) -> None:
+        for _ in range(4):
+            said = served.get(f"/api/review/next?desk=desk-{number}&limit=1")
+            for item in said["items"]:
+                body = {"decisions": [{"key": f"key-{number}-{item['id']}", "id": item["id"], "verb": "reject",
+                                       "reviewer": f"r{number}", "reason": "why"}]}  # fmt: skip
+                for _twice in range(2):
+                    request = urllib.request.Request(
+                        f"{served.url}/api/decisions", json.dumps(body).encode(), {"content-type": "application/json"}
+                    )
+                    with urllib.request.urlopen(request, timeout=20) as answer:
+                        result = json.load(answer)["results"][0]
+                    if not result["ok"]:
+                        refused.append(result)
+                given.append(item["id"])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert refused == []
+    assert sorted(given) == sorted({f"a{n}" for n in range(1, 11)})
+    assert served.states() == {"rejected": 10}
+    assert len(served.events()) == 10

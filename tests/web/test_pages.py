@@ -1,0 +1,188 @@
+"""Every page: accessible, unclipped at three widths, light and dark; its script small, its texts and keys complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from assay.web import keys
+from assay.web.pages import folder, static_content
+from assay.web.texts import GLYPHS, TEXTS
+from tests.web.conftest import Served, Watch, complete_item, pressed, ready
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+MOST_BYTES = 60_000
+REVIEW_SCRIPTS = ("dom", "keys", "outbox", "paint", "item", "panel", "page", "review")
+WIDTHS = ((390, 844), (820, 1180), (1360, 800))
+
+
+def axe() -> str:
+    """axe-core, from the package that carries it."""
+    file = resources.files("axe_playwright_python") / "axe.min.js"
+    return file.read_text("utf-8")
+
+
+def serious(page: Page) -> list[str]:
+    """What axe finds that keeps somebody out."""
+    page.evaluate(axe())
+    found: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {node['target']} {node['failureSummary']}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+
+
+@pytest.fixture(params=["light", "dark"])
+def themed(request: pytest.FixtureRequest, chromium: Browser, served: Served, watch: Watch) -> Iterator[Page]:
+    context = chromium.new_context(
+        color_scheme=request.param, viewport={"width": 1360, "height": 800}, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    watch.on(page, served)
+    yield page
+    context.close()
+
+
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served) -> None:
+    run = served.run_id
+    for path in ("/", f"/runs/{run}", "/assessments/a1", "/signin", f"/review?run={run}"):
+        themed.goto(served.url + path)
+        themed.wait_for_load_state("load")
+        if "review" in path or "assess" in path:
+            ready(themed)
+        assert serious(themed) == [], path
+        for width, height in WIDTHS:
+            themed.set_viewport_size({"width": width, "height": height})
+            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert over <= 0, f"{path} is {over} px too wide at {width}"
+    complete_item(themed)
+    for key in ("c", "Escape", "?", "Escape", "x"):
+        themed.keyboard.press(key)
+        themed.wait_for_timeout(60)
+        assert serious(themed) == [], f"after {key}"
+
+
+def test_targets_are_large_enough(themed: Page, served: Served) -> None:
+    themed.set_viewport_size({"width": 390, "height": 844})
+    themed.goto(f"{served.url}/review?run={served.run_id}")
+    ready(themed)
+    small = themed.evaluate(
+        """() => [...document.querySelectorAll('button, summary, nav a, .button')]
+             .filter(e => e.checkVisibility() && !e.closest('.said, .prose'))
+             .map(e => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()])
+             .filter(([, r]) => r.width && (r.width < 24 || r.height < 24))
+             .map(([text]) => text)"""
+    )
+    assert small == []
+
+
+def test_at_400_percent_everything_can_be_reached(chromium: Browser, served: Served, watch: Watch) -> None:
+    context = chromium.new_context(viewport={"width": 320, "height": 256})
+    page = context.new_page()
+    watch.on(page, served)
+    page.goto(f"{served.url}/review?run={served.run_id}")
+    ready(page)
+    assert page.evaluate("() => document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    for name in ("Approve", "Correct", "Reject", "Rerun", "Skip"):
+        button = page.get_by_role("button", name=name)
+        button.scroll_into_view_if_needed()
+        assert button.is_visible()
+    context.close()
+
+
+def test_the_focus_goes_to_the_next_items_heading(review: Page) -> None:
+    complete_item(review)
+    pressed(review, "a")
+    assert review.evaluate("document.activeElement.id") == "thing"
+    assert "approved" in review.locator("#said").inner_text()
+
+
+def test_an_empty_store_shows_the_way_to_a_first_verdict(chromium: Browser, tmp_path: Path, watch: Watch) -> None:
+    server = Served(tmp_path)
+    server.start()
+    try:
+        page = chromium.new_page()
+        watch.on(page, server)
+        page.goto(server.url)
+        assert page.get_by_role("heading", level=1).inner_text() == "From here to a first verdict"
+        assert "assay demo" in page.locator("main").inner_text()
+        assert serious(page) == []
+        page.goto(f"{server.url}/review")
+        page.wait_for_timeout(400)
+        assert page.get_by_role("heading", level=1).is_visible()
+        page.close()
+    finally:
+        server.kill()
+
+
+def test_a_row_of_the_queue_moves_while_one_looks(page: Page, served: Served) -> None:
+    page.goto(served.url)
+    page.wait_for_selector("#live[data-now='queue.live']")
+    body = {"decisions": [{"key": "live-test-1", "id": "a5", "verb": "reject", "reason": "why"}]}
+    page.evaluate(
+        """body => fetch('/api/decisions', {method: 'POST', headers: {'content-type': 'application/json'},
+                                            body: JSON.stringify(body)})""",
+        body,
+    )
+    page.locator("[data-field=rejected]").get_by_text("1", exact=True).wait_for(timeout=4000)
+
+
+def test_a_cell_of_the_matrix_leads_to_its_assessment(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/runs/{served.run_id}")
+    page.get_by_role("link", name=re.compile("Gate 2, Trial 3: waiting")).click()
+    ready(page)
+    assert page.locator("#thing").inner_text() == "Gate 2"
+    assert "Trial 3 of 5" in page.locator("#heading").inner_text()
+
+
+def test_the_review_script_is_small() -> None:
+    assert sum(len(static_content(f"{name}.js")) for name in REVIEW_SCRIPTS) <= MOST_BYTES
+
+
+def test_no_script_has_a_template_over_several_lines() -> None:
+    for script in folder("static").glob("*.js"):
+        for number, line in enumerate(script.read_text("utf-8").splitlines(), start=1):
+            assert len(re.findall(r"(?<!\\)`", line)) % 2 == 0, f"{script.name}:{number}"
+
+
+def test_every_text_a_script_asks_for_is_there() -> None:
+    for script in folder("static").glob("*.js"):
+        for key in re.findall(r'\bt\("([\w.]+)"', script.read_text("utf-8")):
+            assert key in TEXTS, f"{script.name}: {key}"
+
+
+def test_every_text_is_used() -> None:
+    sources = "".join(
+        file.read_text("utf-8")
+        for place in ("static", "templates", "")
+        for file in folder(place).iterdir()
+        if file.is_file() and file.suffix in {".js", ".html", ".py"} and file.name != "texts.py"
+    )
+    built = ("state.", "trial.", "run.planned", "run.running", "run.paused", "run.interrupted", "run.cancelled", "run.finished",
+             "queue.column.", "run.failure.", "problem.", "said.", "do.", "theme.", "review.grades", "review.attempts")  # fmt: skip
+    unused = [key for key in TEXTS if key not in sources and not key.endswith(".one") and not key.startswith(built)]
+    assert unused == []
+
+
+def test_every_state_has_a_glyph_beside_its_colour() -> None:
+    assert {key.split(".")[1] for key in TEXTS if key.startswith("state.")} <= set(GLYPHS)
+
+
+def test_no_key_is_bound_twice_or_to_what_must_stay_free() -> None:
+    bound = [key for entry in keys.REGISTRY for key in entry.keys]
+    assert len(bound) == len(set(bound))
+    assert not set(bound) & keys.NEVER_BOUND
+
+
+def test_the_documentation_shows_the_registry() -> None:
+    page = Path(__file__).parents[2] / "docs" / "review.md"
+    assert keys.as_table() in page.read_text("utf-8")
