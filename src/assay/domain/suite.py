@@ -97,6 +97,7 @@ class JudgeSpec:
     parameters: Parameters = field(default_factory=lambda: Parameters(temperature=0.1))
     prompt: str | None = None
     prompt_path: str | None = None
+    max_code_chars: int | None = None
     require_calibration: str | None = None
 
 

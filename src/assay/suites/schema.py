@@ -132,6 +132,9 @@ def _judge() -> dict[str, JsonValue]:
             "prompt": _said(
                 {"type": "string", "minLength": 1}, "A file that replaces our prompt, relative to the suite."
             ),
+            "max_code_chars": _said(
+                {"type": "integer", "minimum": 1}, "Longer responses are cut for this judge, and the grades flagged."
+            ),
             "require_calibration": _said(
                 _choice([tier.value for tier in DEMANDABLE]), "The tier `assay calibrate` must have shown before a run."
             ),
