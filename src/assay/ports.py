@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
+    from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
     from assay.domain.model import ModelSpec
     from assay.domain.review import Decision, ReviewEvent
@@ -34,6 +35,18 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Give back what the provider holds; safe to call twice."""
+        ...
+
+
+class Workers(Protocol):
+    """Call named pure functions in killable children, under limits of time, memory and length."""
+
+    async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
+        """The function's value, or why there is none: whatever the function does, the caller goes on."""
+        ...
+
+    async def close(self) -> None:
+        """End the children; safe to call twice."""
         ...
 
 

@@ -155,12 +155,16 @@ async def rerun(
     _check_rerun(row, force=force)
     claimed = workspace.journal.claim_trial(row.trial)
     plan = workspace.journal.plan_of(row.run_id)
-    engine = Engine(journal=workspace.journal, directory=workspace.directory, clock=workspace.clock, listener=nobody)
+    engine = Engine(
+        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, clock=workspace.clock,
+        listener=nobody,
+    )  # fmt: skip
     slot = Slot(grader=row.grader, candidate=row.candidate, by_model=row.by_model)
     try:
         failure = await grade_again(engine.bench(plan), claimed, slot, attempt=row.attempt + 1, note=note)
     finally:
         workspace.journal.release((claimed.key,))
+        await workspace.workers.close()
         await workspace.directory.close()
     if failure is not None:
         return None, failure
@@ -192,11 +196,15 @@ async def rerun_trial(
         asked = {candidate.name for candidate in plan.candidates if candidate.model is not None}
         kept = {name: response for name, response in claimed.responses.items() if name not in asked}
         claimed = replace(claimed, responses=kept, done=frozenset(), graded={})
-    engine = Engine(journal=workspace.journal, directory=workspace.directory, clock=workspace.clock, listener=nobody)
+    engine = Engine(
+        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, clock=workspace.clock,
+        listener=nobody,
+    )  # fmt: skip
     try:
         return await carry_out(engine.bench(plan), claimed, note=note)
     finally:
         workspace.journal.release((claimed.key,))
+        await workspace.workers.close()
         await workspace.directory.close()
 
 

@@ -246,6 +246,7 @@ def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listen
     engine = Engine(
         journal=workspace.journal,
         directory=workspace.directory,
+        workers=workspace.workers,
         clock=workspace.clock,
         listener=listener,
         inherited=_failures_of(workspace, plan.regrade_of),
@@ -280,6 +281,7 @@ async def _until_stopped(engine: Engine, workspace: Workspace, plan: RunPlan, *,
     try:
         await engine.execute(plan, retry_failed=retry_failed)
     finally:
+        await workspace.workers.close()
         await workspace.directory.close()
 
 
@@ -346,7 +348,8 @@ def _requests(plan: RunPlan, planned: PlannedTask) -> Iterable[ModelRequest]:
             names = tuple(responses) if slot.candidate is None else (slot.candidate,)
             labels = labels_for(names, plan.seed)
             shown = tuple(responses[name] for name in labels)
-            yield from evaluator.ask(Sitting(task=planned.task, responses=shown, labels=labels, seed=plan.seed))
+            asked = evaluator.ask(Sitting(task=planned.task, responses=shown, labels=labels, seed=plan.seed))
+            yield from (request for request in asked if isinstance(request, ModelRequest))
 
 
 def _failures_of(workspace: Workspace, run: RunId | None) -> dict[tuple[str, int], Failure]:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from assay.app.plugins import plugin_scorers
 from assay.domain.errors import InputError, SettingsError
 from assay.domain.model import ModelSpec, Price
 from assay.domain.suite import CandidateSpec
 from assay.providers.refs import parse_ref
 from assay.scoring.prompts import template_problems
-from assay.scoring.scorers import option_problems, reference_problems
-from assay.suites.checks import Checks
+from assay.scoring.scorers import MATH, option_problems, reference_problems
+from assay.suites.checks import METHODS, Checks
 from assay.suites.loading import load_suite, problems_in
 from assay.suites.notes import notes_on as suite_notes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from assay.app.wiring import Workspace
+    from assay.domain.digest import JsonValue
     from assay.domain.errors import SuiteError
     from assay.domain.run import RunOptions
     from assay.domain.suite import Suite
@@ -34,7 +38,7 @@ def read_suite(
         default_judge=workspace.settings.values["judge"],
         candidates=candidates,
         folder=workspace.settings.folder,
-        checks=CHECKS,
+        checks=checks(),
     )
     return replace(
         suite,
@@ -47,7 +51,7 @@ def read_suite(
 
 def problems(workspace: Workspace, path: Path) -> tuple[SuiteError, ...]:
     """Everything that is wrong with a suite or set file."""
-    return problems_in(path, default_judge=workspace.settings.values["judge"], checks=CHECKS)
+    return problems_in(path, default_judge=workspace.settings.values["judge"], checks=checks())
 
 
 def model_candidate(workspace: Workspace, ref: str) -> CandidateSpec:
@@ -84,9 +88,20 @@ def _priced(workspace: Workspace, model: ModelSpec) -> ModelSpec:
     return replace(model, price=price)
 
 
-CHECKS = Checks(
-    parse_ref=_model,
-    option_problems=option_problems,
-    template_problems=template_problems,
-    reference_problems=reference_problems,
-)
+def checks() -> Checks:
+    """What the other rooms and the installed packages think of references, methods and options."""
+    plugins = plugin_scorers()
+
+    def problems_of(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:
+        if method == MATH and find_spec("math_verify") is None:
+            return ("`math` needs a package that is not installed. Install it with: pip install 'assay-bench[math]'",)
+        return () if method in plugins else option_problems(method, options)
+
+    return Checks(
+        parse_ref=_model,
+        methods=(*METHODS, *plugins),
+        plugins=frozenset(plugins),
+        option_problems=problems_of,
+        template_problems=template_problems,
+        reference_problems=reference_problems,
+    )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.domain.digest import JsonValue
-    from assay.ports import Archive, Calibrations, Clock, Desk, Journal
+    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Workers
     from assay.providers.directory import Directory
     from assay.store.opening import Store
 
@@ -75,6 +75,13 @@ class Workspace:
             base_folder=self.folder,
             local_only=bool(self.settings.values["local_only"]),
         )
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Children for what is run in isolation; none is started before the first such scorer."""
+        from assay.sandbox.workers import WorkerPool  # most runs need none
+
+        return WorkerPool()
 
     @property
     def reviewer(self) -> str:

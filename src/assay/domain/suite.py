@@ -97,15 +97,22 @@ class JudgeSpec:
     parameters: Parameters = field(default_factory=lambda: Parameters(temperature=0.1))
     prompt: str | None = None
     prompt_path: str | None = None
+    max_code_chars: int | None = None
     require_calibration: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """How a task is scored: `judge`, or the name of a deterministic scorer with its options."""
+    """How a task is scored: `judge`, or the name of a deterministic scorer with its options.
+
+    `source` is the text of the suite's own Python file where `method` names a function of one (`scorers.py:close`);
+    `plugin` says that `method` is the name of a scorer that an installed package offers.
+    """
 
     method: str
     options: Mapping[str, JsonValue] = field(default_factory=dict)
+    source: str = ""
+    plugin: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from assay.domain.events import Listener
     from assay.domain.run import ClaimedTrial, RunPlan
-    from assay.ports import Clock, Journal, ModelDirectory
+    from assay.ports import Clock, Journal, ModelDirectory, Workers
 
 PAUSE_LOOK_S = 0.5
 QUICK_S = 1.0
@@ -37,6 +37,7 @@ class Engine:
 
     journal: Journal
     directory: ModelDirectory
+    workers: Workers
     clock: Clock
     listener: Listener
     inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class Engine:
             plan=plan,
             journal=self.journal,
             asker=asker,
+            workers=self.workers,
             slots=asyncio.Semaphore(plan.concurrency),
             inherited=self.inherited,
         )

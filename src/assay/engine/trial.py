@@ -15,6 +15,7 @@ from assay.domain.assessment import Assessment, Response
 from assay.domain.calls import ModelRequest, Purpose, Role
 from assay.domain.digest import derived_seed
 from assay.domain.failure import Failure, Fault
+from assay.domain.isolation import IsolatedRequest
 from assay.domain.lifecycle import first_state
 from assay.domain.model import Parameters
 from assay.domain.run import Entry, NewAssessment
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from assay.domain.run import CallRecord, ClaimedTrial, RunPlan, Slot
     from assay.domain.suite import CandidateSpec, Task
     from assay.engine.asking import Answer, Asker
-    from assay.ports import Journal
+    from assay.ports import Journal, Workers
+    from assay.scoring.evaluator import Answer as Answered
     from assay.scoring.evaluator import Evaluator
 
 
@@ -47,6 +49,7 @@ class Bench:
     plan: RunPlan
     journal: Journal
     asker: Asker
+    workers: Workers
     slots: asyncio.Semaphore
     inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
 
@@ -75,7 +78,7 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial, *, note: str = "") -> F
         await _respond(bench, claimed, missing[0], progress, last=evaluators)
         return _worst(progress.failures)
     await _together([_respond(bench, claimed, candidate, progress) for candidate in missing])
-    plain = _graded_plainly(bench, claimed, evaluators, progress)
+    plain = await _graded_plainly(bench, claimed, evaluators, progress)
     judged = [(e, slot) for e, slot in _open_slots(bench, claimed, evaluators, progress) if e.by_model]
     if len(judged) == 1 and not plain and not progress.failures:
         await _grade(
@@ -139,13 +142,13 @@ async def _respond(
         except GaveUp as gave_up:
             progress.failures.append(gave_up.failure)
             if last is not None:
-                plain = _graded_plainly(bench, claimed, last, progress)
+                plain = await _graded_plainly(bench, claimed, last, progress)
                 failed = Entry(trial=claimed.key, assessments=plain, finished=True, failure=gave_up.failure)
                 await bench.journal.record(failed)
             return
         response = Response(candidate=candidate.name, text=answer.reply.text, truncated=answer.reply.truncated)
         progress.responses[candidate.name] = response
-        plain = () if last is None else _graded_plainly(bench, claimed, last, progress)
+        plain = () if last is None else await _graded_plainly(bench, claimed, last, progress)
         await bench.journal.record(
             Entry(
                 trial=claimed.key,
@@ -181,18 +184,22 @@ def _next_attempt(claimed: ClaimedTrial, slot: Slot) -> int:
     return claimed.attempts.get((slot.grader, slot.candidate), 0) + 1
 
 
-def _graded_plainly(
+async def _graded_plainly(
     bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
 ) -> tuple[tuple[NewAssessment, int | None], ...]:
-    """What the deterministic scorers among the evaluators say; one that cannot decide is a failure of the harness."""
+    """What the deterministic scorers among the evaluators say; one that cannot decide is a failure."""
     graded: list[tuple[NewAssessment, int | None]] = []
     for evaluator, slot in _open_slots(bench, claimed, evaluators, progress):
         if evaluator.by_model:
             continue
+        attempt = _next_attempt(claimed, slot)
+        sitting = _sitting(bench.plan, claimed, slot, progress.responses, attempt=attempt, note="")
         try:
-            graded.append((_scored(bench, claimed, evaluator, slot, progress), None))
+            assessment, _ = await _assess(bench, claimed, evaluator, sitting)
         except Unscorable as error:
-            progress.failures.append(Failure(kind=error.kind, fault=Fault.HARNESS, detail=error.detail))
+            progress.failures.append(_undecided(error))
+        else:
+            graded.append((_new(bench.plan, slot, assessment, attempt=attempt), None))
     return tuple(graded)
 
 
@@ -211,11 +218,12 @@ async def _grade(
     sitting = _sitting(bench.plan, claimed, slot, progress.responses, attempt=attempt, note=note)
     async with bench.slots:
         try:
-            assessment, calls = await _assess(bench.asker, claimed, evaluator, sitting)
-        except GaveUp as gave_up:
-            progress.failures.append(gave_up.failure)
+            assessment, calls = await _assess(bench, claimed, evaluator, sitting)
+        except (GaveUp, Unscorable) as error:
+            failure = error.failure if isinstance(error, GaveUp) else _undecided(error)
+            progress.failures.append(failure)
             if finishing:
-                await bench.journal.record(Entry(trial=claimed.key, finished=True, failure=gave_up.failure))
+                await bench.journal.record(Entry(trial=claimed.key, finished=True, failure=failure))
             return
         new = _new(bench.plan, slot, assessment, attempt=attempt)
         graded = ((new, len(calls) - 1 if calls else None),)
@@ -223,19 +231,23 @@ async def _grade(
 
 
 async def _assess(
-    asker: Asker, claimed: ClaimedTrial, evaluator: Evaluator, sitting: Sitting
+    bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, sitting: Sitting
 ) -> tuple[Assessment, tuple[CallRecord, ...]]:
     """Ask in rounds until the evaluator is satisfied; the last reply of a round is read while it may still be asked anew."""
-    replies: tuple[Reply, ...] = ()
+    answers: tuple[Answered, ...] = ()
     calls: tuple[CallRecord, ...] = ()
     requests = evaluator.ask(sitting)
     while True:
-        outcome: Assessment | MoreRequests | None = None if requests else evaluator.read(sitting, replies)
+        outcome: Assessment | MoreRequests | None = None if requests else evaluator.read(sitting, answers)
         for place, request in enumerate(requests):
             last = place == len(requests) - 1
-            read: Callable[[Reply], Any] = _reading(evaluator, sitting, replies) if last else _as_it_is
-            answer: Answer[Any] = await asker.answer(request, read, trial=claimed.key)
-            replies, calls = (*replies, answer.reply), (*calls, answer.call)
+            if isinstance(request, IsolatedRequest):
+                answers = (*answers, await bench.workers.call(request))
+                outcome = evaluator.read(sitting, answers) if last else None
+                continue
+            read: Callable[[Reply], Any] = _reading(evaluator, sitting, answers) if last else _as_it_is
+            answer: Answer[Any] = await bench.asker.answer(request, read, trial=claimed.key)
+            answers, calls = (*answers, answer.reply), (*calls, answer.call)
             outcome = answer.read if last else None
         if isinstance(outcome, Assessment):
             return outcome, calls
@@ -245,7 +257,7 @@ async def _assess(
 
 
 def _reading(
-    evaluator: Evaluator, sitting: Sitting, before: tuple[Reply, ...]
+    evaluator: Evaluator, sitting: Sitting, before: tuple[Answered, ...]
 ) -> Callable[[Reply], Assessment | MoreRequests]:
     return lambda reply: evaluator.read(sitting, (*before, reply))
 
@@ -254,15 +266,8 @@ def _as_it_is(reply: Reply) -> None:
     """Read nothing: any reply that came is an answer."""
 
 
-def _scored(
-    bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, slot: Slot, progress: _Progress
-) -> NewAssessment:
-    attempt = _next_attempt(claimed, slot)
-    sitting = _sitting(bench.plan, claimed, slot, progress.responses, attempt=attempt, note="")
-    assessment = evaluator.read(sitting, ())
-    if not isinstance(assessment, Assessment):
-        raise TypeError(f"the scorer {evaluator.grader} asks for model calls")
-    return _new(bench.plan, slot, assessment, attempt=attempt)
+def _undecided(error: Unscorable) -> Failure:
+    return Failure(kind=error.kind, fault=error.fault, detail=error.detail)
 
 
 def _new(plan: RunPlan, slot: Slot, assessment: Assessment, *, attempt: int) -> NewAssessment:

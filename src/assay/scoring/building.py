@@ -33,7 +33,8 @@ def evaluators_for(task: Task, judges: tuple[JudgeSpec, ...], rubric: Rubric | N
                 remedy="Add `judge:` to the suite or use --judge.",
             )
         return tuple(_judge(judge, rubric or default_rubric(task, judge)) for judge in judges)
-    if problems := option_problems(method, task.scoring.options):
+    ours = not (task.scoring.source or task.scoring.plugin)
+    if ours and (problems := option_problems(method, task.scoring.options)):
         raise SuiteError(f"tasks[{task.id}].score", problems[0])
     return (ScorerEvaluator(task.scoring),)
 

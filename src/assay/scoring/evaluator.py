@@ -1,20 +1,30 @@
 """What every way of grading has in common: it asks for what it needs, reads what it gets, and does no I/O.
 
-A plain scorer asks for nothing. A judge asks one model; a panel is several judges, each with a slot of its own. An
-evaluator that needs a second round of questions returns them from `read` as `MoreRequests`.
+A plain scorer asks for nothing, an isolated one for a function's value from a child process. A judge asks one model; a
+panel is several judges, each with a slot of its own. An evaluator that needs a second round of questions returns them
+from `read` as `MoreRequests`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from assay.domain.calls import ModelRequest, Reply
+from assay.domain.failure import Fault
+from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
 
 if TYPE_CHECKING:
     from assay.domain.assessment import Assessment, Response
-    from assay.domain.calls import ModelRequest, Reply
     from assay.domain.run import Slot
     from assay.domain.suite import Task
+
+Request: TypeAlias = ModelRequest | IsolatedRequest
+"""What an evaluator may ask for."""
+
+Answer: TypeAlias = Reply | IsolatedAnswer
+"""What it gets: a model's reply, or the value of an isolated function or why there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +50,9 @@ class Sitting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoreRequests:
-    """An evaluator's wish for another round; `read` is called again with all replies so far."""
+    """An evaluator's wish for another round; `read` is called again with all answers so far."""
 
-    requests: tuple[ModelRequest, ...]
+    requests: tuple[Request, ...]
 
 
 class UnreadableReply(Exception):
@@ -50,15 +60,17 @@ class UnreadableReply(Exception):
 
 
 class Unscorable(Exception):
-    """A scorer could not decide, which says nothing about the response: the harness is at fault, asking again is no use.
+    """A scorer could not decide: the response is neither right nor wrong, and asking again is no use.
 
-    `kind` is a short machine word (`pattern_timeout`, `too_long`, `no_reference`), `detail` a sentence for a person.
+    `kind` is a short machine word (`pattern_timeout`, `too_long`, `no_reference`), `detail` a sentence for a person;
+    `fault` is the candidate's where its own text cannot be evaluated within the limits, else the harness's.
     """
 
-    def __init__(self, kind: str, detail: str) -> None:
+    def __init__(self, kind: str, detail: str, *, fault: Fault = Fault.HARNESS) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
         self.detail = detail
+        self.fault = fault
 
 
 class Evaluator(Protocol):
@@ -78,11 +90,11 @@ class Evaluator(Protocol):
         """The assessments a trial needs: one for all candidates together, or one for each."""
         ...
 
-    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
         """The first round of questions; empty for a plain scorer."""
         ...
 
-    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment | MoreRequests:
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
         """The assessment, with names, not labels, in its records; what a judge wrote stays as it wrote it.
 
         Raises `UnreadableReply` when the last reply holds no grades, `Unscorable` when a scorer cannot decide.

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from assay.domain.assessment import Assessment, Grade, weighted_score, weights_of
-from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Role
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weighted_score, weights_of
+from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.digest import text_digest
 from assay.domain.model import Parameters
 from assay.domain.run import Slot
@@ -24,10 +24,9 @@ from assay.scoring.reading import read_grading
 
 if TYPE_CHECKING:
     from assay.domain.assessment import Response
-    from assay.domain.calls import Reply
     from assay.domain.digest import JsonValue
     from assay.domain.suite import Criterion, JudgeSpec, Rubric, Task
-    from assay.scoring.evaluator import Sitting
+    from assay.scoring.evaluator import Answer, Sitting
     from assay.scoring.reading import Reading
 
 Schema: TypeAlias = "dict[str, JsonValue]"
@@ -59,9 +58,9 @@ class JointJudge:
         """The one question of this sitting."""
         return (_request(self.spec, self.rubric, sitting, candidate=None),)
 
-    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment:
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """The assessment in the last reply; raises `UnreadableReply` when it holds no grades."""
-        return _assessment(self.rubric, sitting, replies)
+        return _assessment(self.spec, self.rubric, sitting, answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,9 @@ class EachJudge:
             raise ValueError(f"A judge of mode each grades one response in a sitting, not {len(sitting.responses)}.")
         return (_request(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
 
-    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment:
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """The assessment in the last reply; raises `UnreadableReply` when it holds no grades."""
-        return _assessment(self.rubric, sitting, replies)
+        return _assessment(self.spec, self.rubric, sitting, answers)
 
 
 # --- asking --------------------------------------------------------------------------------------------------------
@@ -164,7 +163,7 @@ def _messages(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[st
         "context": _section("Context and rules", task.context) if own else task.context.strip(),
         "prompt": _section("What was asked", prompt_text(task)) if own else prompt_text(task),
         "expected": _section("Reference answer", task.expected or "") if own else (task.expected or "").strip(),
-        "candidates": _candidates(sitting, labels),
+        "candidates": _candidates(spec, sitting, labels),
         "rubric": _rubric_text(rubric),
         "schema": _example(tuple(labels[response.candidate] for response in sitting.responses), rubric),
         "note": _section("From the reviewer of your last attempt", note) if own else note,
@@ -189,11 +188,11 @@ def _section(title: str, body: str) -> str:
     return f"## {title}\n\n{body.strip()}\n\n" if body.strip() else ""
 
 
-def _candidates(sitting: Sitting, labels: dict[str, str]) -> str:
+def _candidates(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str:
     nonce = _nonce(sitting)
     return "\n\n".join(
         f'<candidate-{nonce} label="{labels[response.candidate]}">\n'
-        f"{_fenced(response, sitting.task.language)}\n"
+        f"{_fenced(response, sitting.task.language, spec.max_code_chars)}\n"
         f"</candidate-{nonce}>"
         for response in sitting.responses
     )
@@ -208,12 +207,29 @@ def _nonce(sitting: Sitting) -> str:
     return drawn
 
 
-def _fenced(response: Response, language: str) -> str:
+def _fenced(response: Response, language: str, most: int | None) -> str:
     """The text between fences longer than any it holds itself; plain prose is fenced too: it is data."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", response.text)), default=2)
+    text = response.text[:most]
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     cut = "\n(The candidate's own output limit cut this answer off here.)" if response.truncated else ""
-    return f"{fence}{language}\n{response.text}\n{fence}{cut}"
+    if len(text) < len(response.text):
+        cut = f"\n(Only the first {len(text):,} of {len(response.text):,} characters are shown here.)"
+    return f"{fence}{language}\n{text}\n{fence}{cut}"
+
+
+def _cuts(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tuple[Flag, ...]:
+    """A flag for each response of which the judge saw only the beginning."""
+    most = spec.max_code_chars
+    return tuple(
+        Flag(
+            kind=FlagKind.CODE_CUT,
+            detail=f"The judge saw the first {most:,} of {len(response.text):,} characters of {labels[response.candidate]}.",
+            candidate=response.candidate,
+        )
+        for response in sitting.responses
+        if most is not None and len(response.text) > most
+    )
 
 
 def _rubric_text(rubric: Rubric) -> str:
@@ -253,10 +269,10 @@ def _quoted(text: str) -> str:
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def _assessment(rubric: Rubric, sitting: Sitting, replies: tuple[Reply, ...]) -> Assessment:
-    if not replies:
+def _assessment(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tuple[Answer, ...]) -> Assessment:
+    reply = answers[-1] if answers else None
+    if not isinstance(reply, Reply):
         raise UnreadableReply("There is no reply to read.")
-    reply = replies[-1]
     labels = _labels(sitting)
     if reply.finish_reason == "refusal":
         raise UnreadableReply("The judge refused to answer.")
@@ -276,7 +292,8 @@ def _assessment(rubric: Rubric, sitting: Sitting, replies: tuple[Reply, ...]) ->
         report=reading.report,
         ranking=reading.ranking,
         labels={name: label for name, label in labels.items() if name in sitting.labels},
-        flags=flags_of(
+        flags=_cuts(spec, sitting, labels)
+        + flags_of(
             reading,
             grades=grades,
             scores=scores,

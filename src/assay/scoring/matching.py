@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 MAX_COMPARED_CELLS: Final = 30_000_000_000
 """Longest comparison (length times length) that Levenshtein is asked for: about a second."""
 
+CONTAINS: Final = Score(1.0, "contains the reference")
+LACKS: Final = Score(0.0, "does not contain the reference")
+
 
 def exact(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
     """1 for the reference itself, less for a near miss; the first rule that fits decides, both texts stripped.
@@ -60,5 +63,4 @@ def boolean(response: str, reference: str, options: Mapping[str, JsonValue], /) 
     wanted = reference.strip().lower()
     if not wanted:
         return Unscored("no_reference", "There is no reference to look for.")
-    found = wanted in response.lower()
-    return Score(1.0, "contains the reference") if found else Score(0.0, "does not contain the reference")
+    return CONTAINS if wanted in response.lower() else LACKS

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from assay.domain.failure import Fault
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -17,10 +19,11 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Unscored:
-    """The scorer could not decide; that says nothing about the response. `kind` is a short machine word."""
+    """The scorer could not decide: the response is neither right nor wrong. `kind` is a short machine word."""
 
     kind: str
     detail: str
+    fault: Fault = Fault.HARNESS
 
 
 Outcome: TypeAlias = Score | Unscored

@@ -1,4 +1,7 @@
-"""The deterministic scorers by name, and the evaluator that grades with one of them."""
+"""The deterministic scorers by name, and the evaluator that grades with one of them.
+
+Those in `SCORERS` are pure functions; `math` and what is not ours may ask for a call in a child process.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
 from assay.domain.assessment import Assessment, Grade
 from assay.domain.errors import did_you_mean
+from assay.domain.isolation import IsolatedRequest, Returned, Stopped
 from assay.domain.run import Slot
-from assay.scoring import numbers
+from assay.scoring import mathematics, numbers, strangers
 from assay.scoring.evaluator import Unscorable
+from assay.scoring.extraction import extracted, way_problems
 from assay.scoring.matching import boolean, exact
 from assay.scoring.numbers import numbers_in, numeric
 from assay.scoring.outcome import Outcome, Score, Unscored
@@ -19,10 +24,9 @@ from assay.scoring.patterns import pattern_problem, regex_scorer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.domain.calls import ModelRequest, Reply
     from assay.domain.digest import JsonValue
     from assay.domain.suite import Scoring
-    from assay.scoring.evaluator import Sitting
+    from assay.scoring.evaluator import Answer, Request, Sitting
 
 
 class Scorer(Protocol):
@@ -35,6 +39,7 @@ SCORERS: Final[Mapping[str, Scorer]] = MappingProxyType(
     {"exact": exact, "regex": regex_scorer, "numeric": numeric, "boolean": boolean}
 )
 
+MATH: Final = "math"
 JUDGED: Final = "judge"
 """The method that is no scorer: an LLM grades."""
 
@@ -45,7 +50,7 @@ _OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 def method_problems(method: str) -> tuple[str, ...]:
     """Why a task cannot be scored this way, a sentence; nothing when it can."""
-    known = (*SCORERS, JUDGED)
+    known = (*SCORERS, MATH, JUDGED)
     if method in known:
         return ()
     listed = ", ".join(f"`{name}`" for name in known)
@@ -56,19 +61,20 @@ def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str,
     """What is wrong with a scoring method and its options, a sentence each; nothing when they can be used."""
     if problems := method_problems(method):
         return problems
-    known = _OPTIONS.get(method, ())
+    known = () if method == JUDGED else (*_OPTIONS.get(method, ()), "extract")
     unknown = [
         f"`{method}` has no option {name!r}.{did_you_mean(name, known)}"
         + (f" It has {', '.join(f'`{option}`' for option in known)}." if known else " It has none.")
         for name in options
         if name not in known
     ]
-    return (*unknown, *(numbers.option_problems(options) if method == "numeric" else ()))
+    extraction = way_problems(options["extract"]) if "extract" in options else ()
+    return (*unknown, *extraction, *(numbers.option_problems(options) if method == "numeric" else ()))
 
 
 def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
     """What is wrong with a task's `expected` for this method, a sentence each; nothing when it can be used."""
-    if method == JUDGED or method not in SCORERS:
+    if method not in (*SCORERS, MATH):
         return ()
     if expected is None or not expected.strip():
         missing = "is missing" if expected is None else "is empty"
@@ -82,7 +88,7 @@ def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ScorerEvaluator:
-    """Grades each response with one deterministic scorer; asks nobody."""
+    """Grades each response with one deterministic scorer; asks nobody but a child process."""
 
     scoring: Scoring
 
@@ -98,11 +104,14 @@ class ScorerEvaluator:
         """One slot for each candidate."""
         return tuple(Slot(grader=self.grader, candidate=candidate, by_model=False) for candidate in candidates)
 
-    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Nothing: the response is all it needs."""
-        return ()
+    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """The calls that decide on the responses which this process must not decide on; nothing for most scorers."""
+        if self.scoring.method in SCORERS:
+            return ()
+        begun = (self._begin(response.text, sitting.task.expected or "") for response in sitting.responses)
+        return tuple(step for step in begun if isinstance(step, IsolatedRequest))
 
-    def read(self, sitting: Sitting, replies: tuple[Reply, ...], /) -> Assessment:
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """One grade a response, on the criterion named like the method.
 
         Raises:
@@ -110,8 +119,11 @@ class ScorerEvaluator:
         """
         method = self.scoring.method
         grades = []
+        waiting = iter(answers)
         for response in sitting.responses:
-            outcome = SCORERS[method](response.text, sitting.task.expected or "", self.scoring.options)
+            outcome = self._begin(response.text, sitting.task.expected or "")
+            if isinstance(outcome, IsolatedRequest):
+                outcome = self._finish(next(waiting))
             match outcome:
                 case Score(value=value, note=note, confidence=confidence):
                     grades.append(
@@ -126,8 +138,8 @@ class ScorerEvaluator:
                             confidence=confidence,
                         )
                     )
-                case Unscored(kind=kind, detail=detail):
-                    raise Unscorable(kind, detail)
+                case Unscored(kind=kind, detail=detail, fault=fault):
+                    raise Unscorable(kind, detail, fault=fault)
                 case _:
                     assert_never(outcome)
         return Assessment(
@@ -135,3 +147,22 @@ class ScorerEvaluator:
             scores={grade.candidate: grade.score for grade in grades},
             weights={method: 1.0},
         )
+
+    def _begin(self, response: str, reference: str) -> Outcome | IsolatedRequest:
+        method, options = self.scoring.method, self.scoring.options
+        way = options.get("extract")
+        if isinstance(way, str):
+            part = extracted(response, way)
+            if part is None:
+                return Score(0.0, f"nothing to extract by `{way}`", 1.0)
+            response = part
+        if method in SCORERS:
+            return SCORERS[method](response, reference, options)
+        if method == MATH:
+            return mathematics.begin(response, reference)
+        return strangers.begin(self.scoring, response, reference)
+
+    def _finish(self, answer: Answer) -> Outcome:
+        if not isinstance(answer, Returned | Stopped):
+            raise TypeError(f"{self.scoring.method} asked for a function's value and got a model's reply")
+        return mathematics.finish(answer) if self.scoring.method == MATH else strangers.finish(self.scoring, answer)

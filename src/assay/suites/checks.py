@@ -60,6 +60,7 @@ class Checks:
     Attributes:
         parse_ref: a model from its reference; raises InputError whose `problem` reads on from the field.
         methods: names of all ways of scoring.
+        plugins: those of them that installed packages offer.
         option_problems: what is wrong with a method's options; sentences that read on from the field `score`.
         template_problems: what is wrong with a judge's own prompt; whole sentences.
         reference_problems: what is wrong with `expected` for a method; sentences that read on from that field.
@@ -67,6 +68,7 @@ class Checks:
 
     parse_ref: Callable[[str], ModelSpec] = parsed_ref
     methods: tuple[str, ...] = METHODS
+    plugins: frozenset[str] = frozenset()
     option_problems: Callable[[str, Mapping[str, JsonValue]], tuple[str, ...]] = no_option_problems
     template_problems: Callable[[str], tuple[str, ...]] = no_template_problems
     reference_problems: Callable[[str, str | None], tuple[str, ...]] = reference_problems

@@ -178,7 +178,7 @@ class _Reading:
         judges = self._judges(own)
         margin = fields.read("margin", _margin)
         criteria = rubric(fields)
-        default = fields.read("score", partial(score, checks=self.checks))
+        default = fields.read("score", partial(score, checks=self.checks, files=self.files))
         if "tasks" not in fields:
             fields.missing("tasks", "Add a list of tasks, or {file: tasks.jsonl}.")
         self._set_rules(declared, judges, default)
@@ -304,7 +304,7 @@ class _Reading:
     def _task_file(self, fields: Fields) -> TaskFile | None:
         file = fields.name("file")
         shape = self._shape(fields)
-        scoring = fields.read("score", partial(score, checks=self.checks))
+        scoring = fields.read("score", partial(score, checks=self.checks, files=self.files))
         fields.finish()
         if "file" not in fields:
             fields.missing("file", "Name the file of tasks, or write the tasks as a list.")

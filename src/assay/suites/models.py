@@ -205,6 +205,7 @@ def _described_judge(fields: Fields, checks: Checks, files: Files) -> JudgeSpec 
         fields.complain("temperature", f"is {temperature:g}, but parameters.temperature is {asked_with.temperature:g}.",
                         "Keep one of them.")  # fmt: skip
     required = fields.choice("require_calibration", [tier.value for tier in DEMANDABLE])
+    max_code_chars = fields.whole("max_code_chars", low=1, high=10**9)
     prompt_path = fields.name("prompt")
     prompt = None if prompt_path is None else files.text(prompt_path, fields.at("prompt"), fields.complaints)
     if prompt is not None and not prompt.strip():
@@ -225,5 +226,6 @@ def _described_judge(fields: Fields, checks: Checks, files: Files) -> JudgeSpec 
         parameters=asked_with.over(below),
         prompt=prompt,
         prompt_path=prompt_path,
+        max_code_chars=max_code_chars,
         require_calibration=required,
     )

@@ -132,6 +132,9 @@ def _judge() -> dict[str, JsonValue]:
             "prompt": _said(
                 {"type": "string", "minLength": 1}, "A file that replaces our prompt, relative to the suite."
             ),
+            "max_code_chars": _said(
+                {"type": "integer", "minimum": 1}, "Longer responses are cut for this judge, and the grades flagged."
+            ),
             "require_calibration": _said(
                 _choice([tier.value for tier in DEMANDABLE]), "The tier `assay calibrate` must have shown before a run."
             ),
@@ -160,12 +163,21 @@ def _criterion() -> dict[str, JsonValue]:
     return _mapping({"name": _NAME, "weight": _WEIGHT, "scale": scale, "guidance": _TEXT}, required=("name",))
 
 
+_FILE_SCORER: Final = r"^[^:]+\.py:[A-Za-z_]\w*$"
+"""A function of a Python file beside the suite."""
+
+
 def _score() -> dict[str, JsonValue]:
     options: dict[str, JsonValue] = {method: {"type": ["object", "null"]} for method in METHODS}
     with_options: dict[str, JsonValue] = {
         "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False, "properties": options,
     }  # fmt: skip
-    return {"anyOf": [_choice(METHODS), with_options]}
+    named: dict[str, JsonValue] = {"type": "string", "pattern": _FILE_SCORER}
+    options_named: dict[str, JsonValue] = {
+        "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False,
+        "patternProperties": {_FILE_SCORER: {"type": ["object", "null"]}},
+    }  # fmt: skip
+    return {"anyOf": [_choice(METHODS), with_options, named, options_named]}
 
 
 def _task() -> dict[str, JsonValue]:

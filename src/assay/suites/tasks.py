@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -79,7 +81,7 @@ def task(fields: Fields, rules: Rules) -> Task | None:
     context = fields.text("context")
     prompt = fields.read("prompt", messages)
     expected = fields.read("expected", reference)
-    scoring = fields.read("score", partial(score, checks=rules.checks))
+    scoring = fields.read("score", partial(score, checks=rules.checks, files=rules.files))
     scored_by_default = "score" not in fields
     weight = fields.number("weight", low=0)
     tags = fields.read("tags", labels)
@@ -218,8 +220,8 @@ def reference(value: Value, path: Path, complaints: Complaints) -> str | None:
     return ", ".join(item for item in items if item is not None)
 
 
-def score(value: Value, path: Path, complaints: Complaints, *, checks: Checks) -> Scoring | None:
-    """A way of scoring: its name, or a mapping of its name to its options."""
+def score(value: Value, path: Path, complaints: Complaints, *, checks: Checks, files: Files) -> Scoring | None:
+    """A way of scoring: its name, `file.py:function`, or a mapping of either to its options."""
     options: dict[str, JsonValue] = {}
     inner = path
     if isinstance(value, dict):
@@ -240,6 +242,9 @@ def score(value: Value, path: Path, complaints: Complaints, *, checks: Checks) -
     else:
         complaints.add(path, f"is {shown(value)}, expected the name of a method: {one_of(checks.methods)}.")
         return None
+    if match := _FILE_SCORER.fullmatch(method):
+        source = _source_of_scorer(match["file"], match["function"], inner, complaints, files)
+        return None if source is None else Scoring(method=method, options=options, source=source)
     if method not in checks.methods:
         hint = did_you_mean(method, checks.methods)
         complaints.add(
@@ -248,7 +253,27 @@ def score(value: Value, path: Path, complaints: Complaints, *, checks: Checks) -
         return None
     for problem in checks.option_problems(method, options):
         complaints.add(inner, problem)
-    return Scoring(method=method, options=options)
+    return Scoring(method=method, options=options, plugin=method in checks.plugins)
+
+
+_FILE_SCORER: Final = re.compile(r"(?P<file>[^:]+\.py):(?P<function>[A-Za-z_]\w*)")
+
+
+def _source_of_scorer(file: str, function: str, path: Path, complaints: Complaints, files: Files) -> str | None:
+    """The text of a file of scorers that has this function; it is read here and never run in this process."""
+    source = files.text(file, path, complaints)
+    if source is None:
+        return None
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        complaints.add(path, f"names {file}, which is no Python: {error}.")
+        return None
+    names = [item.name for item in body if isinstance(item, ast.FunctionDef)]
+    if function not in names:
+        complaints.add(path, f"names a function {function!r} that {file} does not have.{did_you_mean(function, names)}")
+        return None
+    return source
 
 
 def labels(value: Value, path: Path, complaints: Complaints) -> tuple[str, ...]:

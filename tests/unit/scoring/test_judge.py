@@ -8,7 +8,7 @@ from dataclasses import replace
 import jsonschema  # type: ignore[import-untyped]  # its stubs are a package of their own
 import pytest
 
-from assay.domain.assessment import Response
+from assay.domain.assessment import FlagKind, Response
 from assay.domain.calls import Reply
 from assay.domain.errors import SuiteError
 from assay.domain.model import ModelSpec, Parameters
@@ -209,3 +209,40 @@ def test_who_grades_a_task() -> None:
 def test_a_task_that_cannot_be_graded_is_the_suites_error(scoring: Scoring, said: str) -> None:
     with pytest.raises(SuiteError, match=said):
         evaluators_for(replace(TASK, scoring=scoring), (), None)
+
+
+def test_code_beyond_the_judges_limit_is_cut_and_said() -> None:
+    spec = replace(SPEC, max_code_chars=12)
+    text = question(spec)
+    assert "def of_" in text
+    assert "(): ..." not in text.split("## The rubric")[0].replace("def of_ada(): ...", "")
+    assert "Only the first 12 of" in text
+    grades = {
+        name: {c.name: {"score": 5, "reason": f"r {name} {c.name}"} for c in ARCHITECT.criteria} for name in "ABC"
+    }
+    reply = Reply(text=json.dumps({"candidates": grades}))
+    flags = JointJudge(spec, ARCHITECT).read(sitting(), (reply,)).flags
+    cut = [flag for flag in flags if flag.kind is FlagKind.CODE_CUT]
+    assert {flag.candidate for flag in cut} == set(NAMES)
+    assert "first 12 of" in cut[0].detail
+    assert not [f for f in JointJudge(SPEC, ARCHITECT).read(sitting(), (reply,)).flags if f.kind is FlagKind.CODE_CUT]
+
+
+@pytest.mark.parametrize(
+    ("labels", "said", "score"),
+    [
+        ((("No", 0.0), ("Partial", 0.5), ("Yes", 1.0)), "Partial", 0.5),
+        ((("No", 0.0), ("Partial", 0.5), ("Yes", 1.0)), "yes", 1.0),
+        ((("fail", 0.0), ("pass", 1.0)), "Pass", 1.0),
+        ((("fail", 0.0), ("pass", 1.0)), False, 0.0),
+    ],
+)
+def test_scales_of_words_become_scores(labels: tuple[tuple[str, float], ...], said: object, score: float) -> None:
+    rubric = Rubric(criteria=(Criterion(name="right", low=0.0, high=1.0, labels=labels),))
+    lone = sitting(responses=sitting().responses[:1])
+    (request,) = EachJudge(SPEC, rubric).ask(lone)
+    assert labels[0][0] in request.messages[-1].content
+    label = lone.labels[lone.responses[0].candidate]
+    reply = Reply(text=json.dumps({"candidates": {label: {"right": {"score": said, "reason": "so it is"}}}}))
+    assessment = EachJudge(SPEC, rubric).read(lone, (reply,))
+    assert assessment.scores == {lone.responses[0].candidate: score}

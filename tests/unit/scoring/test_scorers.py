@@ -47,8 +47,8 @@ def test_what_a_scorer_cannot_decide_is_nobodys_zero() -> None:
     ("method", "options", "said"),
     [
         ("exat", {}, "Did you mean 'exact'"),
-        ("math", {}, "no scoring method"),
-        ("exact", {"tolerance": 1}, "It has none"),
+        ("maths", {}, "Did you mean 'math'"),
+        ("exact", {"tolerance": 1}, "It has `extract`"),
         ("numeric", {"tolerence": 1}, "Did you mean 'tolerance'"),
         ("numeric", {"tolerance": "x"}, "from 0 to 1"),
         ("numeric", {"tolerance": True}, "from 0 to 1"),

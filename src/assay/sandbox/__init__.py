@@ -1,0 +1,1 @@
+"""Places where what is not trusted runs, and their limits."""

@@ -1,0 +1,109 @@
+"""The child's side of a worker: read a request, call the function, write its value; ends when its parent does.
+
+Messages are JSON behind a length of four bytes, on what were stdin and stdout. The function itself sees an empty stdin
+and a stdout that leads nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import math
+import os
+import sys
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from assay.domain.isolation import StopKind
+from assay.scoring.isolated import ISOLATED
+
+with contextlib.suppress(ImportError):  # not on Windows
+    import resource
+
+MAX_DETAIL = 500
+
+
+def serve(memory_bytes: int, functions: dict[str, str] | None = None) -> None:
+    """Answer requests until stdin ends."""
+    asked, answers = _private_pipes()
+    logging.disable(logging.CRITICAL)  # nobody reads it
+    _limit_for_good(memory_bytes)
+    table = {**ISOLATED, **(functions or {})}
+    while (message := _read(asked)) is not None:
+        _limit_processor_time(message.get("time_limit_s"))
+        _write(answers, _answer(message, table))
+
+
+def _answer(message: dict[str, Any], table: dict[str, str]) -> dict[str, Any]:
+    try:
+        module, _, name = table[message["function"]].partition(":")
+        imported = import_module(module)
+        if message.get("warm_up"):
+            getattr(imported, "warm_up", _nothing)()
+            return {"value": None}
+        return {"value": getattr(imported, name)(**message["arguments"])}
+    except MemoryError:
+        return {"stopped": StopKind.MEMORY, "detail": "It needs more memory than it may have."}
+    except RecursionError:
+        return {"stopped": StopKind.MEMORY, "detail": "It is nested more deeply than can be followed."}
+    except BaseException as error:
+        return {"stopped": StopKind.CRASHED, "detail": f"{type(error).__name__}: {error}"[:MAX_DETAIL]}
+
+
+def _nothing() -> None:
+    """A module without a warm-up needs none."""
+
+
+def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """The parent's pipes under new numbers, so that nothing a function prints or reads can get into them."""
+    asked = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    return asked, answers
+
+
+def _limit_for_good(memory_bytes: int) -> None:
+    if "resource" not in sys.modules:
+        return
+    wanted = {resource.RLIMIT_AS: memory_bytes, resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0}
+    for limit, most in wanted.items():
+        with contextlib.suppress(ValueError, OSError):  # macOS refuses RLIMIT_AS
+            resource.setrlimit(limit, (most, most))
+
+
+def _limit_processor_time(seconds: float | None) -> None:
+    """A little more than the call may take: should the parent be gone, nobody else stops an endless loop."""
+    if "resource" not in sys.modules or seconds is None:
+        return
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    soft = math.ceil(usage.ru_utime + usage.ru_stime + seconds) + 1
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def _read(pipe: BinaryIO) -> dict[str, Any] | None:
+    head = pipe.read(4)
+    if len(head) < 4:
+        return None
+    body = pipe.read(int.from_bytes(head, "big"))
+    message: dict[str, Any] = json.loads(body)
+    return message
+
+
+def _write(pipe: BinaryIO, answer: dict[str, Any]) -> None:
+    try:
+        body = json.dumps(answer, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        stopped = {"stopped": StopKind.CRASHED, "detail": f"Its value cannot be said as JSON: {error}"[:MAX_DETAIL]}
+        body = json.dumps(stopped).encode()
+    pipe.write(len(body).to_bytes(4, "big") + body)
+    pipe.flush()
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]), json.loads(sys.argv[2]))

@@ -1,0 +1,178 @@
+"""Workers: a few warm child processes that call pure functions under limits of time, memory and length.
+
+A call that runs over its time is ended with SIGKILL, and a fresh child is started at once, so that it warms up while
+others work. Children are spawned, not forked; they inherit no file but their two pipes and no variable but the way to
+the modules, so that no key is within reach of what they run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.domain.isolation import Returned, StopKind, Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
+
+MAX_INPUT: Final = 4 * 2**20
+"""Bytes of one request."""
+MAX_OUTPUT: Final = 8 * 2**20
+MEMORY: Final = 2**30
+"""Bytes of address space a child may have; SymPy alone takes a quarter of it."""
+START_LIMIT_S: Final = 60.0
+"""How long a child may take to import what a function needs; a cold disk takes seconds."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Child:
+    """One child process, which answers one request at a time; `unread` are answers to warm-ups nobody waited for."""
+
+    process: asyncio.subprocess.Process
+    warm: set[str] = field(default_factory=set)
+    unread: int = 0
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        body = json.dumps(message).encode()
+        assert self.process.stdin is not None
+        self.process.stdin.write(len(body).to_bytes(4, "big") + body)
+
+    async def receive(self) -> dict[str, Any]:
+        """The next answer; raises EOFError when the child is gone."""
+        assert self.process.stdout is not None
+        head = await self.process.stdout.readexactly(4)
+        length = int.from_bytes(head, "big")
+        if length > MAX_OUTPUT:
+            return {"stopped": StopKind.TOO_LONG, "detail": f"Its value takes {length} bytes."}
+        answer: dict[str, Any] = json.loads(await self.process.stdout.readexactly(length))
+        return answer
+
+    async def kill(self) -> None:
+        """End it and whatever it started; the answer is waited for."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+        await self.process.wait()
+
+
+class WorkerPool:
+    """The Workers port. Nothing is started before the first call; after `close` it may be used again.
+
+    Args:
+        size: how many functions may run at once.
+        functions: `module:function` by name, beside those of `assay.scoring.isolated`.
+    """
+
+    def __init__(self, *, size: int = 2, memory: int = MEMORY, functions: Mapping[str, str] | None = None) -> None:
+        self._size = size
+        self._memory = memory
+        self._functions = dict(functions or {})
+        self._idle: list[_Child] = []
+        self._turns = asyncio.Semaphore(size)
+
+    async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
+        """The function's value, or why there is none; never raises for what the function does."""
+        message = {
+            "function": request.function,
+            "arguments": dict(request.arguments),
+            "time_limit_s": request.time_limit_s,
+        }
+        length = sum(len(value) for value in request.arguments.values() if isinstance(value, str))
+        if length > MAX_INPUT:
+            return Stopped(StopKind.TOO_LONG, f"It is {length:,} characters long, and {MAX_INPUT:,} are the most.")
+        async with self._turns:
+            try:
+                child = await self._warm_child(request.function)
+            except (OSError, EOFError, TimeoutError) as error:
+                return Stopped(StopKind.CRASHED, f"No child process could be started: {error or type(error).__name__}")
+            return await self._ask(child, message, request)
+
+    async def close(self) -> None:
+        """End every child; safe to call twice."""
+        idle, self._idle = self._idle, []
+        for child in idle:
+            await child.kill()
+        self._turns = asyncio.Semaphore(self._size)
+
+    async def _ask(self, child: _Child, message: Mapping[str, Any], request: IsolatedRequest) -> IsolatedAnswer:
+        healthy = False
+        try:
+            async with asyncio.timeout(request.time_limit_s):
+                child.send(message)
+                answer = await child.receive()
+            healthy = answer.get("stopped") in (None, StopKind.CRASHED)
+        except TimeoutError:
+            return Stopped(StopKind.TIMEOUT, f"It took longer than {request.time_limit_s:g} s.")
+        except (EOFError, ConnectionError, ValueError):
+            return _died(await child.process.wait())
+        finally:
+            if healthy:
+                self._idle.append(child)
+            else:
+                await child.kill()
+                with suppress(OSError):
+                    self._idle.append(await self._start(request.function))
+        if "stopped" in answer:
+            return Stopped(StopKind(answer["stopped"]), str(answer["detail"]))
+        return Returned(answer["value"])
+
+    async def _warm_child(self, function: str) -> _Child:
+        """A child that has imported what the function needs; raises OSError, EOFError or TimeoutError."""
+        self._idle.sort(key=lambda child: function in child.warm)
+        child = self._idle.pop() if self._idle else await self._start(function)
+        try:
+            if function not in child.warm:
+                self._warm(child, function)
+            async with asyncio.timeout(START_LIMIT_S):
+                while child.unread:
+                    await child.receive()
+                    child.unread -= 1
+        except BaseException:
+            await child.kill()
+            raise
+        return child
+
+    async def _start(self, function: str) -> _Child:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-B", "-m", "assay.sandbox.child", str(self._memory), json.dumps(self._functions),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            cwd=tempfile.gettempdir(),
+            env=_environment(),
+            start_new_session=True,
+        )  # fmt: skip
+        child = _Child(process=process)
+        self._warm(child, function)
+        return child
+
+    def _warm(self, child: _Child, function: str) -> None:
+        child.send({"function": function, "warm_up": True})
+        child.warm.add(function)
+        child.unread += 1
+
+
+def _environment() -> dict[str, str]:
+    """The way to the modules and what keeps numerical libraries to one thread; nothing else of ours."""
+    kept = {name: os.environ[name] for name in ("SYSTEMROOT", "LANG", "LC_ALL", "TMPDIR", "TEMP") if name in os.environ}
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return {**kept, **threads, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+
+
+def _died(code: int) -> Stopped:
+    if code == -getattr(signal, "SIGXCPU", 0):
+        return Stopped(StopKind.TIMEOUT, "It used up its processor time.")
+    if code == -signal.SIGKILL:
+        return Stopped(StopKind.MEMORY, "The system ended it, most likely for want of memory.")
+    return Stopped(StopKind.CRASHED, f"Its process ended with code {code}.")

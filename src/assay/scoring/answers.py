@@ -1,0 +1,463 @@
+"""Final answers of mathematics: finding them in a response, and telling by their text whether two are the same.
+
+Nothing here computes more than exact fractions, so it runs in the process of the run; what needs algebra is left open
+(None) for a child process. The same walk over lists, intervals and equations serves both: the child hands in algebra
+for the leaves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+MAX_ANSWER: Final = 2_000
+"""Characters of a final answer; nobody's answer is longer."""
+MAX_TAIL: Final = 20_000
+"""Characters at the end of a response in which a final answer is looked for, unless it is boxed."""
+MAX_NESTING: Final = 40
+MAX_ITEMS: Final = 40
+MAX_NUMERAL: Final = 600
+
+Leaf: TypeAlias = Callable[[str, str], "bool | None"]
+"""Whether a given and a wanted expression are the same; None when it cannot tell."""
+
+# --- finding -------------------------------------------------------------------------------------------------------
+
+_BOXES: Final = ("\\boxed{", "\\fbox{")
+_MARKED: Final = re.compile(r"^[ \t]*(?:####|A:)[ \t]*(\S[^\n]*)$", re.MULTILINE)
+_ANSWER_IS: Final = re.compile(
+    r"\banswers?\b(?:\s+(?:is|are|would be|must be)\b\s*:?|\s*\*{0,2}\s*[:=])\s*\*{0,2}[ \t\n]*", re.IGNORECASE
+)
+_SEGMENT: Final = re.compile(
+    r"\$\$([^$]{1,2000})\$\$|\$([^$\n]{1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.DOTALL
+)
+_STOP_TOKEN: Final = re.compile(r"<\|(?:im_start|im_end|endoftext|eot_id|end)\|>")
+"""What a model that was not stopped in time goes on with."""
+_JOINING: Final = re.compile(
+    r"(?:\s|\$|\\\(|\\\)|\\\[|\\\]|\\q?quad|\\[,;! ]|\\text\{\s*,?\s*(?:and|or)\s*\}|\band\b|\bor\b|[,;]){1,40}"
+)
+_LINKING: Final = re.compile(r".*(?:\b(?:is|are|be|equals|gets?|makes?)\b|=)\s*", re.DOTALL | re.IGNORECASE)
+_LAST_NUMBER: Final = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)?\.?\d+(?:/\d+)?\s*%?")
+
+
+def final_answer(text: str) -> str | None:
+    """The final answer a response gives, at most `MAX_ANSWER` characters of it; None when there is none to be found.
+
+    What is boxed last comes before `#### …` and `A: …` lines, these before "the answer is …", these before the last
+    formula, and then the whole of a short text, or the last number of a long one.
+    """
+    if (boxed := _boxed(text)) is not None:
+        return boxed.strip()[:MAX_ANSWER] or None
+    tail = _STOP_TOKEN.split(text[-MAX_TAIL:], maxsplit=1)[0].strip()
+    if (marked := _last(_MARKED, tail)) is not None:
+        return _unwrapped(marked[1])[:MAX_ANSWER]
+    if (announced := _last(_ANSWER_IS, tail)) is not None and (rest := tail[announced.end() :]):
+        return _said(_sentence(rest))
+    if "\n" in tail and len(tail) > 200:
+        lines = tail.splitlines()
+        return _said(lines[-1]) if _SEGMENT.search(lines[-1]) or len(lines[-1]) <= 200 else _said(tail)
+    return _said(tail) if tail else None
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return next(iter(deque(pattern.finditer(text), maxlen=1)), None)
+
+
+def _boxed(text: str) -> str | None:
+    """What the last box holds, with the boxes that stand before it in the same breath (`\\boxed{-2} and \\boxed{1}`)."""
+    found: list[str] = []
+    end = len(text)
+    later_start = -1
+    while len(found) < MAX_ITEMS:
+        start = max(text.rfind(box, 0, end) for box in _BOXES)
+        if start < 0:
+            break
+        opening = text.index("{", start)
+        closing = _closing(text, opening)
+        for _ in range(0 if found else 3):  # a box inside the box
+            outer = max(text.rfind(box, 0, start) for box in _BOXES)
+            outer_opening = text.index("{", outer) if outer >= 0 else -MAX_TAIL
+            if outer_opening < start - MAX_ANSWER or (outer_closing := _closing(text, outer_opening)) < closing:
+                break
+            start, opening, closing = outer, outer_opening, outer_closing
+        if found and not (closing < later_start and _JOINING.fullmatch(text[closing + 1 : later_start][:120])):
+            break
+        found.append(text[opening + 1 : closing])
+        end = later_start = start
+    return ", ".join(reversed(found)) if found else None
+
+
+def _closing(text: str, opening: int) -> int:
+    """Where the brace closes; the end of what is looked at when it never does."""
+    depth = 0
+    stop = min(len(text), opening + MAX_TAIL)
+    for place in range(opening, stop):
+        if text[place] == "{":
+            depth += 1
+        elif text[place] == "}":
+            depth -= 1
+            if depth == 0:
+                return place
+    return stop
+
+
+def _sentence(rest: str) -> str:
+    """The first sentence of what follows "the answer is"; a decimal point ends none."""
+    rest = rest[:MAX_ANSWER].split("\n\n")[0]
+    return re.split(r"(?<=[^\s.])\.(?:\s+(?=[A-Z<])|\s*$)", rest, maxsplit=1)[0]
+
+
+def _said(sentence: str) -> str | None:
+    """The answer in a sentence: its last formulas, what follows its last "is", or all of it where it is short."""
+    sentence = sentence.strip()[-MAX_ANSWER:]
+    segments = list(_SEGMENT.finditer(sentence))
+    if segments:
+        after = sentence[segments[-1].end() :]
+        spoken = re.search(r"\b(?:is|are|equals)\s+([-\d].*)", after, re.DOTALL)
+        if spoken:
+            return _unwrapped(spoken[1])
+        if unit := re.fullmatch(r"\s*(%|percent(?:age)?|pct)\W*", after):
+            return _inside(segments[-1]) + unit[1]
+        joined = [_inside(segments[-1])]
+        for before, later in zip(reversed(segments[:-1]), reversed(segments[1:]), strict=False):
+            gap = sentence[before.end() : later.start()]
+            if not _JOINING.fullmatch(gap) or not gap.strip():
+                break
+            joined.append(_inside(before))
+        return ", ".join(reversed(joined))
+    linked = _LINKING.match(sentence) if re.search(r"[A-Za-z]{3,} ", sentence) else None
+    rest = _unwrapped(sentence[linked.end() :] if linked else sentence)
+    if not re.search(r"[A-Za-z]{3,}\s+[A-Za-z]{2,}", rest) and len(rest) <= 200:
+        return rest or None
+    numbers = _LAST_NUMBER.findall(rest)
+    return numbers[-1].strip() if numbers else rest[-200:] or None
+
+
+def _inside(segment: re.Match[str]) -> str:
+    return next(group for group in segment.groups() if group is not None).strip()
+
+
+def _unwrapped(text: str) -> str:
+    """Without Markdown's emphasis and the full stop of its sentence."""
+    text = text.strip().strip("*`").strip()
+    return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
+
+
+# --- one way of writing --------------------------------------------------------------------------------------------
+
+_UNICODE: Final = str.maketrans(
+    {"−": "-", "–": "-", "×": "\\times ", "·": "\\cdot ", "⋅": "\\cdot ", "÷": "/", "²": "^2", "³": "^3", "π": "\\pi ",
+     "∞": "\\infty ", "≤": "\\leq ", "≥": "\\geq ", "≠": "\\neq ", "∪": "\\cup ", "∩": "\\cap ", "∈": "\\in ",
+     "½": "\\frac{1}{2}", "¼": "\\frac{1}{4}", "¾": "\\frac{3}{4}", "°": "", "\u00a0": " ", "\u202f": " ", "\u2009": " "}
+)  # fmt: skip
+_WRAPPERS: Final = re.compile(
+    r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mbox|operatorname|boxed|fbox)\s*\{([^{}]*)\}"
+)
+_SPACES: Final = re.compile(r"\\[,;:! ]|\\q?quad(?![a-z])|\\(?:left|right|big|Big|displaystyle|limits)(?![a-zA-Z])|~")
+
+
+def written_plainly(text: str) -> str:
+    """A final answer without what does not change its meaning: delimiters, spacing, `\\text`, degrees, dollar signs."""
+    text = text.translate(_UNICODE).strip()
+    text = re.sub(r"√\s*(\d+)", r"\\sqrt{\1}", text)
+    if "\\begin" not in text:
+        text = re.sub(r"\\\\(?=[A-Za-z({\[])", r"\\", text)
+    text = re.sub(r"\\[()\[\]]|\\?\$|\\displaystyle", "", text)
+    text = re.sub(r"(?<=\d)(?:\\!|\{,\}\s?|,\\!\s?)+(?=\d{3})", ",", text)
+    text = re.sub(r"(?<=\d),\\!\s*(?=\d{3})", ",", text)
+    text = _SPACES.sub(" ", text)
+    for _ in range(6):
+        text, count = _WRAPPERS.subn(r" \1 ", text)
+        if not count:
+            break
+    text = re.sub(r"\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\degree|\\%", lambda m: "%" if m[0] == "\\%" else "", text)
+    text = re.sub(r"\\[dtc]frac(?![a-z])", r"\\frac", text)
+    text = re.sub(r"(?i)(?<=[\d}])\s*(?:percent(?:age)?|pct)\b", "%", text)
+    text = re.sub(r"\\(le|ge|ne)(?![a-z])", r"\\\1q", text)
+    text = text.replace("<=", "\\leq ").replace(">=", "\\geq ").replace("!=", "\\neq ")
+    text = re.sub(r"\s+", " ", text).strip()
+    return _unwrapped(text).strip(" ;,")
+
+
+def nesting(text: str) -> int:
+    """How deeply braces, brackets and parentheses stand in each other."""
+    depth = deepest = 0
+    for character in text:
+        if character in "{[(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "}])":
+            depth -= 1
+    return deepest
+
+
+# --- numbers -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """A number as it was written; `places` after the decimal point, None for whole numbers and fractions."""
+
+    value: Fraction
+    places: int | None = None
+    percent: bool = False
+    unit: str = ""
+
+
+_DIGITS: Final = r"(?:\d{1,3}(?:,\s?\d{3})+|\d+)"
+_NUMERAL: Final = rf"(?:{_DIGITS}(?:\.\d*)?|\.\d+)"
+_NUMBER: Final = re.compile(
+    rf"(?P<sign>[-+]?)\s*[€£¥]?\s*(?:"
+    rf"(?P<whole>\d+)?\s*\\frac\s*(?:\{{\s*(?P<above>-?{_DIGITS})\s*\}}|(?P<above1>\d))\s*(?:\{{\s*(?P<below>{_DIGITS})\s*\}}|(?P<below1>\d))"
+    rf"|(?P<over>{_DIGITS})\s*/\s*(?P<under>{_DIGITS})"
+    rf"|(?P<mixed>\d+)\s+(?P<mixed_over>\d+)\s*/\s*(?P<mixed_under>\d+)"
+    rf"|(?P<numeral>{_NUMERAL})(?:[eE](?P<exponent>[-+]?\d{{1,3}})|\s*(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{{\s*(?P<power>[-+]?\d{{1,3}})\s*\}}|(?P<power1>\d)))?"
+    rf")\s*(?P<percent>%)?\s*(?P<unit>.*)",
+    re.DOTALL,
+)  # fmt: skip
+_SHORT_UNITS: Final = frozenset(
+    {"m", "s", "g", "l", "L", "h", "A", "V", "W", "J", "N", "K", "C", "F", "hr", "hrs", "min", "sec", "cm", "mm", "km", "kg",
+     "mg", "ml", "mL", "ft", "in", "yd", "mi", "lb", "oz", "mph", "kph", "km/h", "m/s"}
+)  # fmt: skip
+_NO_UNITS: Final = frozenset(
+    {"pi", "sin", "cos", "tan", "cot", "sec", "csc", "log", "ln", "exp", "sqrt", "oo", "inf", "and", "or", "mod"}
+)
+_SAME_UNIT: Final = {"hrs": "h", "hr": "h", "hour": "h", "hours": "h", "meter": "m", "meters": "m", "metre": "m", "metres": "m",
+                     "centimeter": "cm", "centimeters": "cm", "kilometer": "km", "kilometers": "km", "second": "s", "seconds": "s",
+                     "minute": "min", "minutes": "min", "gram": "g", "grams": "g", "kilogram": "kg", "kilograms": "kg"}  # fmt: skip
+_KNOWN_UNITS: Final = frozenset({*_SHORT_UNITS, *_SAME_UNIT})
+
+
+def number_in(text: str) -> Number | None:
+    """The number a text is, its unit aside; None when it is anything else."""
+    if len(text) > MAX_NUMERAL or not (match := _NUMBER.fullmatch(text)):
+        return None
+    unit = match["unit"].strip()
+    if unit and not _is_unit(unit, attached=not match["unit"][:1].isspace() and text[match.start("unit") - 1] != " "):
+        return None
+    places = None
+    if match["above"] or match["above1"]:
+        below = _whole(match["below"] or match["below1"])
+        value = Fraction(_whole(match["above"] or match["above1"]), below) if below else None
+        if value is not None and match["whole"]:
+            value += int(match["whole"])
+    elif match["over"]:
+        value = Fraction(_whole(match["over"]), under) if (under := _whole(match["under"])) else None
+    elif match["mixed"]:
+        under = int(match["mixed_under"])
+        value = int(match["mixed"]) + Fraction(int(match["mixed_over"]), under) if under else None
+    else:
+        numeral = re.sub(r",\s?", "", match["numeral"])
+        exponent = int(match["exponent"] or match["power"] or match["power1"] or 0)
+        value = Fraction(f"0{numeral}") * Fraction(10) ** exponent
+        places = len(numeral.partition(".")[2]) - exponent if "." in numeral else None
+    if value is None:
+        return None
+    return Number(
+        value=-value if match["sign"] == "-" else value, places=places, percent=bool(match["percent"]), unit=unit
+    )
+
+
+def _whole(numeral: str) -> int:
+    return int(re.sub(r",\s?", "", numeral))
+
+
+def _is_unit(unit: str, *, attached: bool) -> bool:
+    bare = re.sub(r"\^\{?[23]\}?|\b(?:square|cubic|sq\.?|cu\.?)\s", "", unit).strip().rstrip(".")
+    if bare in _SHORT_UNITS:
+        return True
+    words = bare.replace("/", " ").split()
+    if not words or len(words) > 6 or (attached and bare not in _KNOWN_UNITS and len(bare) < 3):
+        return False
+    return all(re.fullmatch(r"[A-Za-z]{2,}\.?|a", word) and word.lower() not in _NO_UNITS for word in words)
+
+
+def _same_numbers(given: Number, wanted: Number) -> bool:
+    here, there = (_SAME_UNIT.get(number.unit, number.unit) for number in (given, wanted))
+    if here != there and here in _KNOWN_UNITS and there in _KNOWN_UNITS:
+        return False
+    if given.percent is wanted.percent:
+        return _equal(given, wanted, Fraction(1))
+    return _equal(given, wanted, Fraction(1)) or _equal(
+        given, wanted, Fraction(1, 100) if given.percent else Fraction(100)
+    )
+
+
+def _equal(given: Number, wanted: Number, factor: Fraction) -> bool:
+    """Equal, or one of them a decimal of six places or more that rounds the other, as 0.0833333 does 1/12."""
+    value = given.value * factor
+    if value == wanted.value:
+        return True
+    places = [number.places for number in (given, wanted) if number.places is not None]
+    return len(places) == 1 and places[0] >= 6 and abs(value - wanted.value) <= Fraction(1, 10 ** min(places[0], 400))
+
+
+# --- comparing -----------------------------------------------------------------------------------------------------
+
+_LISTED: Final = re.compile(r"(?:\\?(?P<open>[{(\[]))(?P<inner>.*?)(?:\\?(?P<close>[})\]]))", re.DOTALL)
+_MATH_WORDS: Final = frozenset({*_NO_UNITS, "infty", "infinity"})
+_WORDS: Final = re.compile(r"[A-Za-z][A-Za-z'’ -]*")
+
+
+def same_answer(given: str, wanted: str, *, leaf: Leaf | None = None) -> bool | None:
+    """Whether two final answers are the same; None when that takes more than their text.
+
+    Args:
+        leaf: decides expressions that are neither numbers nor words.
+    """
+    return _same(written_plainly(given), written_plainly(wanted), leaf, 0)
+
+
+def _same(given: str, wanted: str, leaf: Leaf | None, level: int) -> bool | None:
+    if given == wanted or given.replace(" ", "") == wanted.replace(" ", ""):
+        return bool(given)
+    if not given or not wanted:
+        return False
+    here, there = number_in(given), number_in(wanted)
+    if here and there:
+        return _same_numbers(here, there)
+    if (decided := _same_words(given, wanted)) is not None:
+        return decided
+    if level < 4:
+        given, wanted = _sides(given, wanted)
+        if (listed := _same_lists(given, wanted, leaf, level)) is not None:
+            return listed[0]
+        here, there = number_in(given), number_in(wanted)
+        if here and there:
+            return _same_numbers(here, there)
+    if leaf is None and (there or here) and _is_wordy(given if there else wanted):
+        return False
+    return leaf(given, wanted) if leaf else None
+
+
+def _same_words(given: str, wanted: str) -> bool | None:
+    """Words are compared whatever their case, single letters as they are; None when either is no words."""
+    bare = [re.sub(r"^\(([A-Za-z])\)$", r"\1", text).strip("\"'“”() ") for text in (given, wanted)]
+    if not all(_is_wordy(text) or re.fullmatch(r"[A-Za-z]", text) for text in bare):
+        return None
+    if all(len(text) == 1 for text in bare):
+        return bare[0] == bare[1]
+    here, there = (re.sub(r"^(?:the|an?) ", "", " ".join(text.casefold().split())) for text in bare)
+    return here == there
+
+
+def _is_wordy(text: str) -> bool:
+    words = text.split()
+    return bool(_WORDS.fullmatch(text)) and all(len(w) > 1 for w in words) and words[0].lower() not in _MATH_WORDS
+
+
+def _sides(given: str, wanted: str) -> tuple[str, str]:
+    """Both without a `x =` or `x \\in` that only one of them has, or that both have alike; chains keep their ends."""
+    (left, right), (wanted_left, wanted_right) = _equation(given), _equation(wanted)
+    if left and wanted_left:
+        return (right, wanted_right) if left.replace(" ", "") == wanted_left.replace(" ", "") else (given, wanted)
+    if left and (_is_name(left) or not re.search("[A-Za-z]", left)):  # 3 + 4 = 7 says 7
+        return right, wanted
+    if wanted_left and _is_name(wanted_left):
+        return given, wanted_right
+    return given, wanted
+
+
+def _equation(text: str) -> tuple[str, str]:
+    if re.search(r"[,;]|\b(?:and|or)\b", text):
+        if text.count("=") > 1:
+            return "", text
+        member = re.match(r"\s*([A-Za-z](?:_\{?\w+\}?)?)\s*(?:\\in\b|=)\s*(?=\S)", text)
+        return (member[1], text[member.end() :]) if member else ("", text)
+    parts = re.split(r"(?<![<>!\\])=|\\in(?![a-z])", text)
+    return (parts[0].strip(), parts[-1].strip()) if len(parts) > 1 and parts[-1].strip() else ("", text)
+
+
+def _is_name(left: str) -> bool:
+    """Whether what stands left of `=` only names the answer: `x`, `f(x)`, `\\frac{NO}{BO}`, `V_1:V_2`, but no `2x+3`."""
+    return bool(re.search(r"[A-Za-z]", left)) and not re.search(r"[+^]|(?<!\w)\d|-", left) and len(left) <= 60
+
+
+def _same_lists(given: str, wanted: str, leaf: Leaf | None, level: int) -> tuple[bool | None] | None:
+    """How two lists compare, in a tuple; None when these are no two lists.
+
+    `{…}` and lists without brackets have no order, unless the other side has one; what has round or square brackets has,
+    and the brackets must agree, being the ends of an interval.
+    """
+    if re.search(r"\\(?:cup|begin|[lg]eq)|[<>]", given + wanted):
+        return None
+    here, there = _items(given), _items(wanted)
+    if len(here[1]) < 2 and len(there[1]) < 2:
+        if here[0] == there[0] or not (here[0] or there[0]) or (here[1], there[1]) == ([given], [wanted]):
+            return None
+        if {here[0], there[0]} <= {"", "{}"} and leaf is not None:
+            return (_same(here[1][0], there[1][0], leaf, level + 1),)
+        return None
+    if len(here[1]) != len(there[1]) or len(here[1]) > MAX_ITEMS:
+        return None if leaf is None and len(here[1]) != len(there[1]) and "=" in given + wanted else (False,)
+    ordered = {"()", "[]", "[)", "(]"}
+    if here[0] in ordered and there[0] in ordered and here[0] != there[0]:
+        return (False,)
+    if here[0] in ordered or there[0] in ordered:
+        return (_all(_same(a, b, leaf, level + 1) for a, b in zip(here[1], there[1], strict=True)),)
+    return (_matched(here[1], there[1], leaf, level),)
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    found = list(answers)
+    return False if False in found else None if None in found else True
+
+
+def _matched(given: list[str], wanted: list[str], leaf: Leaf | None, level: int) -> bool | None:
+    """Whether each item has its own partner on the other side."""
+    left = list(wanted)
+    unsure = False
+    for item in given:
+        answers = [_same(item, other, leaf, level + 1) for other in left]
+        if True in answers:
+            left.pop(answers.index(True))
+        elif None in answers:
+            unsure = True
+        else:
+            return False
+    return None if unsure else True
+
+
+def _items(text: str) -> tuple[str, list[str]]:
+    """The brackets around a list, if any, and what stands between its commas, `and` and `or`; `\\pm` makes two of one."""
+    brackets = ""
+    match = _LISTED.fullmatch(text)
+    if match and _closing_bracket(text) == len(text) - 1:
+        brackets = match["open"] + match["close"]
+        text = match["inner"].rstrip("\\")
+    depth = 0
+    items = [""]
+    for part in re.split(r"([,;{}()\[\]]|\b(?:and|or)\b)", text):
+        if part in ("{", "(", "["):
+            depth += 1
+        elif part in ("}", ")", "]"):
+            depth -= 1
+        if depth <= 0 and part in (",", ";", "and", "or"):
+            items.append("")
+        else:
+            items[-1] += part
+    items = [stripped for item in items if (stripped := item.strip().rstrip("\\").strip())]
+    items = [sign for item in items for sign in _both_signs(item)]
+    return brackets, items[: MAX_ITEMS + 1] or [text]
+
+
+def _closing_bracket(text: str) -> int:
+    depth = 0
+    for place, character in enumerate(text):
+        if character in "{([":
+            depth += 1
+        elif character in "})]":
+            depth -= 1
+            if depth == 0:
+                return place
+    return -1
+
+
+def _both_signs(item: str) -> list[str]:
+    if item.count("\\pm") != 1:
+        return [item]
+    return [item.replace("\\pm", "+").lstrip("+ "), item.replace("\\pm", "-")]

@@ -1,0 +1,74 @@
+"""The part of a response that is scored, where a suite says it is not all of it: `extract`."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.errors import did_you_mean
+from assay.scoring.answers import final_answer
+from assay.scoring.loose_json import CutText, read_loosely
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assay.domain.digest import JsonValue
+
+WAYS: Final = ("last_line", "fenced", "final_answer")
+_PATH: Final = re.compile(r"\$(?:\.[A-Za-z_][\w-]*|\[\d{1,6}\])*")
+_STEP: Final = re.compile(r"\.([A-Za-z_][\w-]*)|\[(\d+)\]")
+_FENCE: Final = re.compile(r"^[ ]{0,3}(`{3,}|~{3,})[^\n`]*$", re.MULTILINE)
+
+
+def extracted(text: str, way: str) -> str | None:
+    """The part of a text that `way` names; None when it is not there.
+
+    `last_line`: the last line that is not blank. `fenced`: what the last fenced block holds, also one that a token limit
+    left open. `final_answer`: what `score: math` would compare. `$.a.b[0]`: a value of the last JSON document in the
+    text that has one there.
+    """
+    if way == "last_line":
+        lines = text.rstrip().splitlines()
+        return lines[-1].strip() if lines else None
+    if way == "fenced":
+        return _fenced(text)
+    if way == "final_answer":
+        return final_answer(text)
+    for document in reversed(read_loosely(text).documents):
+        found = _at(document.value, way)
+        if found is not None:
+            return found
+    return None
+
+
+def way_problems(way: JsonValue) -> Iterator[str]:
+    """What is wrong with an `extract`."""
+    if not isinstance(way, str) or (way not in WAYS and not _PATH.fullmatch(way)):
+        hint = did_you_mean(way, WAYS) if isinstance(way, str) else ""
+        yield f"`extract` is {way!r}; it must be `last_line`, `fenced`, `final_answer` or a path such as `$.a.b[0]`.{hint}"
+
+
+def _fenced(text: str) -> str | None:
+    opening: re.Match[str] | None = None
+    found = None
+    for fence in _FENCE.finditer(text):
+        if opening is None:
+            opening = fence
+        elif fence[1].startswith(opening[1]) and not fence[0].strip(" `~"):
+            found = text[opening.end() : fence.start()].strip("\n")
+            opening = None
+    return text[opening.end() :].strip("\n") if opening is not None else found
+
+
+def _at(value: JsonValue, path: str) -> str | None:
+    for key, place in _STEP.findall(path):
+        if key and isinstance(value, dict) and key in value:
+            value = value[key]
+        elif place and isinstance(value, list) and int(place) < len(value):
+            value = value[int(place)]
+        else:
+            return None
+    if value is None or isinstance(value, CutText):
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

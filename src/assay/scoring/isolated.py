@@ -1,0 +1,18 @@
+"""The functions that run in a child process, by name; the child imports only what it is asked for."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ISOLATED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "same_answer": "assay.scoring.symbolic:same_answer",
+        "file_scorer": "assay.scoring.strangers:file_scorer",
+        "plugin_scorer": "assay.scoring.strangers:plugin_scorer",
+    }
+)
+"""`module:function` by name. A function takes JSON values by keyword and returns one; a module may have a `warm_up()`."""

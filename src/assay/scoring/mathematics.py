@@ -1,0 +1,46 @@
+"""Scoring by mathematical meaning: `math`. Is this final answer the same as the reference?
+
+Most answers are decided by their text; the others go to a child process, because what they hold is hostile.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from assay.domain.failure import Fault
+from assay.domain.isolation import IsolatedAnswer, IsolatedRequest, Returned, StopKind
+from assay.scoring.answers import final_answer, nesting, same_answer
+from assay.scoring.outcome import Outcome, Score, Unscored
+
+TIME_LIMIT_S: Final = 1.5
+MAX_NESTING: Final = 40
+
+
+def begin(response: str, reference: str) -> Outcome | IsolatedRequest:
+    """The score where the text decides, else the call that decides; a response without an answer scores 0."""
+    wanted = final_answer(reference)
+    if wanted is None:
+        return Unscored("no_reference", "There is no answer in the reference to compare with.")
+    given = final_answer(response)
+    if given is None:
+        return Score(0.0, "no answer in the response", 1.0)
+    if nesting(given) > MAX_NESTING:
+        return Score(0.0, f"nested more than {MAX_NESTING} deep, which no answer is", 1.0)
+    same = same_answer(given, wanted)
+    if same is None:
+        return IsolatedRequest(
+            function="same_answer", arguments={"given": given, "wanted": wanted}, time_limit_s=TIME_LIMIT_S
+        )
+    return _score(same, "by its text")
+
+
+def finish(answer: IsolatedAnswer) -> Outcome:
+    """The score a child came to; none, and the candidate's fault, where its answer takes more than the limits allow."""
+    if isinstance(answer, Returned):
+        return _score(bool(answer.value), "by algebra")
+    fault = Fault.HARNESS if answer.kind is StopKind.CRASHED else Fault.CANDIDATE
+    return Unscored(f"answer_{answer.kind}", f"The final answer cannot be compared: {answer.detail}", fault)
+
+
+def _score(same: bool, how: str) -> Score:
+    return Score(1.0, f"the same answer, {how}", 1.0) if same else Score(0.0, f"another answer, {how}", 1.0)

@@ -1,0 +1,131 @@
+"""Algebra on hostile text: whether two expressions are equal, by math-verify. Runs only in a child process.
+
+Nothing is evaluated as Python. math-verify's own reader of plain expressions hands text to SymPy's `parse_expr`, which
+does, and is not used: plain expressions are written as LaTeX here, and LaTeX goes through a grammar. Its numerals, and
+whatever else, would end in `parse_expr` all the same; it is replaced by a reader of numerals that refuses other text, so
+that no path of any of the libraries reaches an evaluator.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from assay.scoring import answers
+
+if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
+
+_FUNCTIONS: Final = "arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln"
+_NUMERAL: Final = re.compile(r"[0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000}")
+
+
+def same_answer(*, given: str, wanted: str) -> JsonValue:
+    """Whether the two final answers are the same; false where either cannot be read."""
+    return bool(answers.same_answer(given, wanted, leaf=_same_expression))
+
+
+def warm_up() -> None:
+    """Import and compile what the first comparison needs."""
+    _same_expression("x+1", "1+x")
+    _same_expression("\\frac{1}{2}", "x")
+
+
+@lru_cache(maxsize=1)
+def _library() -> tuple[Any, Any]:
+    import math_verify.parser
+    import sympy.physics.units  # it names its units by `sympify` when imported, and `simplify` imports it
+    from latex2sympy2_extended import latex2sympy2
+    from math_verify import LatexExtractionConfig, parse, verify
+    from sympy.parsing import sympy_parser
+
+    for module in (sympy_parser, latex2sympy2, math_verify.parser):
+        module.parse_expr = _numeral
+    sympy_parser.eval_expr = _refuse
+    assert sympy.physics.units
+    config = [LatexExtractionConfig(boxed_match_priority=-1)]
+
+    def read(latex: str) -> Any:
+        return parse(f"${latex}$", extraction_config=config, fallback_mode="no_fallback", parsing_timeout=None)
+
+    def equal(wanted: Any, given: Any) -> bool:
+        return bool(verify(wanted, given, timeout_seconds=None, allow_set_relation_comp=True))
+
+    return read, equal
+
+
+def _numeral(text: object, *_: object, **__: object) -> Any:
+    """A whole or decimal number, in the place of SymPy's evaluator; raises ValueError for all other text."""
+    import sympy
+
+    if not isinstance(text, str) or not _NUMERAL.fullmatch(text):
+        raise ValueError("text is never evaluated as Python")
+    return sympy.Integer(int(text)) if text.isdigit() else sympy.Float(text)
+
+
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise ValueError("text is never evaluated as Python")
+
+
+def _same_expression(given: str, wanted: str) -> bool:
+    if "=" in given and "=" not in wanted:
+        return False  # the library would take the right side of any equation, and 2x = 6 is not 6
+    read, equal = _library()
+    texts = [as_latex(text) for text in (given, wanted)]
+    if any(len(text) > answers.MAX_ANSWER or answers.nesting(text) > answers.MAX_NESTING for text in texts):
+        return False
+    found = [read(text) for text in texts]
+    return all(found) and equal(found[1], found[0])
+
+
+def as_latex(text: str) -> str:
+    """An expression as people and programs write it, in LaTeX; LaTeX stays as it is."""
+    text = text.replace("**", "^")
+    text = re.sub(r"(?<![A-Za-z\\])(?:oo|inf(?:inity)?)(?![A-Za-z])", r"\\infty ", text)
+    text = re.sub(r"(?<![A-Za-z\\])pi(?![A-Za-z])", r"\\pi ", text)
+    if "_" not in text:  # an index is no imaginary unit
+        text = re.sub(r"(?<![A-Za-z\\])[iI](?![A-Za-z])", "(I)", text)
+    text = re.sub(r"(?<![A-Za-z\\])E(?![A-Za-z])", "e", text)
+    text = re.sub(rf"(?<![A-Za-z\\])({_FUNCTIONS})(?![A-Za-z])", r"\\\1 ", text)
+    for name, latex in (("sqrt", "\\sqrt"), ("exp", "e^"), ("abs", "\\operatorname{abs}")):
+        text = _called(text, name, latex)
+    text = _powers(text)
+    text = re.sub(r"(?<=[\d)])\s*\*\s*|\s*\*\s*", r" \\cdot ", text)
+    text = re.sub(r"(?<!\d)\.(?=\d)", "0.", text)
+    return text.replace("$", "").replace("\n", " ").strip()
+
+
+def _called(text: str, name: str, latex: str) -> str:
+    """`sqrt(x)` as `\\sqrt{x}`; what is never closed stays."""
+    place = 0
+    for _ in range(20):
+        match = re.compile(rf"(?<![A-Za-z\\]){name}\s*\(").search(text, place)
+        if match is None:
+            break
+        closing = _closing(text, match.end() - 1)
+        place = match.end()
+        if closing > 0:
+            text = f"{text[: match.start()]}{latex}{{{text[match.end() : closing]}}}{text[closing + 1 :]}"
+            place = match.start() + len(latex)
+    return text
+
+
+def _powers(text: str) -> str:
+    """`x^10` and `x^(1/2)` with braces around the exponent."""
+    text = re.sub(r"\^\s*(-?\d{2,}|-\d|[a-z]\b)", r"^{\1}", text)
+    for _ in range(20):
+        match = re.search(r"\^\s*\(", text)
+        if match is None or (closing := _closing(text, match.end() - 1)) < 0:
+            break
+        text = f"{text[: match.start()]}^{{{text[match.end() : closing]}}}{text[closing + 1 :]}"
+    return text
+
+
+def _closing(text: str, opening: int) -> int:
+    depth = 0
+    for place in range(opening, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if depth == 0:
+            return place
+    return -1
