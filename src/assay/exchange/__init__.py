@@ -1,0 +1,1 @@
+"""Other people's results, read and written: importers (one module a format), exporters, the results folder."""
