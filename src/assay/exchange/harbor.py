@@ -265,7 +265,7 @@ def _whole(rewards: dict[str, Any], candidate: str, *, alone: bool) -> tuple[Fou
 
 def _fault(kind: str) -> Fault:
     """An agent that ran out of time or died is the candidate's doing; a verifier or environment that broke is not."""
-    name = kind.lower()
+    name = kind.lower().replace("_", "")
     if "verifier" in name or "reward" in name:
         return Fault.JUDGE
     return Fault.CANDIDATE if "agenttimeout" in name or "agentexit" in name or "nonzeroagent" in name else Fault.HARNESS
