@@ -74,12 +74,16 @@ class Basis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Every candidate's score. `anytime`: while more may come, ranges that hold at any look, one a candidate."""
+    """Every candidate's score. `anytime`: while more may come, ranges that hold at any look, one a candidate.
+
+    `looks`: where planned looks stand, while more may come and the protocol plans them.
+    """
 
     estimates: tuple[Estimate, ...]
     basis: Basis
     diagnostics: diagnostics.StandingDiagnostics | None
     anytime: tuple[Anytime, ...] | None
+    looks: Looks | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +138,7 @@ def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True) 
         basis=basis,
         diagnostics=beside,
         anytime=tuple(anytime_mean(basis.table, one) for one in found) if basis.unfinished else None,
+        looks=_looks(basis) if basis.unfinished else None,
     )
 
 
@@ -294,6 +299,7 @@ def standing_document(found: Standing) -> dict[str, Any]:
             {"candidate": one.candidate, **anytime_document(now)}
             for one, now in zip(found.estimates, found.anytime, strict=True)
         ],
+        "looks": looks_document(found.looks),
     }
 
 

@@ -159,6 +159,8 @@ def say_standing(found: Standing) -> None:
         _say_unfinished(found.basis, p_value=False)
         for one, now in zip(found.estimates, found.anytime, strict=True):
             say(f"  {wording.anytime_mean(str(one.candidate), now)}")
+    if found.looks is not None:
+        say(wording.looks(found.looks, None))
     if found.diagnostics is not None:
         _say_diagnostics(standing_lines(found.diagnostics))
     _say_warnings(findings.standing_document(found))

@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
+from assay.app.shuffle import order_seeds
 from assay.domain.errors import AssayError, SettingsError, UnknownName
 from assay.web import api, pages
 from assay.web.errors import problem, problem_of, problem_response, status_of
@@ -52,7 +53,7 @@ def create_app(
     """
     check_exposure(host, token)
     known = code or (Token(token) if token else None)
-    queue = ReviewQueue(workspace.archive, workspace.clock)
+    queue = ReviewQueue(workspace.archive, workspace.clock, order_seeds(workspace))
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
