@@ -79,7 +79,7 @@ def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
     if expected is None or not expected.strip():
         missing = "is missing" if expected is None else "is empty"
         return (f"`expected` {missing}, and `score: {method}` compares with it.",)
-    if method == "numeric" and next(numbers_in(expected), None) is None:
+    if method == "numeric" and not numbers_in(expected):
         return (f"`expected` is {expected.strip()[:60]!r} and holds no number, which `score: numeric` needs.",)
     if method == "regex" and (problem := pattern_problem(expected.strip())):
         return (f"The pattern {expected.strip()[:80]!r} {problem}",)
