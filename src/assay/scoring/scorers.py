@@ -111,6 +111,10 @@ class ScorerEvaluator:
         begun = (self._begin(response.text, sitting.task.expected or "") for response in sitting.responses)
         return tuple(step for step in begun if isinstance(step, IsolatedRequest))
 
+    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """What `ask` asks: there is one round."""
+        return self.ask(sitting)
+
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """One grade a response, on the criterion named like the method.
 

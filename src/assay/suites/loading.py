@@ -18,7 +18,7 @@ from assay.domain.errors import SuiteError, did_you_mean
 from assay.domain.identifiers import folded
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
-from assay.domain.suite import CandidateSpec, JudgeMode, JudgeSpec, Scoring, Suite, SuiteCopy
+from assay.domain.suite import CandidateSpec, JudgeSpec, Scoring, Suite, SuiteCopy
 from assay.suites import models
 from assay.suites.checks import Checks
 from assay.suites.complaints import Complaints, Path, Spot, SuiteErrors, TooManyComplaints, dotted
@@ -252,7 +252,7 @@ class _Reading:
         here = self.complaints.at(lambda where, _at_key: Spot(source, 0, dotted(where)))
         found = models.judges(_as_value(ref), (), here, self.checks, Files(given.folder))
         if isinstance(ref, str) and own and found:
-            return (replace(own[0], name=found[0].name, model=found[0].model),)
+            return (replace(own[0], name=found[0].name, model=found[0].model, turn=None),)
         return found
 
     def _set_rules(
@@ -267,7 +267,7 @@ class _Reading:
             self.rules.names.spelling(candidate.name)
         # A model that was complained about is a model all the same, or its tasks would be short of a candidate.
         self.rules.models = tuple(candidate.name for candidate in declared if candidate.is_model)
-        self.rules.joint = any(judge.mode is JudgeMode.JOINT for judge in judges)
+        self.rules.joint = any(judge.mode.compares for judge in judges)
         self.rules.default = default
 
     def _tasks(self, fields: Fields) -> Iterable[Task]:

@@ -42,7 +42,7 @@ def suite_json_schema() -> dict[str, JsonValue]:
                 "review": _said(_choice([policy.value for policy in Policy]), "Which LLM grades wait for a person."),
                 "parameters": _parameters(),
                 "candidates": {"type": "array", "items": _candidate()},
-                "judge": {"anyOf": [_NAME, _judge(), {"type": "array", "minItems": 1, "items": {"anyOf": [_NAME, _judge()]}}]},
+                "judge": {"anyOf": [*_judges(), {"type": "array", "minItems": 1, "items": {"anyOf": [*_judges()]}}]},
                 "margin": _margin(),
                 "rubric": {"type": "array", "minItems": 1, "items": {"anyOf": [_NAME, _criterion()]}},
                 "score": _said(_score(), "How tasks are scored that do not say it themselves."),
@@ -120,6 +120,19 @@ def _described() -> dict[str, JsonValue]:
 def _candidate() -> dict[str, JsonValue]:
     described = _mapping({"name": _NAME, "model": _NAME, **_described()})
     return {"anyOf": [_NAME, {**described, "anyOf": [{"required": ["name"]}, {"required": ["model"]}]}]}
+
+
+def _judges() -> list[JsonValue]:
+    """A judge by its reference, described, or several that take turns."""
+    turns: dict[str, JsonValue] = {"type": "array", "minItems": 2, "items": {"anyOf": [_NAME, _judge()]}}
+    return [
+        _NAME,
+        _judge(),
+        _mapping(
+            {"rotate": _said(turns, "Judges that take turns: the k-th trial is graded by one of them.")},
+            required=("rotate",),
+        ),
+    ]
 
 
 def _judge() -> dict[str, JsonValue]:
