@@ -216,5 +216,5 @@ def say_result(result: RunResult) -> None:
         say(f"  try the failed ones again with: assay resume {document['run_id']}")
     if waiting:
         say(f"{waiting} assessments wait for a person: `assay serve`, or `assay review --run {document['run_id']}`")
-    else:
+    elif trials["done"]:
         say(f"nothing waits for review; see `assay stats --run {document['run_id']}`")
