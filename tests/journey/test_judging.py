@@ -64,7 +64,7 @@ def test_pairs_are_judged_in_both_orders_and_reviewed_as_any_grading(
     ran = assay("run", path, "--json")
     assert ran.code == 0, ran.err
     assert len(server.calls) == 2 * 2 * 6
-    assert ran.document["assessments"] == {"pending": 4}
+    assert ran.document["assessments"]["pending"] == 4
     rows = assay("review", "list", "--json").document["assessments"]
     assert rows[0]["scores"] == {"nora": 1.0, "omar": 0.5, "pia": 0.0}
     assert {grade["criterion"] for grade in rows[0]["grades"]} == {"preference"}
@@ -75,7 +75,7 @@ def test_pairs_are_judged_in_both_orders_and_reviewed_as_any_grading(
     assert means == {"nora": 0.875, "omar": 0.625, "pia": 0.0}
     ranked = assay("rank", "--json").document
     strengths = ranked["preferences"]
-    assert [one["candidate"] for one in strengths["candidates"]][0] == "nora"
+    assert strengths["candidates"][0]["candidate"] == "nora"
     assert strengths["comparisons"] == 12
     assert strengths["reason"] == "separation"
     assert strengths["candidates"][-1]["strength"] is None
@@ -122,8 +122,7 @@ def test_an_unreadable_verdict_is_asked_again_by_itself(assay: Command, server: 
     ran = assay("run", path, "--json")
     assert ran.code == 0
     assert len(server.calls) == 3
-    shown = assay("show", ran.document["run_id"], "--json").document
-    assert shown["run"]["tokens"]["input"] > 0 if "tokens" in shown["run"] else True
+    assert ran.document["tokens"]["output"] >= 3, "every call that was paid for is counted"
 
 
 def test_judges_take_turns_also_in_trials_that_are_added(assay: Command, server: ModelServer, project: Path) -> None:

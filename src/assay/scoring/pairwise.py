@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PREFERENCE: Final = "preference"
 """The one criterion: the share of pairs won."""
 
-_TIE: Final = ("tie", "draw", "equal", "neither", "both", "no difference")
+_TIE: Final = ("tie", "draw", "equal", "no difference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def _heard(answer: Answer, meeting: tuple[Response, Response], labels: dict[str,
                      f"Option {labels[name]}")
     ]  # fmt: skip
     verdict = Criterion(
-        name="verdict",
+        name=PREFERENCE,
         low=0.0,
         high=1.0,
         labels=(*words, *((word, 0.5) for word in _TIE if word not in labels.values())),
@@ -206,7 +206,7 @@ def _heard(answer: Answer, meeting: tuple[Response, Response], labels: dict[str,
     reading = read_grading(
         answer.text, labels={"": "the pair"}, rubric=Rubric(criteria=(verdict,)), cut=answer.truncated
     )
-    grade = reading.grades.get(("", "verdict"))
+    grade = reading.grades.get(("", PREFERENCE))
     if grade is None or grade.score is None or grade.score.raw is None or not grade.score.by_word:
         raise UnreadableReply(f"The judge names neither {labels[one]} nor {labels[other]} as better, and no tie.")
     raw = grade.score.raw

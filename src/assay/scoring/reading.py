@@ -104,6 +104,8 @@ def _without_last_word(text: str) -> str:
 _SCORE_KEYS: Final = (
     "score", "rating", "value", "points", "grade", "mark", "rawscore", "finalscore", "verdict", "label", "answer", "level",
 )  # fmt: skip
+_CHOICE_KEYS: Final = ("winner", "better", "betterone", "preferred", "choice")
+"""Where the criterion is a choice between words, what it may be called as well."""
 _REASON_KEYS: Final = (
     "reason", "justification", "rationale", "explanation", "comment", "comments", "reasoning", "feedback", "why", "notes",
 )  # fmt: skip
@@ -267,7 +269,7 @@ def _note_grade(
     score_key = next(
         (
             plain
-            for plain in _SCORE_KEYS
+            for plain in (*_SCORE_KEYS, *(_CHOICE_KEYS if criterion.labels else ()))
             if plain in fields
             and not isinstance(fields[plain][1], dict | list)
             and (whose is not None or names.candidate(fields[plain][0]) is None)

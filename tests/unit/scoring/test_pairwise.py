@@ -12,7 +12,7 @@ from assay.domain.calls import Reply
 from assay.domain.model import ModelSpec
 from assay.domain.suite import JudgeMode, JudgeSpec, Message, Scoring, Task
 from assay.scoring.building import evaluators_for
-from assay.scoring.evaluator import MoreRequests, Sitting, UnreadableReply
+from assay.scoring.evaluator import MoreRequests, Request, Sitting, UnreadableReply
 from assay.scoring.pairwise import PairwiseJudge, meetings
 from assay.scoring.rubrics import QUALITY
 
@@ -38,7 +38,7 @@ def sitting(*names: str) -> Sitting:
 def judged(asked: Sitting, *verdicts: str) -> Assessment:
     """The assessment after these verdicts, each read as it comes."""
     judge = PairwiseJudge(SPEC, QUALITY)
-    requests = judge.ask(asked)
+    requests: tuple[Request, ...] = judge.ask(asked)
     replies: tuple[Reply, ...] = ()
     for place, verdict in enumerate(verdicts):
         assert len(requests) == 1
@@ -108,6 +108,7 @@ def test_among_several_a_score_is_the_share_of_pairs_won() -> None:
     ("reply", "share"),
     [
         ('{"verdict": "Candidate B", "reason": "x"}', 1.0), ("```json\n{'verdict': 'B',}\n```", 1.0), ("[[B]]", 1.0),
+        ('{"winner": "B", "reason": "x"}', 1.0),
         ("Verdict: A", 0.0), ("**tie**", 0.5), ('{"reason": "uses \\frac{1}{2}", "verdict": "A"}', 0.0),
     ],
 )  # fmt: skip
