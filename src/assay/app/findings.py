@@ -18,6 +18,7 @@ from assay.app.stamps import uncalibrated
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import RunState
+from assay.domain.suite import JudgeMode
 from assay.report import wording as wording  # surfaces reach the words through here
 from assay.statistics.cautions import Caution
 from assay.statistics.comparisons import Comparison
@@ -25,11 +26,13 @@ from assay.statistics.comparisons import compare as compared
 from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.ranking import Ranking
 from assay.statistics.ranking import rank as ranked
+from assay.statistics.rankings_as_preferences import strengths
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.selection import Excluded, Selection
+    from assay.statistics.preferences import BradleyTerry
     from assay.statistics.table import ScoreTable
 
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
@@ -100,10 +103,11 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranks:
-    """All candidates and all pairs."""
+    """All candidates and all pairs; `preferences`: strengths from who did better in each trial, for pairwise judging."""
 
     ranking: Ranking
     basis: Basis
+    preferences: BradleyTerry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +187,17 @@ def compare(
 def rank(workspace: Workspace, selection: Selection, *, scope: str | None = None, margin: float | None = None) -> Ranks:
     """All candidates with the ranks the data allow, and all pairs."""
     basis = basis_of(workspace, selection)
-    return Ranks(ranking=ranked(basis.table, scope, _margin(basis, margin)), basis=basis)
+    return Ranks(
+        ranking=ranked(basis.table, scope, _margin(basis, margin)),
+        basis=basis,
+        preferences=strengths(basis.table) if _judged_in_pairs(workspace, basis.runs) else None,
+    )
+
+
+def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
+    """Whether every judge of the runs compared pairs; other scores say more than who was better."""
+    judges = [judge for run in runs for judge in workspace.journal.plan_of(RunId(run)).judges]
+    return bool(judges) and all(judge.mode is JudgeMode.PAIRWISE for judge in judges)
 
 
 def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: float) -> Gate:
@@ -393,9 +407,25 @@ def ranks_document(found: Ranks) -> dict[str, Any]:
             for one in found.ranking.pairs
         ],
         "groups": [list(group) for group in found.ranking.groups],
+        "preferences": None if found.preferences is None else _strengths_document(found.preferences),
         "excluded": excluded_document(found.basis.excluded),
         "warnings": warnings_document(found.basis, found.ranking.warnings),
     }  # fmt: skip
+
+
+def _strengths_document(found: BradleyTerry) -> dict[str, Any]:
+    """Strengths in log-odds, strongest first; null where a candidate never lost or never won."""
+    rows = zip(found.items, found.log_strength, found.elo, found.borda, strict=True)
+    candidates = [
+        {"candidate": item, "strength": strength, "elo": elo, "share_won": share} for item, strength, elo, share in rows
+    ]
+    return {
+        "method": found.method,
+        "comparisons": found.n_comparisons,
+        "n_tasks": found.n_tasks,
+        "reason": found.reason,
+        "candidates": sorted(candidates, key=lambda row: -(row["share_won"] or 0.0)),
+    }
 
 
 def gate_document(found: Gate) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from assay.domain.model import Parameters
 from assay.domain.suite import (
     MOST_LOOKS,
     CandidateSpec,
-    JudgeMode,
     JudgeSpec,
     ReviewOrder,
     Scoring,
@@ -273,7 +272,7 @@ class _Reading:
         here = self.complaints.at(lambda where, _at_key: Spot(source, 0, dotted(where)))
         found = models.judges(_as_value(ref), (), here, self.checks, Files(given.folder, also=given.read_from))
         if isinstance(ref, str) and own and found:
-            return (replace(own[0], name=found[0].name, model=found[0].model),)
+            return (replace(own[0], name=found[0].name, model=found[0].model, turn=None),)
         return found
 
     def _set_rules(
@@ -288,7 +287,7 @@ class _Reading:
             self.rules.names.spelling(candidate.name)
         # A model that was complained about is a model all the same, or its tasks would be short of a candidate.
         self.rules.models = tuple(candidate.name for candidate in declared if candidate.is_model)
-        self.rules.joint = any(judge.mode is JudgeMode.JOINT for judge in judges)
+        self.rules.joint = any(judge.mode.compares for judge in judges)
         self.rules.default = default
 
     def _tasks(self, fields: Fields) -> Iterable[Task]:

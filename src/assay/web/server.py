@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
+from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
 from assay.web import api, pages
 from assay.web.errors import problem, problem_of, problem_response, status_of
@@ -65,7 +66,11 @@ def create_app(
     app.state.rooms = api.Rooms(
         workspace=workspace,
         queue=queue,
-        showcase=Showcase(workspace.archive, workspace.journal),
+        showcase=Showcase(
+            workspace.archive,
+            workspace.journal,
+            stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
+        ),
         live=Live(workspace),
         reruns=Reruns(workspace, queue),
         token=known,
