@@ -252,7 +252,10 @@ def _import_group(
     except OSError as error:
         result.skipped.append(Skipped(where=source.name, why=f"cannot be copied: {error.strerror or error}."))
         return
-    digest = _digest(group, originals[0].sha256, options)
+    content = originals[0].sha256
+    if taken := group.options.beside.get("taken"):  # a file more in the folder is another content
+        content = "\x1f".join(sorted(f"{one.sha256}" for one in originals) + sorted(one.member for one in taken))
+    digest = _digest(group, content, options)
     known = imports.known(digest)
     if known is not None:
         result.unchanged[source.name] = known
