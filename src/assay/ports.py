@@ -20,7 +20,9 @@ if TYPE_CHECKING:
         AssessmentDetail,
         AssessmentRow,
         Excluded,
+        NotCounted,
         RunSummary,
+        ScoreRow,
         Selection,
         TrialRow,
     )
@@ -204,6 +206,16 @@ class Archive(Protocol):
         ...
 
     def excluded(self, selection: Selection, /) -> Excluded: ...
+
+    def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
+        """Scores row by row from one snapshot: those that count, with `everything` the others too."""
+        ...
+
+    def details(
+        self, selection: Selection, /, *, everything: bool = False
+    ) -> Iterator[tuple[AssessmentDetail, NotCounted | None]]:
+        """Whole assessments from one snapshot, each with why it does not count (None where it does)."""
+        ...
 
 
 class Calibrations(Protocol):
