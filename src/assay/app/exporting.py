@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app import documents
+from assay.app import documents, reporting
 from assay.app.anonymising import Anonymiser
 from assay.app.surroundings import record_document
 from assay.domain.errors import InputError, did_you_mean
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 TABLES: Final = ("csv", "parquet")
 RECORDS: Final = ("jsonl", "json")
-FORMATS: Final = (*TABLES, *RECORDS)
+REPORTS: Final = reporting.FORMATS
+FORMATS: Final = (*TABLES, *RECORDS, *REPORTS)
 
 COLUMNS: Final = {
     "task": "text",
@@ -56,7 +57,7 @@ _APART: Final = {**COLUMNS, "not_counted": "text"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What an export wrote: rows are scores (csv, parquet) or assessments (json, jsonl).
+    """What an export wrote: rows are scores (csv, parquet) or assessments (json, jsonl); None for a report.
 
     Attributes:
         output: the file, None for standard output.
@@ -66,8 +67,8 @@ class Exported:
 
     format: str
     output: Path | None
-    rows: int
-    unseen: int
+    rows: int | None
+    unseen: int | None
     apart: Path | None = None
     rows_apart: int = 0
 
@@ -82,6 +83,9 @@ def export(
     anonymise: bool = False,
     force: bool = False,
     write: Write | None = None,
+    threshold: float | None = None,
+    against: str | None = None,
+    margin: float | None = None,
 ) -> Exported:
     """Write what counts within the selection; row by row, in memory that does not grow with the store.
 
@@ -90,6 +94,7 @@ def export(
         everything: write what does not count as well, to a second file beside the first (`apart_from`).
         anonymise: put pseudonyms in place of candidates and reviewers.
         force: replace files that are there.
+        threshold, against, margin: the rule of `junit`: one of the first two.
 
     Raises:
         InputError: an unknown format, or one that needs a file or a package that is not there.
@@ -99,9 +104,22 @@ def export(
         raise InputError(
             "", f"there is no export format {format!r}.{did_you_mean(format, FORMATS)}", remedy=f"Known: {', '.join(FORMATS)}."
         )  # fmt: skip
-    if output is None and (everything or format == "parquet" or write is None):
+    if format != "junit" and (threshold is not None or against is not None or margin is not None):
+        raise InputError("", f"--threshold, --against and --margin are for junit, not for {format}.")
+    if output is None and format not in REPORTS and (everything or format == "parquet" or write is None):
         what = "--all writes a second file beside the first" if everything else f"{format} is written to a file"
         raise InputError("--output", f"{what}, so a name is needed.", remedy=f"Say --output FILE.{format}.")
+    if format in REPORTS:
+        if everything:
+            raise InputError(
+                "--all", f"{format} shows what counts, and how much does not.", remedy="csv and json take --all."
+            )
+        text = reporting.written(
+            workspace, format, selection, anonymise=anonymise, threshold=threshold, against=against, margin=margin
+        )
+        with ExitStack() as files:
+            _opened(files, output, write, format, force=force).write(text)
+        return Exported(format=format, output=output, rows=None, unseen=None)
     if format == "parquet":
         need_pyarrow()
     plans = list(plans_of(workspace, selection))

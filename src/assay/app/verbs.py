@@ -159,10 +159,13 @@ def export(
     everything: bool = False,
     anonymise: bool = False,
     force: bool = False,
+    threshold: float | None = None,
+    against: str | None = None,
+    margin: float | None = None,
     store: str | None = None,
     folder: Path | None = None,
 ) -> Exported:
-    """Write what counts to a file; with `everything` the rest to a second one beside it."""
+    """Write what counts to a file; with `everything` the rest to a second one beside it. The last three: junit's rule."""
     from assay.app import exporting
 
     with _open(folder, store) as workspace:
@@ -174,6 +177,9 @@ def export(
             everything=everything,
             anonymise=anonymise,
             force=force,
+            threshold=threshold,
+            against=against,
+            margin=margin,
         )
 
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 @click.option("--output", metavar="PATH", help="The file to write; without it, text goes to stdout.")
 @click.option("--all", "everything", is_flag=True, help="What does not count as well, in a second file with its state.")
 @click.option("--anonymise", is_flag=True, help="Pseudonyms for candidates and reviewers.")
+@click.option("--threshold", metavar="D", help="junit: a task passes from this mean on: 0.7, or 70pts.")
+@click.option("--against", metavar="NAME", help="junit: a task passes when not worse than this candidate.")
+@click.option("--margin", metavar="D", help="junit: by how much it may be worse: 0.03, or 3pts.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @filters
 @common
@@ -29,13 +32,17 @@ def export(
     output: str | None,
     everything: bool,
     anonymise: bool,
+    threshold: str | None,
+    against: str | None,
+    margin: str | None,
     force: bool,
     store: str | None,
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Write what counts to a file: csv, parquet, jsonl, json."""
+    """Write what counts: csv, parquet, jsonl, json, html, markdown, latex or junit."""
     from assay.app import exporting
+    from assay.app.findings import parsed_margin
 
     if as_json and output is None and format != "json":
         raise InputError("--json", "stdout takes one document only.", remedy="Say --output FILE as well.")
@@ -49,6 +56,9 @@ def export(
             anonymise=anonymise,
             force=force,
             write=_to_stdout,
+            threshold=None if threshold is None else parsed_margin(threshold, option="--threshold"),
+            against=against,
+            margin=None if margin is None else parsed_margin(margin),
         )
     if as_json and output is not None:
         print_json(exporting.exported_document(found))
@@ -59,6 +69,10 @@ def export(
 
 def _tell(found: Exported) -> None:
     """What was written; on stderr, since stdout may be the export itself."""
+    if found.rows is None:
+        if found.output is not None:
+            tell(f"{found.output}: written")
+        return
     where = "" if found.output is None else f"{found.output}: "
     tell(f"{where}{found.rows} rows that count{', none yet' if not found.rows else ''}")
     if found.unseen:

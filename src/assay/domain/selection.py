@@ -152,3 +152,30 @@ class ScoreRow:
     state: AssessmentState
     joint: bool
     not_counted: NotCounted | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTotals:
+    """Calls of a run to one candidate's or judge's model, summed.
+
+    Attributes:
+        role: `candidate` or `judge`.
+        model_version: what the endpoint said answered; None where it said nothing or did not answer.
+        failed: calls that gave nothing usable; tries are calls of their own.
+        cost_usd: None where no call has a price.
+        latency_s: all calls one after the other; None where none was measured.
+        first, last: when the first and the last call began.
+    """
+
+    role: str
+    name: str
+    model: str
+    model_version: str | None
+    calls: int
+    failed: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    latency_s: float | None
+    first: str
+    last: str

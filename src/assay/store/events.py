@@ -54,14 +54,14 @@ def append_event(
     }
     values["hash"] = _hash(values)
     row = connection.execute(insert(table).values(**values).returning(*table.c)).one()
-    return _event(row)
+    return event_of(row)
 
 
 def event_of_key(connection: Connection, key: str) -> ReviewEvent | None:
     """The event stored under an idempotency key."""
     table = schema.review_event
     row = connection.execute(select(table).where(table.c.idempotency_key == plain(key))).first()
-    return None if row is None else _event(row)
+    return None if row is None else event_of(row)
 
 
 def events_of(connection: Connection, assessments: Collection[int]) -> dict[int, list[ReviewEvent]]:
@@ -70,7 +70,7 @@ def events_of(connection: Connection, assessments: Collection[int]) -> dict[int,
     found: defaultdict[int, list[ReviewEvent]] = defaultdict(list)
     rows = connection.execute(select(table).where(table.c.assessment_key.in_(assessments)).order_by(table.c.id))
     for row in rows:
-        found[row.assessment_key].append(_event(row))
+        found[row.assessment_key].append(event_of(row))
     return found
 
 
@@ -91,7 +91,8 @@ def _hash(values: dict[str, Any]) -> str:
     return hashlib.sha256(json_bytes(hashed)).hexdigest()
 
 
-def _event(row: Row[Any]) -> ReviewEvent:
+def event_of(row: Row[Any]) -> ReviewEvent:
+    """A stored row as a record."""
     return ReviewEvent(
         id=row.id,
         decision=Decision(

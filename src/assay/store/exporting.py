@@ -17,6 +17,7 @@ from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import AssessmentDetail, NotCounted, ScoreRow
 from assay.store import schema
 from assay.store.columns import COUNTING, labels_of, weighted
+from assay.store.events import event_of
 from assay.store.reading import AssessmentReader
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Table
 
+    from assay.domain.review import ReviewEvent
+    from assay.domain.selection import AssessmentRow
     from assay.store.selecting import Scope
 
 _ROWS_AT_ONCE: Final = 2000
@@ -104,6 +107,27 @@ def details(
             if len(found) < _ASSESSMENTS_AT_ONCE:
                 break
             after = max(found)
+
+
+def events(connection: Connection, scope: Scope) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
+    """Review events in the order of their ids, each with the assessment it was about."""
+    table, its = schema.review_event, schema.assessment
+    reader = AssessmentReader()
+    after = -1
+    while True:
+        rows = connection.execute(
+            select(table)
+            .join(its, its.c.key == table.c.assessment_key)
+            .where(*scope.where(its), *scope.where_grader(its), *_of_criteria(scope), table.c.id > after)
+            .order_by(table.c.id)
+            .limit(_ASSESSMENTS_AT_ONCE)
+        ).all()
+        about = {row.key: row for row in reader.rows_of(connection, {row.assessment_key for row in rows})}
+        for row in rows:
+            yield about[row.assessment_key], event_of(row)
+        if len(rows) < _ASSESSMENTS_AT_ONCE:
+            return
+        after = rows[-1].id
 
 
 def _scores(scope: Scope, run_key: int, *, everything: bool) -> Select[Any]:

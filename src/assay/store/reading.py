@@ -19,7 +19,7 @@ from assay.store.events import events_of
 from assay.store.names import candidate_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -70,6 +70,12 @@ class AssessmentReader:
         if trial is not None:
             statement = statement.where(table.c.trial_key == trial)
         rows = connection.execute(statement.order_by(table.c.key).limit(limit)).all()
+        return [row for row, _ in self._read(connection, rows)]
+
+    def rows_of(self, connection: Connection, keys: Collection[int]) -> list[AssessmentRow]:
+        """These assessments, in the order of their keys."""
+        table = schema.assessment
+        rows = connection.execute(_joined().where(table.c.key.in_(keys)).order_by(table.c.key)).all()
         return [row for row, _ in self._read(connection, rows)]
 
     def detail(self, connection: Connection, key: AssessmentKey) -> AssessmentDetail | None:
