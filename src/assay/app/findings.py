@@ -29,6 +29,7 @@ from assay.statistics.ranking import rank as ranked
 from assay.statistics.rankings_as_preferences import strengths
 
 if TYPE_CHECKING:
+    from assay.analysis.columns import ScoreColumns
     from assay.app.wiring import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.selection import Excluded, Selection
@@ -207,15 +208,15 @@ def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: 
     then passed means that every task ended in a tie, or that the exact test finds A better.
     """
     contrast = compare(workspace, selection, a, b, margin=margin)
-    shown = contrast.comparison.non_inferiority
-    identical = contrast.comparison.reason in {"all_ties", "zero_variance"}
-    difference = contrast.comparison.difference
-    passed = (
-        shown.holds
-        if shown is not None
-        else identical and difference is not None and difference > -margin and _sure(contrast)
-    )
-    return Gate(passed=passed, contrast=contrast, margin=margin)
+    return Gate(passed=shown_not_worse(contrast.comparison, margin), contrast=contrast, margin=margin)
+
+
+def shown_not_worse(found: Comparison, margin: float) -> bool:
+    """The rule of `gate`, for a comparison that was made with this margin."""
+    if found.non_inferiority is not None:
+        return found.non_inferiority.holds
+    identical = found.reason in {"all_ties", "zero_variance"}
+    return identical and found.difference is not None and found.difference > -margin and _sure(found)
 
 
 def parsed_margin(text: str, *, option: str = "--margin") -> float:
@@ -231,15 +232,14 @@ def parsed_margin(text: str, *, option: str = "--margin") -> float:
     return value
 
 
-def _sure(contrast: Contrast) -> bool:
+def _sure(found: Comparison) -> bool:
     """With nothing that varies there is no test but the exact one, so that it must have spoken."""
-    p_value = contrast.comparison.p_value
-    return contrast.comparison.reason == "all_ties" or (p_value is not None and p_value <= 0.05)
+    return found.reason == "all_ties" or (found.p_value is not None and found.p_value <= 0.05)
 
 
-def basis_of(workspace: Workspace, selection: Selection) -> Basis:
-    """What any finding over the selection rests on."""
-    columns = workspace.archive.score_columns(selection)
+def basis_of(workspace: Workspace, selection: Selection, *, columns: ScoreColumns | None = None) -> Basis:
+    """What any finding over the selection rests on; `columns` are its scores where they are at hand already."""
+    columns = columns or workspace.archive.score_columns(selection)
     plans = [workspace.journal.plan_of(RunId(run)) for run in columns.runs]
     margins = {plan.margin for plan in plans}
     looks = {_planned_looks(plan) for plan in plans}
