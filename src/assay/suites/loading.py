@@ -204,7 +204,8 @@ class _Reading:
             judges = ()  # the settings' judge has nothing to do here, and its key need not be there
         return self._suite(
             name=name, description=description, system_prompt=system_prompt, trials=trials, review=review,
-            order=order, looks=looks, parameters=asked_with, candidates=candidates, judges=judges, margin=margin, rubric=criteria, tasks=tasks,
+            order=order, looks=looks, parameters=asked_with, candidates=candidates, judges=judges, margin=margin,
+            rubric=criteria, tasks=tasks,
         )  # fmt: skip
 
     def set_file(self, document: Document) -> Suite | None:
