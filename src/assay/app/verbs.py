@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.calibrating import Calibrated
-    from assay.app.importing import ImportOptions, ImportResult
     from assay.app.exporting import Exported
+    from assay.app.importing import ImportOptions, ImportResult
     from assay.app.regrading import Regraded
     from assay.domain.events import Listener
     from assay.domain.suite import Suite
