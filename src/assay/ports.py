@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from assay.domain.selection import (
         AssessmentDetail,
         AssessmentRow,
+        CallTotals,
         Excluded,
+        NotCounted,
         RunSummary,
+        ScoreRow,
         Selection,
         TrialRow,
     )
@@ -204,6 +207,24 @@ class Archive(Protocol):
         ...
 
     def excluded(self, selection: Selection, /) -> Excluded: ...
+
+    def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
+        """Calls of a run by whom they asked, summed; raises `UnknownName`."""
+        ...
+
+    def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
+        """Review events of the selected assessments in the order in which they were made, each with what it was about."""
+        ...
+
+    def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
+        """Scores row by row from one snapshot: those that count, with `everything` the others too."""
+        ...
+
+    def details(
+        self, selection: Selection, /, *, everything: bool = False
+    ) -> Iterator[tuple[AssessmentDetail, NotCounted | None]]:
+        """Whole assessments from one snapshot, each with why it does not count (None where it does)."""
+        ...
 
 
 class Calibrations(Protocol):

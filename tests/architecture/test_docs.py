@@ -34,7 +34,7 @@ PAGES = (ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted(DOCS.glob("*.md")
 
 SHARED = {"--json", "--store", "--help"}
 FILTERS = {"--run", "--suite", "--batch-id", "--task", "--tag", "--language", "--criterion", "--judge"}
-FILTERED = {"stats", "compare", "rank", "plan", "gate", "chart"}
+FILTERED = {"stats", "compare", "rank", "plan", "gate", "chart", "export"}
 
 NAMED_BY_USERS = {"scores", "corrections", "judge_scores", "labels"}
 """Keys whose values have names of candidates as keys."""

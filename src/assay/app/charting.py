@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from assay.app import findings
 from assay.report import charts
@@ -12,9 +12,12 @@ from assay.report.charts import KINDS as KINDS
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from assay.app.findings import Ranks
     from assay.app.wiring import Workspace
     from assay.domain.selection import Selection
-    from assay.report.charts import Chart
+    from assay.report.charts import Chart, Drawing
+
+HOW_TO_DRAW: Final = charts.HOW_TO_DRAW
 
 
 def chart(workspace: Workspace, selection: Selection, kind: str, *, scope: str | None = None) -> Chart:
@@ -28,11 +31,19 @@ def chart(workspace: Workspace, selection: Selection, kind: str, *, scope: str |
         case "scores":
             return charts.scores(ranks.basis.table)
         case _:
-            estimates = [one.estimate for one in ranks.ranking.candidates]
-            about = {"tasks_like_these": "on tasks of this kind", "these_tasks": "on exactly these tasks"}
-            scopes = {one.scope for one in estimates}
-            said = about.get(scopes.pop(), "on this task") if len(scopes) == 1 else "each in its own scope"
-            return charts.forest(estimates, about_scope=said)
+            return charts.standard(ranks.ranking, ranks.basis.table)[0]
+
+
+def standard_drawings(ranks: Ranks, *, dark: bool = False, png: bool = True) -> tuple[Drawing, ...]:
+    """The standard set of charts for findings, drawn as SVG and PNG: what a report embeds, HTML and Markdown alike.
+
+    Forest first, then pairs and ranks where there are several candidates, then the scores of single trials. Empty
+    where the extra `charts` is not installed: a report then keeps its tables and says `HOW_TO_DRAW`.
+    """
+    if not charts.can_draw():
+        return ()
+    found = charts.standard(ranks.ranking, ranks.basis.table)
+    return tuple(charts.drawing(one, dark=dark, png=png) for one in found)
 
 
 def write_chart(found: Chart, path: Path, *, dark: bool = False) -> None:

@@ -18,6 +18,7 @@ from assay.app.stamps import uncalibrated
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import RunState
+from assay.domain.suite import JudgeMode
 from assay.report import wording as wording  # surfaces reach the words through here
 from assay.statistics.cautions import Caution
 from assay.statistics.comparisons import Comparison
@@ -25,11 +26,14 @@ from assay.statistics.comparisons import compare as compared
 from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.ranking import Ranking
 from assay.statistics.ranking import rank as ranked
+from assay.statistics.rankings_as_preferences import strengths
 
 if TYPE_CHECKING:
+    from assay.analysis.columns import ScoreColumns
     from assay.app.wiring import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.selection import Excluded, Selection
+    from assay.statistics.preferences import BradleyTerry
     from assay.statistics.table import ScoreTable
 
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
@@ -74,12 +78,16 @@ class Basis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Every candidate's score. `anytime`: while more may come, ranges that hold at any look, one a candidate."""
+    """Every candidate's score. `anytime`: while more may come, ranges that hold at any look, one a candidate.
+
+    `looks`: where planned looks stand, while more may come and the protocol plans them.
+    """
 
     estimates: tuple[Estimate, ...]
     basis: Basis
     diagnostics: diagnostics.StandingDiagnostics | None
     anytime: tuple[Anytime, ...] | None
+    looks: Looks | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +104,11 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranks:
-    """All candidates and all pairs."""
+    """All candidates and all pairs; `preferences`: strengths from who did better in each trial, for pairwise judging."""
 
     ranking: Ranking
     basis: Basis
+    preferences: BradleyTerry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +143,7 @@ def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True) 
         basis=basis,
         diagnostics=beside,
         anytime=tuple(anytime_mean(basis.table, one) for one in found) if basis.unfinished else None,
+        looks=_looks(basis) if basis.unfinished else None,
     )
 
 
@@ -178,7 +188,17 @@ def compare(
 def rank(workspace: Workspace, selection: Selection, *, scope: str | None = None, margin: float | None = None) -> Ranks:
     """All candidates with the ranks the data allow, and all pairs."""
     basis = basis_of(workspace, selection)
-    return Ranks(ranking=ranked(basis.table, scope, _margin(basis, margin)), basis=basis)
+    return Ranks(
+        ranking=ranked(basis.table, scope, _margin(basis, margin)),
+        basis=basis,
+        preferences=strengths(basis.table) if _judged_in_pairs(workspace, basis.runs) else None,
+    )
+
+
+def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
+    """Whether every judge of the runs compared pairs; other scores say more than who was better."""
+    judges = [judge for run in runs for judge in workspace.journal.plan_of(RunId(run)).judges]
+    return bool(judges) and all(judge.mode is JudgeMode.PAIRWISE for judge in judges)
 
 
 def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: float) -> Gate:
@@ -188,15 +208,15 @@ def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: 
     then passed means that every task ended in a tie, or that the exact test finds A better.
     """
     contrast = compare(workspace, selection, a, b, margin=margin)
-    shown = contrast.comparison.non_inferiority
-    identical = contrast.comparison.reason in {"all_ties", "zero_variance"}
-    difference = contrast.comparison.difference
-    passed = (
-        shown.holds
-        if shown is not None
-        else identical and difference is not None and difference > -margin and _sure(contrast)
-    )
-    return Gate(passed=passed, contrast=contrast, margin=margin)
+    return Gate(passed=shown_not_worse(contrast.comparison, margin), contrast=contrast, margin=margin)
+
+
+def shown_not_worse(found: Comparison, margin: float) -> bool:
+    """The rule of `gate`, for a comparison that was made with this margin."""
+    if found.non_inferiority is not None:
+        return found.non_inferiority.holds
+    identical = found.reason in {"all_ties", "zero_variance"}
+    return identical and found.difference is not None and found.difference > -margin and _sure(found)
 
 
 def parsed_margin(text: str, *, option: str = "--margin") -> float:
@@ -212,15 +232,14 @@ def parsed_margin(text: str, *, option: str = "--margin") -> float:
     return value
 
 
-def _sure(contrast: Contrast) -> bool:
+def _sure(found: Comparison) -> bool:
     """With nothing that varies there is no test but the exact one, so that it must have spoken."""
-    p_value = contrast.comparison.p_value
-    return contrast.comparison.reason == "all_ties" or (p_value is not None and p_value <= 0.05)
+    return found.reason == "all_ties" or (found.p_value is not None and found.p_value <= 0.05)
 
 
-def basis_of(workspace: Workspace, selection: Selection) -> Basis:
-    """What any finding over the selection rests on."""
-    columns = workspace.archive.score_columns(selection)
+def basis_of(workspace: Workspace, selection: Selection, *, columns: ScoreColumns | None = None) -> Basis:
+    """What any finding over the selection rests on; `columns` are its scores where they are at hand already."""
+    columns = columns or workspace.archive.score_columns(selection)
     plans = [workspace.journal.plan_of(RunId(run)) for run in columns.runs]
     margins = {plan.margin for plan in plans}
     looks = {_planned_looks(plan) for plan in plans}
@@ -294,6 +313,7 @@ def standing_document(found: Standing) -> dict[str, Any]:
             {"candidate": one.candidate, **anytime_document(now)}
             for one, now in zip(found.estimates, found.anytime, strict=True)
         ],
+        "looks": looks_document(found.looks),
     }
 
 
@@ -387,9 +407,25 @@ def ranks_document(found: Ranks) -> dict[str, Any]:
             for one in found.ranking.pairs
         ],
         "groups": [list(group) for group in found.ranking.groups],
+        "preferences": None if found.preferences is None else _strengths_document(found.preferences),
         "excluded": excluded_document(found.basis.excluded),
         "warnings": warnings_document(found.basis, found.ranking.warnings),
     }  # fmt: skip
+
+
+def _strengths_document(found: BradleyTerry) -> dict[str, Any]:
+    """Strengths in log-odds, strongest first; null where a candidate never lost or never won."""
+    rows = zip(found.items, found.log_strength, found.elo, found.borda, strict=True)
+    candidates = [
+        {"candidate": item, "strength": strength, "elo": elo, "share_won": share} for item, strength, elo, share in rows
+    ]
+    return {
+        "method": found.method,
+        "comparisons": found.n_comparisons,
+        "n_tasks": found.n_tasks,
+        "reason": found.reason,
+        "candidates": sorted(candidates, key=lambda row: -(row["share_won"] or 0.0)),
+    }
 
 
 def gate_document(found: Gate) -> dict[str, Any]:

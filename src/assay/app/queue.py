@@ -5,6 +5,8 @@ should do so for all candidates alike. So items are not taken in the order in wh
 ratio steps visits the range of keys: its start is drawn from the selection, every prefix of it is spread evenly over the
 range (and so over tasks, trials, judges and candidates, which lie side by side in it), and the next item is one index
 seek at the walk's next point. Nothing is counted, sorted or skipped over, so a million waiting items cost as much as ten.
+Where a run's protocol says `order: random`, chance draws the order instead (`app.shuffle`), since only then may what was
+reviewed speak for what was not.
 
 House rules. A lease says that an item lies on somebody's desk; it ends by decision, skip, leaving or time, and lives in
 this process only: two processes may show one item twice, and the second decision is then refused by the store. A desk is
@@ -19,12 +21,13 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from assay.app.shuffle import Shuffle
 from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from assay.ports import Archive, Clock
 
@@ -37,6 +40,8 @@ _MISSES: Final = 6  # walk points in a row that give nothing new before the rest
 _SCAN: Final = 500  # rows read through at most, when nearly everything waiting lies on desks
 _LOOK_S: Final = 2.0  # how often a growing run is asked for its newest key
 _WALKS: Final = 64  # selections remembered
+_TRIES: Final = 200  # keys of a drawn order that do not wait, in a row, before the few that do are sorted
+_FEW: Final = 20_000  # waiting rows read to be sorted
 _SOON: Final = 100  # new attempts remembered; older ones wait where the walk finds them
 
 
@@ -49,6 +54,7 @@ class _Walk:
     high: int = 0
     steps: int = 0
     looked: float = float("-inf")
+    shuffle: Shuffle | None = None
 
     def point(self) -> int:
         """The key before the walk's next point."""
@@ -71,9 +77,13 @@ class ReviewQueue:
     Args:
         archive: where waiting assessments are read.
         clock: for the length of leases.
+        seed_of: from which seed chance draws the order of a selection, None where it need not.
     """
 
-    def __init__(self, archive: Archive, clock: Clock) -> None:
+    def __init__(
+        self, archive: Archive, clock: Clock, seed_of: Callable[[Selection], int | None] = lambda selection: None
+    ) -> None:
+        self._seed_of = seed_of
         self._archive = archive
         self._clock = clock
         self._lock = Lock()  # protects everything below
@@ -171,6 +181,9 @@ class ReviewQueue:
 
     def _take_walking(self, selection: Selection, mine: _Desk, given: list[int], limit: int, now: float) -> None:
         walk = self._walk(selection, now)
+        if walk.shuffle is not None:
+            self._take_drawn(selection, walk, walk.shuffle, mine, given, limit)
+            return
         misses = 0
         while len(given) < limit and misses < _MISSES and walk.high:
             point = walk.point()
@@ -186,6 +199,33 @@ class ReviewQueue:
                 given.append(found)
         if len(given) < limit:
             self._read_through(selection, mine, given, limit)
+
+    def _take_drawn(
+        self, selection: Selection, walk: _Walk, shuffle: Shuffle, mine: _Desk, given: list[int], limit: int
+    ) -> None:
+        """The next waiting keys in the order that chance drew; the last few are sorted into theirs."""
+        misses = 0
+        while len(given) < limit and misses < _TRIES and walk.high:
+            key = walk.low + shuffle.next(walk.high - walk.low + 1)
+            if (
+                key in given
+                or key in mine.skipped
+                or self._is_held(key)
+                or self._first(selection, after=key - 1) != key
+            ):
+                misses += 1
+            else:
+                misses = 0
+                given.append(key)
+        if len(given) == limit:
+            return
+        waiting = (int(row.key) for row in self._archive.assessments(selection, states=_PENDING, limit=_FEW))
+        drawn = sorted((key for key in waiting if key not in given and not self._is_held(key)), key=shuffle.rank)
+        given += [key for key in drawn if key not in mine.skipped][: limit - len(given)]
+        if not given:
+            for key in drawn[:limit]:
+                mine.skipped.pop(key)
+                given.append(key)
 
     def _read_through(self, selection: Selection, mine: _Desk, given: list[int], limit: int) -> None:
         """The end of the queue: few items wait, and most of them lie on desks."""
@@ -211,6 +251,8 @@ class ReviewQueue:
         self._walks.move_to_end(selection)
         if now - walk.looked >= _LOOK_S:
             walk.looked = now
+            if walk.shuffle is None and (seed := self._seed_of(selection)) is not None:
+                walk.shuffle = Shuffle(seed)
             walk.low = walk.low or self._first(selection, after=0) or 0
             walk.high = self._last(selection, from_=walk.high or walk.low)
         return walk

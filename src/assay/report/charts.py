@@ -15,6 +15,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from assay.domain.errors import InputError
@@ -29,6 +30,8 @@ Row: TypeAlias = Mapping[str, "str | float | int | None"]
 
 KINDS: Final = ("forest", "ranks", "pairs", "scores")
 FORMATS: Final = ("svg", "png", "csv", "json")
+
+HOW_TO_DRAW: Final = 'Charts need two more packages: pip install "assay-bench[charts]".'
 
 WIDTH: Final = 560
 ROW_HEIGHT: Final = 34
@@ -57,6 +60,58 @@ class Chart:
     about: str
     rows: tuple[Row, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A chart drawn: what a page or a report puts in as it is.
+
+    Attributes:
+        svg: an `<svg>` element without style attributes, scripts or addresses elsewhere; it may stand inside HTML.
+        png: at twice its size, None where none was asked for.
+        csv: the table behind it, formulas defused.
+    """
+
+    kind: str
+    title: str
+    about: str
+    svg: str
+    png: bytes | None
+    csv: str
+
+
+def standard(ranking: Ranking, table: ScoreTable) -> tuple[Chart, ...]:
+    """The charts that show findings as a whole, in the order in which to read them.
+
+    Ranks and pairs are there only where two candidates or more can be compared.
+    """
+    found = [forest([one.estimate for one in ranking.candidates], about_scope=_scope_words(ranking))]
+    if sum(one.rank is not None for one in ranking.candidates) > 1:
+        found += [pairs(ranking), ranks(ranking)]
+    return (*found, scores(table))
+
+
+def drawing(chart: Chart, *, dark: bool = False, png: bool = True) -> Drawing:
+    """The chart drawn; raises InputError where the extra `charts` is not installed (`can_draw` says so beforehand)."""
+    return Drawing(
+        kind=chart.kind,
+        title=chart.title,
+        about=chart.about,
+        svg=as_svg(chart, dark=dark),
+        png=as_png(chart, dark=dark) if png else None,
+        csv=as_csv(chart),
+    )
+
+
+def can_draw() -> bool:
+    """Whether Altair and vl-convert are installed; costs no import."""
+    return all(find_spec(name) is not None for name in ("altair", "vl_convert"))
+
+
+def _scope_words(ranking: Ranking) -> str:
+    about = {"tasks_like_these": "on tasks of this kind", "these_tasks": "on exactly these tasks"}
+    scopes = {one.estimate.scope for one in ranking.candidates}
+    return about.get(scopes.pop(), "on this task") if len(scopes) == 1 else "each in its own scope"
 
 
 def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:

@@ -18,6 +18,8 @@ from starlette.responses import JSONResponse, Response
 
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
+from assay.app.shuffle import order_seeds
+from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
 from assay.web import api, pages
 from assay.web.errors import problem, problem_of, problem_response, status_of
@@ -52,7 +54,7 @@ def create_app(
     """
     check_exposure(host, token)
     known = code or (Token(token) if token else None)
-    queue = ReviewQueue(workspace.archive, workspace.clock)
+    queue = ReviewQueue(workspace.archive, workspace.clock, order_seeds(workspace))
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
@@ -64,7 +66,11 @@ def create_app(
     app.state.rooms = api.Rooms(
         workspace=workspace,
         queue=queue,
-        showcase=Showcase(workspace.archive, workspace.journal),
+        showcase=Showcase(
+            workspace.archive,
+            workspace.journal,
+            stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
+        ),
         live=Live(workspace),
         reruns=Reruns(workspace, queue),
         token=known,
