@@ -229,7 +229,7 @@ def _judgment(
     if task not in tasks:
         tasks.add(task)
         yield _task(question, int(turn), questions, references)
-    judge = "/".join(shown(one) for one in a_list(row["judge"])) or shown(row["judge"])
+    judge = "/".join(shown(one) for one in a_list(row["judge"])) or shown(row["judge"]) or "judge"
     if _kind(row) == "single":
         model = a_text(row["model"])
         if model is None:
