@@ -92,7 +92,7 @@ def assert_sound(found: Any) -> None:
 
 @pytest.mark.parametrize("write", [inspect_json, *WRITERS], ids=lambda write: getattr(write, "__name__", ""))
 def test_no_odd_value_anywhere_breaks_a_reader(tmp_path: Path, write: Callable[[Path], Path]) -> None:
-    """Every value of every file replaced by every odd one, read with the reader of the sound file."""
+    """Every value of every file replaced by four odd ones in turn, read with the reader of the sound file."""
     target = write(tmp_path)
     paths = list(files_in(target)) if target.is_dir() else [target]
     known = {path: recognised(file_source(path).sample) for path in paths}
@@ -104,8 +104,8 @@ def test_no_odd_value_anywhere_breaks_a_reader(tmp_path: Path, write: Callable[[
             if not line.strip() or number > 5:
                 continue
             document = json.loads(line)
-            for at in places(document):
-                for one in ODD:
+            for count, at in enumerate(places(document)):
+                for one in (ODD[(4 * count + number + turn) % len(ODD)] for turn in range(4)):
                     changed = [*lines[:number], dumped(with_odd(document, at, one)), *lines[number + 1 :]]
                     path.write_bytes(b"\n".join(changed))
                     sources = [(file_source(other), reader) for other, reader in known.items() if reader is not None]
@@ -115,7 +115,7 @@ def test_no_odd_value_anywhere_breaks_a_reader(tmp_path: Path, write: Callable[[
                             assert_sound(found)
                     tried += 1
         path.write_bytes(original)
-    assert tried > 200
+    assert tried > 80
 
 
 @pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
