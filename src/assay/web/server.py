@@ -54,7 +54,7 @@ def create_app(
     """
     check_exposure(host, token)
     known = code or (Token(token) if token else None)
-    queue = ReviewQueue(workspace.archive, workspace.clock, order_seeds(workspace))
+    queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, order_seeds(workspace))
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
