@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,7 +87,10 @@ def test_preferences_become_strengths_once_a_person_has_passed_them(assay: Comma
     assert assay("review", "approve", *ids, "--reviewer", "mia").code == 0
     means = {one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]}
     assert means == {"base": pytest.approx(0.25), "new": pytest.approx(0.75)}
-    assert assay("rank", "--json").document["candidates"][0]["candidate"] == "new"
+    ranked = assay("rank", "--json").document
+    assert ranked["candidates"][0]["candidate"] == "new"
+    strengths = {one["candidate"]: one["strength"] for one in ranked["preferences"]["candidates"]}
+    assert strengths == {"new": pytest.approx(math.log(3) / 2), "base": pytest.approx(-math.log(3) / 2)}  # 6 of 8 won
 
 
 def test_a_grader_that_was_imported_is_corrected_like_any_other(assay: Command, project: Path) -> None:
