@@ -30,6 +30,7 @@ from assay.exchange.records import (
 from assay.exchange.rows import document
 from assay.exchange.times import from_text
 from assay.exchange.values import (
+    NotJson,
     a_count,
     a_duration,
     a_list,
@@ -39,13 +40,14 @@ from assay.exchange.values import (
     content_text,
     kept,
     messages,
+    parsed,
     points,
     short,
     within,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from assay.exchange.recognising import ReadOptions
     from assay.exchange.records import Found
@@ -116,6 +118,11 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
             **({"config": kept(config)} if config else {}),
         },
     )
+    trajectories = {
+        one.folder.rstrip("/").rpartition("/")[0]: one
+        for one in files
+        if _kind(one.sample) == "trajectory" and one.stem == "trajectory"
+    }
     counted: dict[tuple[str, str], int] = {}
     tasks: set[str] = set()
     for found, where, its in sorted(trials, key=lambda one: (str(one[0].get("started_at") or ""), one[1])):
@@ -125,7 +132,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
             continue
         candidate = given or _candidate(found, options)[0]
         trial = counted[task, candidate] = counted.get((task, candidate), 0) + 1
-        prompt, said = _trajectory(its)
+        prompt, said = _trajectory(its, trajectories)
         if task not in tasks:
             tasks.add(task)
             yield FoundTask(
@@ -197,12 +204,17 @@ def _suite(trials: Sequence[tuple[dict[str, Any], str, Source | None]], config: 
     return names[0] if len(names) == 1 else None
 
 
-def _trajectory(source: Source | None) -> tuple[str, str | None]:
+def _trajectory(source: Source | None, trajectories: Mapping[str, Source]) -> tuple[str, str | None]:
     """What the agent was told first, and what it said last."""
-    beside = None if source is None else source.sibling(_TRAJECTORY)
+    if source is None:
+        return "", None
+    beside = trajectories.get(source.folder.rstrip("/")) or (source.sibling(_TRAJECTORY) if not source.member else None)
     if beside is None:
         return "", None
-    steps = [an_object(one) for one in a_list(document(beside).get("steps"))]
+    try:
+        steps = [an_object(one) for one in a_list(an_object(parsed(beside.read())).get("steps"))]
+    except NotJson:
+        return "", None
     told = (content_text(one.get("message")) for one in steps if one.get("source") == "user")
     said = (content_text(one.get("message")) for one in reversed(steps) if one.get("source") == "agent")
     return next((one for one in told if one), ""), next((one for one in said if one), None)

@@ -64,17 +64,13 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
     ids = _ids(source, kind)
     if kind == "instance":
         folder = _parent(source.folder)
-        if any(_kind(one.sample) == "report" and _covers(one, ids, _last(folder)) for one in others):
+        if any(_kind(one.sample) == "report" and _covers(one, source) for one in others):
             return ()  # the run's report takes it
         mine = [one for one in others if _kind(one.sample) == "instance" and _parent(one.folder) == folder]
         for one in mine:
             ids |= _ids(one, "instance")
     else:
-        mine = [
-            one
-            for one in others
-            if _kind(one.sample) == "instance" and _covers(source, _ids(one, "instance"), _last(_parent(one.folder)))
-        ]
+        mine = [one for one in others if _kind(one.sample) == "instance" and _covers(source, one)]
     predictions = [one for one in others if _kind(one.sample) == "predictions" and ids & _ids(one, "predictions")]
     if kind == "report":
         named = [
@@ -92,11 +88,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
     instances = [one for one in ((source, *taken) if kind == "instance" else taken) if _kind(one.sample) == "instance"]
     models = list(dict.fromkeys(name for one in predictions for name in _models(one)))
     if not models:
-        models = [
-            _model_of_report(source)
-            if kind == "report"
-            else _last(_parent(source.folder)).replace("__", "/") or source.stem
-        ]
+        models = [_model_of_report(source) if kind == "report" else _model_of_instance(source)]
     rename = {models[0]: options.candidate} if options.candidate is not None and len(models) == 1 else {}
     report = document(source) if kind == "report" else {}
     yield FoundRun(
@@ -148,9 +140,20 @@ def _ids(source: Source, kind: str) -> set[str]:
     return {name for key in ("submitted_ids", "resolved_ids", "generated", "resolved") for name in _list(report, key)}
 
 
-def _covers(report: Source, ids: set[str], model: str) -> bool:
-    """Whether a run's report speaks of these instances and is of the model a folder is named after."""
-    return ids <= _ids(report, "report") and _flat(_model_of_report(report)) == model
+def _covers(report: Source, instance: Source) -> bool:
+    """Whether a run's report `MODEL.RUN_ID.json` speaks of an instance's report `…/RUN_ID/MODEL/INSTANCE/report.json`."""
+    folder = _parent(instance.folder)
+    return report.stem == f"{_last(folder)}.{_last(_parent(folder))}" and _ids(instance, "instance") <= _ids(
+        report, "report"
+    )
+
+
+def _model_of_instance(source: Source) -> str:
+    """The folder above the instance's; in the experiments repository that is `logs`, and the model's is above it."""
+    folder = _parent(source.folder)
+    if _last(folder) == "logs":
+        folder = _parent(folder)
+    return _last(folder).replace("__", "/") or source.stem
 
 
 def _models(source: Source) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -27,6 +28,17 @@ def test_lm_eval_filters_are_judges_and_metrics_criteria(tmp_path: Path) -> None
     assert read.responses[0].content == "It is 2."
     assert read.tasks[0].prompt == (Message(role="user", content="Q: 0 + 2?\nA:"),)
     assert {one.by for one in read.assessments} == {GradedBy.RULE}
+
+
+def test_lm_eval_tasks_of_one_run_share_its_results(tmp_path: Path) -> None:
+    folder = files.lm_eval(tmp_path)
+    files.put_lines(folder / "org__tiny/samples_products_2026-03-01T10-00-00.123456.jsonl", [files.lm_eval_row(0)])
+    read = read_files(folder)
+    assert {(one.suite, one.candidates[0].name) for one in read.runs} == {
+        ("sums", "org/tiny"),
+        ("products", "org/tiny"),
+    }
+    assert {one.started for one in read.runs} == {"2026-03-01T09:00:00.500Z"}
 
 
 def test_lm_eval_results_alone_say_what_is_missing(tmp_path: Path) -> None:
@@ -345,6 +357,17 @@ def test_swe_bench_reports_of_instances_gather_into_one_run(tmp_path: Path) -> N
     (tmp_path / "org__agent.run7.json").unlink()
     read = read_files(tmp_path)
     assert read.counts == (1, 4, 4, 2)
+
+
+def test_two_swe_bench_runs_over_the_same_predictions_keep_their_own_reports(tmp_path: Path) -> None:
+    files.swe_bench(tmp_path)
+    report = json.loads((tmp_path / "org__agent.run7.json").read_text())
+    files.put(
+        tmp_path / "org__agent.run8.json", {**report, "resolved_ids": report["submitted_ids"][:2], "unresolved_ids": []}
+    )
+    read = read_files(tmp_path)
+    assert read.counts == (2, 8, 8, 6)
+    assert Counter(one.grades[0].score for one in read.assessments) == {1.0: 3, 0.0: 3}
 
 
 def test_a_swe_bench_report_alone_names_its_model_by_its_file(tmp_path: Path) -> None:
