@@ -153,6 +153,14 @@ def test_promptfoo_prompts_of_one_provider_are_candidates_of_their_own(tmp_path:
     assert len(read.tasks) == 1
 
 
+def test_one_provider_set_up_twice_is_two_candidates_and_not_two_trials(tmp_path: Path) -> None:
+    rows = [files.promptfoo_result("p", city, promptIdx=n) for n in (0, 1) for city in ("Oslo", "Lima")]
+    read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(*rows)))
+    assert [one.name for one in read.runs[0].candidates] == ["p, Name {{city}}", "p, Name {{city}} (2)"]
+    assert {one.trial for one in read.responses} == {1}
+    assert read.tasks[0].prompt == (Message(role="user", content="Name Oslo"),)
+
+
 def test_promptfoo_of_a_table_alone_is_read_too(tmp_path: Path) -> None:
     cell = {"pass": False, "score": 0.25, "text": "no", "latencyMs": 10, "gradingResult": {"pass": False, "score": 0.25,
             "reason": "wrong"}}  # fmt: skip
