@@ -24,6 +24,7 @@ from assay.store.journal import StoreJournal
 from assay.store.liveness import AdvisoryLocks, FileLocks, alone
 from assay.store.names import Names
 from assay.store.recording import Recorder
+from assay.store.restoring import Restoring
 from assay.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ _OLDEST_SQLITE: Final = (3, 35, 0)  # the first with RETURNING
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An open store: what runs write, where decisions are applied, what is read, and how judges fared."""
+    """An open store: what runs write, where decisions are applied, what is read, how judges fared, how runs come back."""
 
     journal: StoreJournal
     desk: StoreDesk
     archive: StoreArchive
     calibrations: StoreCalibrations
+    restoring: Restoring
 
     def close(self) -> None:
         """Give up claims, finish writing and let go of the database; safe to call twice."""
@@ -90,6 +92,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         desk=StoreDesk(writer, clock),
         archive=StoreArchive(database),
         calibrations=StoreCalibrations(database, writer),
+        restoring=Restoring(database, writer, names),
     )
 
 
