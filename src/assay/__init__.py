@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from assay.app.verbs import export as export
     from assay.app.verbs import extend as extend
     from assay.app.verbs import gate as gate
+    from assay.app.verbs import import_results as import_results
     from assay.app.verbs import load_suite as load_suite
     from assay.app.verbs import rank as rank
     from assay.app.verbs import regrade as regrade
@@ -34,6 +35,7 @@ __all__ = [
     "export",
     "extend",
     "gate",
+    "import_results",
     "load_suite",
     "rank",
     "regrade",

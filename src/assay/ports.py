@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.calibration import CalibrationRecord
@@ -152,6 +152,30 @@ class Desk(Protocol):
 
     def note_rerun(self, decision: Decision, /) -> ReviewEvent:
         """Append the event of a rerun that has been carried out."""
+        ...
+
+
+class Leases(Protocol):
+    """Which waiting assessments lie on whose desk, for every process at the store. Times are seconds since 1970."""
+
+    def seeker(self, selection: Selection, /) -> Callable[[int], int | None]:
+        """Finds the first waiting key above a number; what the selection names is looked up once, now."""
+        ...
+
+    def lease(self, keys: Collection[int], /, *, desk: str, now: float, until: float) -> frozenset[int]:
+        """Lay items on a desk until then; those that lie there now, the others lie elsewhere."""
+        ...
+
+    def free(self, *, key: int | None = None, desk: str | None = None) -> None:
+        """End the leases of an item, of a desk, or of an item on a desk."""
+        ...
+
+    def on_desk(self, desk: str, /, *, now: float) -> tuple[int, ...]:
+        """What lies on a desk, by key."""
+        ...
+
+    def on_other_desks(self, desk: str, /, *, now: float) -> int:
+        """How many items lie on other desks."""
         ...
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from assay.domain.review import Decision, ReviewEvent
+    from assay.domain.selection import RunSummary
     from assay.domain.suite import CandidateSpec
     from assay.ports import Desk
 
@@ -126,8 +127,8 @@ class Projector:
             lines = archive.record_changes(run, since_event=last, trials=tuple(trials.get(run, ())))
             with results_folder.locked(folder):
                 added = results_folder.add_to_record(path, lines)
-            if added:
-                self._describe(folder, run)
+                if added:
+                    _recount(folder, summary)
 
     def _describe(self, folder: Path, run: RunId) -> None:
         (summary,) = self._rooms.archive.runs(Selection(runs=(run,)))
@@ -337,6 +338,21 @@ class _Sheet:
         }
 
 
+def _recount(folder: Path, summary: RunSummary) -> None:
+    """Bring what decisions change into the descriptions of a run; the rest of them was counted when it ended."""
+    described = []
+    for name in summary.candidates:
+        stem = results_folder.stem_of(folder, model=name, dataset=summary.suite, at=summary.started, run=summary.id)
+        found = results_folder.document(Path(f"{stem}.meta.json"))
+        if found is not None:
+            described.append((stem, {**found, "review": _review(summary)}))
+    _register(folder, described)
+
+
+def _review(summary: RunSummary) -> dict[str, int]:
+    return {str(state): n for state, n in summary.assessments.items()}
+
+
 def _described(folder: Path, found: Provenance, candidate: CandidateSpec) -> tuple[Path, dict[str, Any]]:
     """Where a candidate's files go, and its description; what was counted before stays until it is counted again."""
     summary, plan = found.summary, found.plan
@@ -382,7 +398,7 @@ def _described(folder: Path, found: Provenance, candidate: CandidateSpec) -> tup
         },
         "results": before.get("results")
         or dict.fromkeys(("total", "success", "errors", "success_rate", "avg_prompt_tokens", "avg_completion_tokens")),
-        "review": {str(state): n for state, n in summary.assessments.items()},
+        "review": _review(summary),
         "files": {
             "results": f"{name}/{slug}/{stem.name}.jsonl",
             "log": f"{name}/{slug}/{stem.name}.log",

@@ -237,7 +237,7 @@ def _judges(
     spec = model_candidate(workspace, judge)
     if spec.model is None:
         raise InputError("--judge", f"{judge!r} is no model.")
-    return (replace(old.judges[0], name=spec.name, model=spec.model),)
+    return (replace(old.judges[0], name=spec.name, model=spec.model, turn=None),)
 
 
 def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:

@@ -12,8 +12,11 @@ from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assay.app.calibrating import Calibrated
     from assay.app.exporting import Exported
+    from assay.app.importing import ImportOptions, ImportResult
     from assay.app.regrading import Regraded
     from assay.domain.events import Listener
     from assay.domain.suite import Suite
@@ -82,6 +85,21 @@ def regrade(
     with _open(folder, store) as workspace:
         path = None if suite is None else Path(suite)
         return regrading.regrade(workspace, run_id, judge=judge, suite=path, listener=listener)
+
+
+def import_results(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    options: ImportOptions | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> ImportResult:
+    """Results made elsewhere into the store; what was skipped is in the result, not raised."""
+    from assay.app.importing import import_paths
+
+    given = [paths] if isinstance(paths, str | Path) else paths
+    with _open(folder, store) as workspace:
+        return import_paths(workspace, [Path(path) for path in given], options)
 
 
 def calibrate(

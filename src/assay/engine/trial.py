@@ -69,7 +69,7 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial, *, note: str = "") -> F
     trial, so that the usual trial costs one commit.
     """
     progress = _Progress(responses=dict(claimed.responses))
-    evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric)
+    evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric, k=claimed.k)
     missing = [c for c in bench.plan.candidates if c.model is not None and c.name not in progress.responses]
     if missing and bench.plan.regrade_of is not None:
         progress.failures.append(_never_answered(bench, claimed, [candidate.name for candidate in missing]))
@@ -233,7 +233,10 @@ async def _grade(
 async def _assess(
     bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, sitting: Sitting
 ) -> tuple[Assessment, tuple[CallRecord, ...]]:
-    """Ask in rounds until the evaluator is satisfied; the last reply of a round is read while it may still be asked anew."""
+    """Ask in rounds until the evaluator is satisfied; the last reply of a round is read while it may still be asked anew.
+
+    Returns the assessment with the calls of the last round, which are not on disk yet; those of earlier rounds are.
+    """
     answers: tuple[Answered, ...] = ()
     calls: tuple[CallRecord, ...] = ()
     requests = evaluator.ask(sitting)
@@ -246,7 +249,12 @@ async def _assess(
                 outcome = evaluator.read(sitting, answers) if last else None
                 continue
             read: Callable[[Reply], Any] = _reading(evaluator, sitting, answers) if last else _as_it_is
-            answer: Answer[Any] = await bench.asker.answer(request, read, trial=claimed.key)
+            try:
+                answer: Answer[Any] = await bench.asker.answer(request, read, trial=claimed.key)
+            except GaveUp:
+                if calls:  # they were paid for
+                    await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+                raise
             answers, calls = (*answers, answer.reply), (*calls, answer.call)
             outcome = answer.read if last else None
         if isinstance(outcome, Assessment):
@@ -254,6 +262,8 @@ async def _assess(
         if not isinstance(outcome, MoreRequests):
             raise TypeError(f"{evaluator.grader} read nothing and asked for nothing")
         requests = outcome.requests
+        await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+        calls = ()
 
 
 def _reading(

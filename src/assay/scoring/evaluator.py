@@ -94,6 +94,10 @@ class Evaluator(Protocol):
         """The first round of questions; empty for a plain scorer."""
         ...
 
+    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """Every question that is known before any answer, for estimates; `ask`'s where one round is all there is."""
+        ...
+
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
         """The assessment, with names, not labels, in its records; what a judge wrote stays as it wrote it.
 

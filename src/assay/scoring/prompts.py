@@ -82,6 +82,33 @@ Answer with one JSON document and nothing else, in this shape:
 Leave it empty where the point is that something is absent.
 - `report`: a few lines of Markdown that sum up the judgement."""
 
+PAIR: Final = """\
+# {{thing}}
+
+{{context}}{{prompt}}{{expected}}## Two answers
+
+The names are hidden, and the order is drawn by lot: you are asked once in each order, and a verdict that follows the order \
+is thrown away.
+
+{{candidates}}
+
+## What to look at
+
+{{rubric}}
+
+Which of the two is better by what is asked for here, all points together, each by its weight? Read both before you decide. \
+Length, confidence and the order they stand in decide nothing. Say tie where neither is better in a way that would matter \
+to whoever asked.
+
+{{note}}## Your answer
+
+Answer with one JSON document and nothing else, in this shape:
+
+{{schema}}
+
+- `reason`: two or three sentences on what decided it, which name the two by their labels.
+- `verdict`: the label of the better one, or tie."""
+
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][\w\-]*)\s*\}\}")
 
 

@@ -79,7 +79,7 @@ def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
     if expected is None or not expected.strip():
         missing = "is missing" if expected is None else "is empty"
         return (f"`expected` {missing}, and `score: {method}` compares with it.",)
-    if method == "numeric" and next(numbers_in(expected), None) is None:
+    if method == "numeric" and not numbers_in(expected):
         return (f"`expected` is {expected.strip()[:60]!r} and holds no number, which `score: numeric` needs.",)
     if method == "regex" and (problem := pattern_problem(expected.strip())):
         return (f"The pattern {expected.strip()[:80]!r} {problem}",)
@@ -110,6 +110,10 @@ class ScorerEvaluator:
             return ()
         begun = (self._begin(response.text, sitting.task.expected or "") for response in sitting.responses)
         return tuple(step for step in begun if isinstance(step, IsolatedRequest))
+
+    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """What `ask` asks: there is one round."""
+        return self.ask(sitting)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """One grade a response, on the criterion named like the method.

@@ -191,6 +191,7 @@ def _judge(data: Mapping[str, Any]) -> JudgeSpec:
         data,
         model=_model(data["model"]),
         mode=JudgeMode(data["mode"]),
+        turn=tuple(data["turn"]) if data.get("turn") else None,
         parameters=_parameters(data["parameters"]),
     )
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Select, and_, case, exists, func, select
 
-from assay.analysis.tables import names_of_tasks
 from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import AssessmentDetail, NotCounted, ScoreRow
@@ -41,6 +40,8 @@ _WHY: Final = {
 
 def score_rows(connection: Connection, scope: Scope, *, everything: bool) -> Iterator[ScoreRow]:
     """Scores run by run, oldest run first, in the order of their assessments; those that count unless `everything`."""
+    from assay.analysis.tables import names_of_tasks  # NumPy; opening a store needs none
+
     labels, task_keys = labels_of(connection, scope)
     tasks = {key: (label, name) for key, label, name in zip(task_keys, labels, names_of_tasks(labels), strict=True)}
     candidates = _names(connection, schema.candidate)

@@ -20,7 +20,9 @@ from assay.store.calibrations import StoreCalibrations
 from assay.store.claims import Claims
 from assay.store.database import WAIT_S, Database
 from assay.store.desk import StoreDesk
+from assay.store.importing import StoreImports
 from assay.store.journal import StoreJournal
+from assay.store.leases import StoreLeases
 from assay.store.liveness import AdvisoryLocks, FileLocks, alone
 from assay.store.names import Names
 from assay.store.recording import Recorder
@@ -48,6 +50,8 @@ class Store:
     archive: StoreArchive
     calibrations: StoreCalibrations
     restoring: Restoring
+    imports: StoreImports
+    leases: StoreLeases
 
     def close(self) -> None:
         """Give up claims, finish writing and let go of the database; safe to call twice."""
@@ -93,6 +97,8 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         archive=StoreArchive(database),
         calibrations=StoreCalibrations(database, writer),
         restoring=Restoring(database, writer, names),
+        imports=StoreImports(database, writer, names, claims, clock),
+        leases=StoreLeases(database),
     )
 
 
