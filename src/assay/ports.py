@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.calibration import CalibrationRecord
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from assay.domain.selection import (
         AssessmentDetail,
         AssessmentRow,
+        CallTotals,
         Excluded,
+        NotCounted,
         RunSummary,
+        ScoreRow,
         Selection,
         TrialRow,
     )
@@ -164,6 +167,30 @@ class Desk(Protocol):
         ...
 
 
+class Leases(Protocol):
+    """Which waiting assessments lie on whose desk, for every process at the store. Times are seconds since 1970."""
+
+    def seeker(self, selection: Selection, /) -> Callable[[int], int | None]:
+        """Finds the first waiting key above a number; what the selection names is looked up once, now."""
+        ...
+
+    def lease(self, keys: Collection[int], /, *, desk: str, now: float, until: float) -> frozenset[int]:
+        """Lay items on a desk until then; those that lie there now, the others lie elsewhere."""
+        ...
+
+    def free(self, *, key: int | None = None, desk: str | None = None) -> None:
+        """End the leases of an item, of a desk, or of an item on a desk."""
+        ...
+
+    def on_desk(self, desk: str, /, *, now: float) -> tuple[int, ...]:
+        """What lies on a desk, by key."""
+        ...
+
+    def on_other_desks(self, desk: str, /, *, now: float) -> int:
+        """How many items lie on other desks."""
+        ...
+
+
 class Archive(Protocol):
     """Reading: lists, single items and columns for statistics."""
 
@@ -217,6 +244,24 @@ class Archive(Protocol):
         ...
 
     def excluded(self, selection: Selection, /) -> Excluded: ...
+
+    def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
+        """Calls of a run by whom they asked, summed; raises `UnknownName`."""
+        ...
+
+    def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
+        """Review events of the selected assessments in the order in which they were made, each with what it was about."""
+        ...
+
+    def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
+        """Scores row by row from one snapshot: those that count, with `everything` the others too."""
+        ...
+
+    def details(
+        self, selection: Selection, /, *, everything: bool = False
+    ) -> Iterator[tuple[AssessmentDetail, NotCounted | None]]:
+        """Whole assessments from one snapshot, each with why it does not count (None where it does)."""
+        ...
 
 
 class Calibrations(Protocol):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.domain.digest import JsonValue
-    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Pages, Workers
+    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Pages, Workers
     from assay.providers.directory import Directory
     from assay.store.opening import Store
 
@@ -71,6 +71,10 @@ class Workspace:
     @property
     def archive(self) -> Archive:
         return self.store.archive
+
+    @property
+    def leases(self) -> Leases:
+        return self.store.leases
 
     @property
     def calibrations(self) -> Calibrations:

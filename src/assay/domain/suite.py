@@ -15,6 +15,17 @@ if TYPE_CHECKING:
     from assay.domain.model import ModelSpec
 
 
+class ReviewOrder(StrEnum):
+    """In which order waiting assessments come to a reviewer: spread evenly over the run, or drawn by chance."""
+
+    SPREAD = "spread"
+    RANDOM = "random"
+
+
+MOST_LOOKS = 20
+"""More planned looks than this leave the early ones no chance of deciding anything."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     """A picture that goes with a message: its bytes in base64, and what is said right before it."""
@@ -211,6 +222,8 @@ class Suite:
     system_prompt: str = ""
     trials: int | None = None
     review: Policy = Policy.EVERY
+    order: ReviewOrder = ReviewOrder.SPREAD
+    looks: int | None = None
     parameters: Parameters = field(default_factory=Parameters)
     candidates: tuple[CandidateSpec, ...] = ()
     judges: tuple[JudgeSpec, ...] = ()

@@ -14,6 +14,7 @@ from assay.domain.run import PlannedTask, RunOptions, RunPlan
 from assay.scoring.rubrics import ARCHITECT, QUALITY
 
 if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
     from assay.domain.suite import CandidateSpec, Rubric, Suite
 
 BENCHMARK = Parameters(temperature=0.0, frequency_penalty=0.0, presence_penalty=0.0)
@@ -63,8 +64,19 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
         margin=suite.margin if options.margin is None else options.margin,
         budget_usd=options.budget_usd,
         environment=options.environment,
-        protocol={"version": 1, "policy": str(suite.review), "mode": "plain"},
+        protocol=_protocol(suite),
     )
+
+
+def _protocol(suite: Suite) -> dict[str, JsonValue]:
+    """How the run is to be reviewed and looked at, fixed before there is anything to see."""
+    found: dict[str, JsonValue] = {
+        "version": 1,
+        "policy": str(suite.review),
+        "mode": "plain",
+        "order": str(suite.order),
+    }
+    return found if suite.looks is None else {**found, "looks": suite.looks}
 
 
 def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:

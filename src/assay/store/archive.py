@@ -9,8 +9,9 @@ from sqlalchemy import exists, select, true
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
-from assay.domain.selection import AssessmentDetail, RunSummary, Selection
-from assay.store import columns, schema
+from assay.domain.selection import RunSummary, Selection
+from assay.store import columns, exporting, schema
+from assay.store.call_totals import call_totals
 from assay.store.codec import bytes_json
 from assay.store.events import first_broken
 from assay.store.projection import ASSESSMENT, TRIAL
@@ -23,7 +24,16 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
-    from assay.domain.selection import AssessmentRow, Excluded, TrialRow
+    from assay.domain.review import ReviewEvent
+    from assay.domain.selection import (
+        AssessmentDetail,
+        AssessmentRow,
+        CallTotals,
+        Excluded,
+        NotCounted,
+        ScoreRow,
+        TrialRow,
+    )
     from assay.store.database import Database
 
 _PORTION: Final = 200
@@ -169,10 +179,33 @@ class StoreArchive:
             newest, trials = columns.decided_since(connection, event)
         return newest, tuple(TrialKey(key) for key in trials)
 
+    def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
+        """Scores row by row from one snapshot: those that count, with `everything` the others too."""
+        with self._database.reading() as connection:
+            yield from exporting.score_rows(connection, scope_of(connection, selection), everything=everything)
+
+    def details(
+        self, selection: Selection, /, *, everything: bool = False
+    ) -> Iterator[tuple[AssessmentDetail, NotCounted | None]]:
+        """Whole assessments from one snapshot, each with why it does not count (None where it does)."""
+        with self._database.reading() as connection:
+            yield from exporting.details(connection, scope_of(connection, selection), everything=everything)
+
     def excluded(self, selection: Selection, /) -> Excluded:
         """What does not count; with `judges`, as if only those had graded."""
         with self._database.reading() as connection:
             return columns.excluded(connection, scope_of(connection, selection))
+
+    def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
+        """Calls of a run by whom they asked, summed; raises `UnknownName`."""
+        with self._database.reading() as connection:
+            (run_key,) = scope_of(connection, Selection(runs=(run,))).runs
+            return call_totals(connection, run_key)
+
+    def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
+        """Review events of the selected assessments in the order in which they were made, each with what it was about."""
+        with self._database.reading() as connection:
+            yield from exporting.events(connection, scope_of(connection, selection))
 
     def first_broken_event(self) -> int | None:
         """The id of the first review event that was changed after it was stored; None when all are as they were."""

@@ -20,7 +20,9 @@ from assay.store.calibrations import StoreCalibrations
 from assay.store.claims import Claims
 from assay.store.database import WAIT_S, Database
 from assay.store.desk import StoreDesk
+from assay.store.importing import StoreImports
 from assay.store.journal import StoreJournal
+from assay.store.leases import StoreLeases
 from assay.store.liveness import AdvisoryLocks, FileLocks, alone
 from assay.store.names import Names
 from assay.store.recording import Recorder
@@ -46,6 +48,8 @@ class Store:
     desk: StoreDesk
     archive: StoreArchive
     calibrations: StoreCalibrations
+    imports: StoreImports
+    leases: StoreLeases
 
     def close(self) -> None:
         """Give up claims, finish writing and let go of the database; safe to call twice."""
@@ -90,6 +94,8 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         desk=StoreDesk(writer, clock),
         archive=StoreArchive(database),
         calibrations=StoreCalibrations(database, writer),
+        imports=StoreImports(database, writer, names, claims, clock),
+        leases=StoreLeases(database),
     )
 
 

@@ -18,7 +18,15 @@ from assay.domain.errors import SuiteError, did_you_mean
 from assay.domain.identifiers import folded
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
-from assay.domain.suite import CandidateSpec, JudgeSpec, Scoring, Suite, SuiteCopy
+from assay.domain.suite import (
+    MOST_LOOKS,
+    CandidateSpec,
+    JudgeSpec,
+    ReviewOrder,
+    Scoring,
+    Suite,
+    SuiteCopy,
+)
 from assay.suites import models
 from assay.suites.checks import Checks
 from assay.suites.complaints import Complaints, Path, Spot, SuiteErrors, TooManyComplaints, dotted
@@ -181,6 +189,8 @@ class _Reading:
         system_prompt = fields.text("system_prompt")
         trials = fields.whole("trials", low=1, high=MOST_TRIALS)
         review = fields.choice("review", [policy.value for policy in Policy])
+        order = fields.choice("order", [one.value for one in ReviewOrder])
+        looks = fields.whole("looks", low=1, high=MOST_LOOKS)
         asked_with = models.parameters(fields.mapping("parameters"))
         declared = [*models.candidates(fields, self.checks), *self._given_candidates()]
         own = fields.read("judge", partial(models.judges, checks=self.checks, files=self.files)) or ()
@@ -202,7 +212,8 @@ class _Reading:
             judges = ()  # the settings' judge has nothing to do here, and its key need not be there
         return self._suite(
             name=name, description=description, system_prompt=system_prompt, trials=trials, review=review,
-            parameters=asked_with, candidates=candidates, judges=judges, margin=margin, rubric=criteria, tasks=tasks,
+            order=order, looks=looks, parameters=asked_with, candidates=candidates, judges=judges, margin=margin,
+            rubric=criteria, tasks=tasks,
         )  # fmt: skip
 
     def set_file(self, document: Document) -> Suite | None:
@@ -405,6 +416,8 @@ class _Reading:
         system_prompt: str | None = None,
         trials: int | None = None,
         review: str | None = None,
+        order: str | None = None,
+        looks: int | None = None,
         parameters: Parameters | None = None,
         margin: float | None = None,
         rubric: Rubric | None = None,
@@ -417,6 +430,8 @@ class _Reading:
             system_prompt=system_prompt or "",
             trials=trials,
             review=Policy.EVERY if review is None else Policy(review),
+            order=ReviewOrder.SPREAD if order is None else ReviewOrder(order),
+            looks=looks,
             parameters=parameters or Parameters(),
             candidates=candidates,
             judges=judges,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.calibration import DEMANDABLE
 from assay.domain.lifecycle import Policy
-from assay.domain.suite import JudgeMode
+from assay.domain.suite import MOST_LOOKS, JudgeMode, ReviewOrder
 from assay.suites.checks import METHODS
 from assay.suites.models import LARGEST_SEED
 from assay.suites.tasks import MOST_TRIALS, ROLES, TASK_KEYS
@@ -40,6 +40,10 @@ def suite_json_schema() -> dict[str, JsonValue]:
                 "system_prompt": _TEXT,
                 "trials": _said(_TRIALS, "How often each task is repeated, unless the task or --trials says otherwise."),
                 "review": _said(_choice([policy.value for policy in Policy]), "Which LLM grades wait for a person."),
+                "order": _said(
+                    _choice([order.value for order in ReviewOrder]), "In which order what waits comes to a reviewer."
+                ),
+                "looks": _said({"type": "integer", "minimum": 1, "maximum": MOST_LOOKS}, "Planned looks at the result."),
                 "parameters": _parameters(),
                 "candidates": {"type": "array", "items": _candidate()},
                 "judge": {"anyOf": [*_judges(), {"type": "array", "minItems": 1, "items": {"anyOf": [*_judges()]}}]},

@@ -16,11 +16,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
+from assay.app.shuffle import order_seeds
 from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, pages
+from assay.web import api, pages, statistics
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.live import Live
@@ -53,7 +55,7 @@ def create_app(
     """
     check_exposure(host, token)
     known = code or (Token(token) if token else None)
-    queue = ReviewQueue(workspace.archive, workspace.clock)
+    queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, order_seeds(workspace))
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
@@ -72,11 +74,13 @@ def create_app(
         ),
         live=Live(workspace),
         reruns=Reruns(workspace, queue),
+        overviews=Overviews(workspace),
         token=known,
     )
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
     app.include_router(pages.router)
+    app.include_router(statistics.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
