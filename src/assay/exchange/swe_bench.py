@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 NAME: Final = "swe_bench"
 
 _SHOWN_TESTS: Final = 20
+_OLDER: Final = ("generated", "no_generation", "no_logs")
 _COUNTS: Final = (
     "total_instances", "submitted_instances", "completed_instances", "resolved_instances", "unresolved_instances",
     "empty_patch_instances", "error_instances", "schema_version",
@@ -76,7 +77,8 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
         named = [
             one for one in predictions if _flat(_model_of_report(source)) in {_flat(name) for name in _models(one)}
         ]
-        predictions = named or (predictions if len(predictions) == 1 else [])
+        near = [one for one in predictions if one.folder in (source.folder, _parent(source.folder))]
+        predictions = named or near or (predictions if len(predictions) == 1 else [])
     return [*mine, *predictions[:1]]
 
 
@@ -119,14 +121,15 @@ def _kind(sample: Sample) -> str | None:
         )
         fitting = sum("model_patch" in row for row in rows)
         return "predictions" if rows and fitting * 2 > len(rows) else None
-    if b'"resolved_ids"' in head or (b'"resolved"' in head and (b'"generated"' in head or b'"tests_status"' in head)):
+    if b'"resolved_ids"' in head or b'"resolved"' in head:
         found = an_object(sample.document)
         if isinstance(found.get("resolved_ids"), list) or (
-            isinstance(found.get("resolved"), list) and isinstance(found.get("generated"), list)
+            isinstance(found.get("resolved"), list) and any(isinstance(found.get(key), list) for key in _OLDER)
         ):
             return "report"
         reports = [an_object(one) for one in found.values()]
-        return "instance" if reports and all("resolved" in one for one in reports) else None
+        fits = all("resolved" in one and ("tests_status" in one or "patch_exists" in one) for one in reports)
+        return "instance" if reports and fits else None
     return None
 
 
@@ -141,11 +144,16 @@ def _ids(source: Source, kind: str) -> set[str]:
 
 
 def _covers(report: Source, instance: Source) -> bool:
-    """Whether a run's report `MODEL.RUN_ID.json` speaks of an instance's report `…/RUN_ID/MODEL/INSTANCE/report.json`."""
+    """Whether a run's report `MODEL.RUN_ID.json` speaks of an instance's report `…/RUN_ID/MODEL/INSTANCE/report.json`.
+
+    In the experiments repository these are `results/results.json` and `logs/INSTANCE/report.json` of one folder.
+    """
     folder = _parent(instance.folder)
-    return report.stem == f"{_last(folder)}.{_last(_parent(folder))}" and _ids(instance, "instance") <= _ids(
-        report, "report"
-    )
+    if _last(folder) == "logs" and _last(report.folder) == "results":
+        return _parent(folder) == _parent(report.folder)
+    if report.stem != f"{_last(folder)}.{_last(_parent(folder))}":
+        return False
+    return _ids(instance, "instance") <= _ids(report, "report")
 
 
 def _model_of_instance(source: Source) -> str:
@@ -275,7 +283,14 @@ def _report(
     resolved = set(_list(report, "resolved_ids") or _list(report, "resolved"))
     empty = set(_list(report, "empty_patch_ids") or _list(report, "no_generation"))
     broken = set(_list(report, "error_ids") or _list(report, "no_logs"))
-    unresolved = set(_list(report, "unresolved_ids") or _list(report, "generated")) - resolved - broken - empty
+    told = {*_list(report, "unresolved_ids"), *_list(report, "generated")}
+    if not any(isinstance(report.get(key), list) for key in ("unresolved_ids", "generated", "submitted_ids")):
+        told = seen | graded  # it lists what was resolved, and the predictions or reports beside it what was tried
+        if not told:
+            why = "lists what was resolved but not what was tried; import it with its predictions (`all_preds.jsonl`)."
+            yield Skipped(where=where, why=why)
+            return
+    unresolved = told - resolved - broken - empty
     for some, score, reason in (
         (resolved, 1.0, "resolved"),
         (unresolved, 0.0, "not resolved"),

@@ -216,6 +216,13 @@ def test_openai_logs_meet_by_sample_though_threads_wrote_them_mixed(tmp_path: Pa
     assert "RateLimitError" in failure.detail
 
 
+def test_an_openai_log_may_hold_its_final_report_before_the_events_that_were_flushed_late(tmp_path: Path) -> None:
+    rows = files.openai_log_rows()
+    read = read_files(files.put_lines(tmp_path / "log.jsonl", [rows[0], rows[-1], *rows[1:-1]]))
+    assert read.counts == (1, 2, 3, 2)
+    assert read.ends[0].complete is True
+
+
 def test_an_openai_log_without_its_final_report_is_of_a_run_that_was_not_finished(tmp_path: Path) -> None:
     read = read_files(files.put_lines(tmp_path / "log.jsonl", files.openai_log_rows()[:-1]))
     assert read.runs[0].complete is False
@@ -376,6 +383,23 @@ def test_two_swe_bench_runs_over_the_same_predictions_keep_their_own_reports(tmp
     read = read_files(tmp_path)
     assert read.counts == (2, 8, 8, 6)
     assert Counter(one.grades[0].score for one in read.assessments) == {1.0: 3, 0.0: 3}
+
+
+def test_a_swe_bench_submission_lists_what_was_resolved_and_its_predictions_what_was_tried(tmp_path: Path) -> None:
+    files.swe_bench(tmp_path / "other")
+    home = tmp_path / "20260301_agent"
+    (tmp_path / "other/predictions.jsonl").rename(files.put(home / "all_preds.jsonl", []))
+    ids = [f"django__django-{number}" for number in (1, 2, 3, 4)]
+    report = files.put(
+        home / "results/results.json", {"no_generation": ids[2:3], "no_logs": ids[3:], "resolved": ids[:1]}
+    )
+    read = read_files(home)
+    assert {task: score for (task, _, _), score in read.scores("SWE-bench harness").items()} == {
+        ids[0]: 1.0, ids[1]: 0.0, ids[2]: 0.0,
+    }  # fmt: skip
+    alone = read_files(report)
+    assert not alone.assessments
+    assert "not what was tried" in alone.skipped[0].why
 
 
 def test_a_swe_bench_report_alone_names_its_model_by_its_file(tmp_path: Path) -> None:
