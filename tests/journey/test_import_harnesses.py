@@ -123,6 +123,20 @@ def test_damaged_rows_are_listed_with_their_place_and_the_rest_is_imported(assay
     assert "no output item" in whys[2]
 
 
+@pytest.mark.parametrize("write", [files.harbor, files.swe_bench], ids=lambda write: write.__name__)
+def test_logs_that_a_harness_leaves_beside_its_results_are_one_note(
+    assay: Command, project: Path, write: Callable[[Path], Path]
+) -> None:
+    target = write(project / "theirs")
+    for report in [*target.rglob("*__*/result.json"), *target.rglob("report.json")]:
+        (report.parent / "run.log").write_text("building …\n")
+        (report.parent / "patch.diff").write_text("diff --git a/x b/x\n")
+    (project / "theirs/shopping.txt").write_text("milk\n")
+    said = assay("import", project / "theirs", "--json").document
+    assert [one["where"].rsplit("/", 1)[1] for one in said["skipped"]] == ["shopping.txt"]
+    assert any("were left where they are" in one["what"] for one in said["notes"])
+
+
 def test_a_file_more_in_the_folder_is_another_import(assay: Command, project: Path) -> None:
     folder = files.openai_api(project / "theirs")
     (folder / "eval_1.json").rename(project / "eval_1.json")

@@ -76,6 +76,12 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
     ]
 
 
+def leavings(source: Source, taken: Sequence[Source]) -> Collection[str]:
+    """The job's folder: every trial leaves logs and artifacts there."""
+    kind = _kind(source.sample)
+    return (_job_folder(source, kind),) if kind is not None and taken else ()
+
+
 def read(source: Source, options: ReadOptions) -> Iterator[Found]:
     """One run a job: every trial with its rewards."""
     files = (source, *options.beside.get("taken", ()))

@@ -75,11 +75,14 @@ def recognise(sample: Sample) -> float | None:
 
 
 def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
-    """Evals and runs in files of their own in the same folder, for a file of items; further pages are imported by themselves."""
+    """For a file of items: evals and runs in files of their own, in its folder or one above it."""
     if not _has_items(source.sample):
         return ()
+    folder = source.folder.rstrip("/") + "/"
     return [
-        one for one in others if one.folder == source.folder and recognise(one.sample) and not _has_items(one.sample)
+        one
+        for one in others
+        if folder.startswith(one.folder.rstrip("/") + "/") and recognise(one.sample) and not _has_items(one.sample)
     ]
 
 

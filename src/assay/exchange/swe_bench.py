@@ -82,6 +82,11 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
     return [*mine, *predictions[:1]]
 
 
+def leavings(source: Source, taken: Sequence[Source]) -> Collection[str]:
+    """The folders of instances with a report: their logs and patches lie there too."""
+    return tuple(one.folder for one in (source, *taken) if _kind(one.sample) == "instance")
+
+
 def read(source: Source, options: ReadOptions) -> Iterator[Found]:
     """One run: patches, and what the harness said of them."""
     kind = _kind(source.sample)

@@ -265,6 +265,19 @@ def test_openai_items_with_their_eval_say_names_references_and_scales(tmp_path: 
     assert '"result": 4.0' in (tone[0].reply or "")
 
 
+def test_an_openai_eval_in_a_folder_above_serves_every_run_below(tmp_path: Path) -> None:
+    files.put(tmp_path / "eval_1.json", files.openai_eval())
+    for run in ("evalrun_1", "evalrun_2"):
+        files.put(tmp_path / run / "run.json", {**files.openai_run(), "id": run, "model": run})
+        files.put_lines(tmp_path / run / "items.jsonl", [files.openai_item(1, True, run_id=run)])
+    read = read_files(tmp_path)
+    assert [(one.suite, one.candidates[0].name) for one in read.runs] == [
+        ("headlines", "evalrun_1"),
+        ("headlines", "evalrun_2"),
+    ]
+    assert not read.skipped
+
+
 def test_openai_items_alone_are_read_and_a_score_beyond_0_to_1_has_no_scale(tmp_path: Path) -> None:
     read = read_files(
         files.put(tmp_path / "page.json", {"object": "list", "data": [files.openai_item(1, True)], "has_more": True})
