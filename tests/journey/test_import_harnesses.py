@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,6 +42,29 @@ def imported(request: pytest.FixtureRequest, assay: Command, project: Path) -> t
 
 
 Imported = tuple[Callable[[Path], Path], Path]
+
+
+def test_the_working_folder_is_imported_like_any_other(
+    assay: Command, imported: Imported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = imported[1] if imported[1].is_dir() else imported[1].parent
+    monkeypatch.chdir(target)
+    said = assay("import", ".", "--json", "--store", f"sqlite:///{target.parent}/other.db")
+    form, counts, _ = EXPECTED[imported[0]]
+    assert tuple(said.document["imported"].values()) == counts
+    assert said.document["format"] == form
+
+
+def test_a_zip_of_a_folder_is_imported_like_the_folder(
+    assay: Command, imported: Imported, project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    target = imported[1] if imported[1].is_dir() else imported[1].parent
+    if any(path.suffix == ".eval" for path in target.rglob("*")):
+        pytest.skip("an archive within an archive is not opened")
+    packed = shutil.make_archive(str(tmp_path_factory.mktemp("zip") / "theirs"), "zip", target)
+    said = assay("import", packed, "--json", "--store", f"sqlite:///{project}/other.db")
+    assert tuple(said.document["imported"].values()) == EXPECTED[imported[0]][1]
+    assert said.document["skipped"] == []
 
 
 def test_importing_again_imports_nothing(assay: Command, imported: Imported) -> None:

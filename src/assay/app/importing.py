@@ -192,14 +192,18 @@ def _sum_up_leavings(groups: Sequence[Group], result: ImportResult) -> None:
     for group in groups:
         left: set[str] = set()
         for folder in leavings_of(group.reader, group.source, group.options.beside.get("taken", ())):
-            within = folder.rstrip("/") + "/"
-            left |= {one.where for one in result.skipped if one.why == _NO_FORMAT and one.where.startswith(within)}
+            left |= {one.where for one in result.skipped if one.why == _NO_FORMAT and _lies_in(one.where, folder)}
         if left:
             result.skipped = [one for one in result.skipped if one.where not in left]
             what = (
                 f"{len(left):,} other files beside these results are logs and artifacts; they were left where they are."
             )
             result.notes.append(Noted(where=group.source.name, what=what))
+
+
+def _lies_in(name: str, folder: str) -> bool:
+    """Whether a file, called as messages call it, lies in a folder; the empty one is the working folder."""
+    return name.replace("#", "/", 1).startswith(f"{folder}/") if folder else not name.startswith(("/", "../"))
 
 
 def _read_options(options: ImportOptions) -> ReadOptions:

@@ -27,7 +27,7 @@ from assay.exchange.records import (
     Noted,
     Skipped,
 )
-from assay.exchange.rows import document
+from assay.exchange.rows import above, document, last, place
 from assay.exchange.times import from_text
 from assay.exchange.values import (
     NotJson,
@@ -125,9 +125,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
         },
     )
     trajectories = {
-        one.folder.rstrip("/").rpartition("/")[0]: one
-        for one in files
-        if _kind(one.sample) == "trajectory" and one.stem == "trajectory"
+        above(place(one)): one for one in files if _kind(one.sample) == "trajectory" and one.stem == "trajectory"
     }
     counted: dict[tuple[str, str], int] = {}
     tasks: set[str] = set()
@@ -173,12 +171,12 @@ def _kind(sample: Sample) -> str | None:
 
 def _job_folder(source: Source, kind: str) -> str:
     """The folder of the job a file belongs to: its own, or one or two above."""
-    folder = source.folder.rstrip("/")
-    above = {"job": 0, "trial": 1, "trajectory": 2}.get(kind)
-    if above is None:
-        above = 1 if "trials_dir" in document(source) else 0
-    for _ in range(above):
-        folder = folder.rpartition("/")[0]
+    folder = place(source)
+    depth = {"job": 0, "trial": 1, "trajectory": 2}.get(kind)
+    if depth is None:
+        depth = 1 if "trials_dir" in document(source) else 0
+    for _ in range(depth):
+        folder = above(folder)
     return folder
 
 
@@ -214,7 +212,7 @@ def _trajectory(source: Source | None, trajectories: Mapping[str, Source]) -> tu
     """What the agent was told first, and what it said last."""
     if source is None:
         return "", None
-    beside = trajectories.get(source.folder.rstrip("/")) or (source.sibling(_TRAJECTORY) if not source.member else None)
+    beside = trajectories.get(place(source)) or (source.sibling(_TRAJECTORY) if not source.member else None)
     if beside is None:
         return "", None
     try:
@@ -302,7 +300,7 @@ def _terminal_bench(source: Source, options: ReadOptions) -> Iterator[Found]:
     """Terminal-Bench 1: one file of results, resolved or not."""
     found = document(source)
     rows = a_list(found.get("results"))
-    name = options.candidate or source.folder.rstrip("/").rpartition("/")[2] or source.stem
+    name = options.candidate or last(place(source)) or source.stem
     yield FoundRun(
         suite=options.dataset or "terminal-bench",
         format=NAME,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.exchange.preferences import KIND, PREFERENCE, preference
 from assay.exchange.records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Skipped
+from assay.exchange.rows import beneath, place
 from assay.exchange.values import NotJson, a_list, a_text, an_object, kept, messages, parsed, short, shown
 
 if TYPE_CHECKING:
@@ -46,9 +47,10 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
     rows = a_list(source.sample.document)
     if not rows or "results" in an_object(rows[0]):
         return ()
-    within = source.folder.rstrip("/") + "/"
     return [
-        one for one in others if one.name.startswith(within) and (_is_figures(one.sample) or _judges(one.sample, rows))
+        one
+        for one in others
+        if beneath(place(one), place(source)) and (_is_figures(one.sample) or _judges(one.sample, rows))
     ]
 
 
@@ -111,7 +113,7 @@ def _key(row: object) -> tuple[object, ...]:
 
 def _suite(source: Source) -> str:
     """The folder the pairs lie in; a judge's result lies three deeper."""
-    parts = PurePosixPath(source.folder).parts
+    parts = PurePosixPath(place(source)).parts
     if "evaluators" in parts:
         parts = parts[: parts.index("evaluators")]
     return (parts[-1] if parts else "") or "llmbar"
@@ -119,7 +121,7 @@ def _suite(source: Source) -> str:
 
 def _judge(source: Source) -> str:
     """The names of the folders below `evaluators`, or of the last two."""
-    parts = PurePosixPath(source.folder).parts
+    parts = PurePosixPath(place(source)).parts
     if "evaluators" in parts:
         parts = parts[parts.index("evaluators") + 1 :]
     return "/".join(parts[-2:]) or source.stem

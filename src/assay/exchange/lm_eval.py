@@ -27,7 +27,7 @@ from assay.exchange.records import (
     Noted,
     Skipped,
 )
-from assay.exchange.rows import document, first_rows, located
+from assay.exchange.rows import document, first_rows, last, located, place
 from assay.exchange.times import from_unix
 from assay.exchange.values import (
     NotJson,
@@ -161,7 +161,7 @@ def _candidate(source: Source, results: Mapping[str, Any], options: ReadOptions)
     match = _MODEL.search(arguments) if isinstance(arguments, str) else None
     if a_text(said) or match:
         return a_text(said) or (match[1] if match else ""), "results"
-    folder = source.folder.rstrip("/").rsplit("/", 1)[-1]
+    folder = last(place(source))
     if "__" in folder:
         return folder.replace("__", "/", 1), "folder name"
     model = a_text(config.get("model"))

@@ -26,7 +26,7 @@ from assay.exchange.records import (
     GradedBy,
     Skipped,
 )
-from assay.exchange.rows import first_rows, located
+from assay.exchange.rows import above, first_rows, last, located, place
 from assay.exchange.times import from_unix
 from assay.exchange.values import a_list, a_number, a_text, an_id, an_object, kept, short, shown
 
@@ -41,6 +41,7 @@ NAME: Final = "mt_bench"
 
 _LOW, _HIGH = 1.0, 10.0
 _BROKEN: Final = "$ERROR$"
+_FOLDERS: Final = ("model_answer", "model_judgment", "reference_answer")
 _BESIDE: Final = ("question", "prompts")
 _JUDGMENTS: Final = ("single", "pair")
 _POINTS: Final = {"model_1": 1.0, "model_2": 0.0, "tie": 0.5}
@@ -142,16 +143,14 @@ def _kind_of(sample: Sample) -> str | None:
 
 
 def _is_reference(source: Source) -> bool:
-    return "reference" in source.folder.rstrip("/").rsplit("/", 1)[-1] or "reference" in source.stem
+    return "reference" in last(place(source)) or "reference" in source.stem
 
 
 def _same_bench(source: Source, other: Source) -> bool:
     """In the same folder, one above, or one beside, as FastChat lays out answers, references and judgments."""
-    mine, its = source.folder.rstrip("/"), other.folder.rstrip("/")
-    above, its_above = mine.rpartition("/")[0], its.rpartition("/")[0]
-    names = ("model_answer", "model_judgment", "reference_answer")
-    beside = above == its_above and all(one.rpartition("/")[2] in names for one in (mine, its))
-    return its in (mine, above) or beside
+    mine, its = place(source), place(other)
+    beside = above(mine) == above(its) and all(last(one) in _FOLDERS for one in (mine, its))
+    return its == mine or beside or (last(mine) in _FOLDERS and its == above(mine))
 
 
 def _by_id(sources: Sequence[Source]) -> dict[str, dict[str, Any]]:

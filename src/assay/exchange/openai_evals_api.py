@@ -28,7 +28,7 @@ from assay.exchange.records import (
     Noted,
     Skipped,
 )
-from assay.exchange.rows import first_rows, located
+from assay.exchange.rows import beneath, first_rows, located, place
 from assay.exchange.times import from_unix
 from assay.exchange.values import (
     NotJson,
@@ -78,11 +78,10 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
     """For a file of items: evals and runs in files of their own, in its folder or one above it."""
     if not _has_items(source.sample):
         return ()
-    folder = source.folder.rstrip("/") + "/"
     return [
         one
         for one in others
-        if folder.startswith(one.folder.rstrip("/") + "/") and recognise(one.sample) and not _has_items(one.sample)
+        if beneath(place(source), place(one)) and recognise(one.sample) and not _has_items(one.sample)
     ]
 
 

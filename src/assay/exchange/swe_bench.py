@@ -27,7 +27,7 @@ from assay.exchange.records import (
     Noted,
     Skipped,
 )
-from assay.exchange.rows import document, first_rows, located
+from assay.exchange.rows import above, document, first_rows, last, located, place
 from assay.exchange.values import a_list, a_text, an_id, an_object, chosen, shown
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
         return ()
     ids = _ids(source, kind)
     if kind == "instance":
-        folder = _parent(source.folder)
+        folder = above(place(source))
         if any(_kind(one.sample) == "report" and _covers(one, source) for one in others):
             return ()  # the run's report takes it
-        mine = [one for one in others if _kind(one.sample) == "instance" and _parent(one.folder) == folder]
+        mine = [one for one in others if _kind(one.sample) == "instance" and above(place(one)) == folder]
         for one in mine:
             ids |= _ids(one, "instance")
     else:
@@ -77,14 +77,14 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
         named = [
             one for one in predictions if _flat(_model_of_report(source)) in {_flat(name) for name in _models(one)}
         ]
-        near = [one for one in predictions if one.folder in (source.folder, _parent(source.folder))]
+        near = [one for one in predictions if place(one) in (place(source), above(place(source)))]
         predictions = named or near or (predictions if len(predictions) == 1 else [])
     return [*mine, *predictions[:1]]
 
 
 def leavings(source: Source, taken: Sequence[Source]) -> Collection[str]:
     """The folders of instances with a report: their logs and patches lie there too."""
-    return tuple(one.folder for one in (source, *taken) if _kind(one.sample) == "instance")
+    return tuple(place(one) for one in (source, *taken) if _kind(one.sample) == "instance")
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[Found]:
@@ -153,20 +153,20 @@ def _covers(report: Source, instance: Source) -> bool:
 
     In the experiments repository these are `results/results.json` and `logs/INSTANCE/report.json` of one folder.
     """
-    folder = _parent(instance.folder)
-    if _last(folder) == "logs" and _last(report.folder) == "results":
-        return _parent(folder) == _parent(report.folder)
-    if report.stem != f"{_last(folder)}.{_last(_parent(folder))}":
+    folder = above(place(instance))
+    if last(folder) == "logs" and last(place(report)) == "results":
+        return above(folder) == above(place(report))
+    if report.stem != f"{last(folder)}.{last(above(folder))}":
         return False
     return _ids(instance, "instance") <= _ids(report, "report")
 
 
 def _model_of_instance(source: Source) -> str:
     """The folder above the instance's; in the experiments repository that is `logs`, and the model's is above it."""
-    folder = _parent(source.folder)
-    if _last(folder) == "logs":
-        folder = _parent(folder)
-    return _last(folder).replace("__", "/") or source.stem
+    folder = above(place(source))
+    if last(folder) == "logs":
+        folder = above(folder)
+    return last(folder).replace("__", "/") or source.stem
 
 
 def _models(source: Source) -> list[str]:
@@ -182,14 +182,6 @@ def _model_of_report(source: Source) -> str:
 
 def _flat(model: str) -> str:
     return model.replace("/", "__")
-
-
-def _parent(folder: str) -> str:
-    return folder.rstrip("/").rpartition("/")[0]
-
-
-def _last(folder: str) -> str:
-    return folder.rstrip("/").rpartition("/")[2]
 
 
 def _list(report: Mapping[str, Any], key: str) -> list[str]:
