@@ -324,6 +324,12 @@ def test_alpaca_probabilities_are_kept_and_what_is_no_preference_is_unread(tmp_p
     assert "1 preferences are probabilities" in read.notes[0].what
 
 
+def test_an_alpaca_judges_words_are_found_among_its_token_likelihoods(tmp_path: Path) -> None:
+    raw = {"finish_reason": "length", "logprobs": {"content": []}, "message": {"content": "m"}, "text": "m"}
+    read = read_files(files.put(tmp_path / "annotations.json", [files.alpaca_annotation(1, 1.99, raw_completion=raw)]))
+    assert read.assessments[0].reply == "m\n\npreference: 1.99"
+
+
 def test_alpaca_outputs_meet_annotations_by_their_instruction(tmp_path: Path) -> None:
     rows = [{"dataset": "helpful_base", "instruction": "Say 1.", "output": "It is 1.", "generator": "new"}]
     outputs = read_files(files.put(tmp_path / "a/model_outputs.json", rows))
