@@ -130,6 +130,22 @@ def test_texts_that_were_put_aside_are_put_back(tmp_path: Path) -> None:
     assert read_log(tmp_path, sample).tasks[0].prompt[0].content == "a long question"
 
 
+def test_a_log_of_version_1_has_one_scorer_and_one_score(tmp_path: Path) -> None:
+    sample = files.inspect_sample(1, 1, "C")
+    sample["score"] = sample.pop("scores")["match"]
+    results = {"scorer": {"name": "model_graded_fact", "params": {}}, "metrics": {"accuracy": {"value": float("nan")}}}
+    read = read_log(tmp_path, sample, version=1, results=results)
+    assert [(one.judge, one.by) for one in read.assessments] == [("model_graded_fact", GradedBy.MODEL)]
+    assert read.assessments[0].grades[0].score == 1.0
+
+
+def test_without_an_output_the_models_last_words_are_the_answer(tmp_path: Path) -> None:
+    sample = files.inspect_sample(1, 1, "C")
+    del sample["output"]
+    sample["messages"].append({"role": "tool", "content": "exit 1"})
+    assert read_log(tmp_path, sample).responses[0].content == "four"
+
+
 def test_a_run_that_goes_on_is_read_from_its_journal(tmp_path: Path) -> None:
     log = files.inspect_log(files.inspect_sample(1, 1, "C"), status="started")
     read = read_files(files.inspect_archive(tmp_path / "log.eval", log))
