@@ -187,6 +187,7 @@ def _scores(row: Mapping[str, Any]) -> dict[str, float]:
 def _rows(source: Source, candidate: str, metrics: Mapping[str, float]) -> Iterator[Found]:
     tasks: set[str] = set()
     graded: set[tuple[str, str]] = set()
+    ungraded, ungraded_at = 0, ""
     for row, where in located(source):
         if isinstance(row, str):
             yield Skipped(where=where, why=row)
@@ -207,9 +208,8 @@ def _rows(source: Source, candidate: str, metrics: Mapping[str, float]) -> Itera
         graded.add((task, filtered))
         scores = _scores(row)
         if not scores:
-            yield Skipped(
-                where=where, why="holds no metric that is a number, so it says nothing of the answer's worth."
-            )
+            ungraded += 1
+            ungraded_at = ungraded_at or where
             continue
         reading = shown(a_list(row.get("filtered_resps"))[:1])[1:-1]
         yield FoundAssessment(
@@ -229,6 +229,12 @@ def _rows(source: Source, candidate: str, metrics: Mapping[str, float]) -> Itera
                 for name, value in scores.items()
             ),
         )
+    if ungraded:
+        what = (
+            f"{ungraded:,} rows hold no metric that is a number (some, like F1 or BLEU, are computed over the whole set): "
+            "their answers are kept without a grade."
+        )
+        yield Noted(where=ungraded_at, what=what)
 
 
 def _arguments(value: object) -> list[tuple[Any, Any]]:
