@@ -99,6 +99,31 @@ def test_the_store_comes_back_from_the_folder_word_for_word(assay: Command, live
     assert len(assay("runs", "--json").document["runs"]) == 4
 
 
+def test_the_command_that_brings_the_store_back(assay: Command, lived: Path, project: Path) -> None:
+    before = assay("stats", "--json").document
+    shutil.rmtree(project / ".assay")
+    document = assay("import", "results", "--rebuild", "--json").document
+    assert document["imported"]["runs"] == len(document["run_ids"]) == 3
+    assert document["imported"]["assessments"] > 10
+    assert assay("stats", "--json").document == before
+    again = assay("import", "results", "--rebuild")
+    assert again.code == 0
+    assert "3 were there already" in again.out
+    assert assay("import", "results", "--rebuild", "--move").code == 2
+
+
+def test_an_imported_run_is_in_the_folder_and_comes_back(assay: Command, project: Path) -> None:
+    line = {
+        "custom_id": "q",
+        "response": {"status_code": 200, "body": {"model": "m", "choices": [{"message": {"content": "x"}}]}},
+    }
+    (project / "out.jsonl").write_text(json.dumps({**line, "error": None}) + "\n", "utf-8")
+    run = assay("import", "out.jsonl", "--json").document["run_ids"][0]
+    shutil.rmtree(project / ".assay")
+    assert rebuild().runs == (run,)
+    assert assay("import", "out.jsonl", "--json").document["run_ids"] == []
+
+
 def test_a_second_rebuild_changes_nothing(assay: Command, lived: Path, project: Path) -> None:
     shutil.rmtree(project / ".assay")
     rebuild()

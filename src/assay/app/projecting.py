@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("assay.results")
 
+ADOPTED_WHOLE: Final = 20_000
+"""Trials of an imported run that is projected at once: a second per few thousand; its file is there in any case."""
+
 _STATUS: Final = {RunState.PLANNED: "planned", RunState.RUNNING: "running", RunState.PAUSED: "paused",
                   RunState.INTERRUPTED: "interrupted", RunState.CANCELLED: "cancelled"}  # fmt: skip
 
@@ -76,6 +79,16 @@ class Projector:
     def end(self, run: RunId) -> None:
         """Project a run wholly, as it stands now."""
         self._quietly(lambda folder: project(self._rooms, folder, run))
+
+    def adopt(self, run: RunId) -> None:
+        """Project a run that came from elsewhere; a very large one is registered, and written on request."""
+        if self.folder is None:
+            return
+        (summary,) = self._rooms.archive.runs(Selection(runs=(run,)))
+        if sum(summary.trials.values()) <= ADOPTED_WHOLE:
+            self.end(run)
+        else:
+            self.begin(run)
 
     def note(self, events: Iterable[ReviewEvent]) -> None:
         """Remember that these decisions were made; cheap."""
@@ -121,6 +134,8 @@ class Projector:
                 continue  # whoever carries it out projects it at its end
             path = results_folder.record_of(folder, run)
             last = results_folder.last_event(path)
+            if last is None and not path.exists() and sum(summary.trials.values()) > ADOPTED_WHOLE:
+                continue  # imported, and too large to be written unasked
             if last is None:
                 project(self._rooms, folder, run)
                 continue

@@ -101,7 +101,7 @@ def record_of(folder: Path, run: str) -> Path:
 def write_document(path: Path, document: Document) -> None:
     """A JSON file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    write_whole(path, json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n", lasting=False)
 
 
 def write_record(path: Path, lines: Iterable[Document], *, also: Callable[[Document], None]) -> None:
