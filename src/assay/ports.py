@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
     from assay.domain.model import ModelSpec
+    from assay.domain.pages import PageAnswer, PageRequest
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
     from assay.domain.selection import (
@@ -51,6 +52,18 @@ class Workers(Protocol):
 
     async def close(self) -> None:
         """End the children; safe to call twice."""
+        ...
+
+
+class Pages(Protocol):
+    """Render web pages that models wrote, where they can reach nothing."""
+
+    async def shoot(self, request: PageRequest, /) -> PageAnswer:
+        """A picture in each view, or why there is none: whatever the page does, the caller goes on."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what is held; safe to call twice."""
         ...
 
 

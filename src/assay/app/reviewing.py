@@ -156,7 +156,8 @@ async def rerun(
     claimed = workspace.journal.claim_trial(row.trial)
     plan = workspace.journal.plan_of(row.run_id)
     engine = Engine(
-        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, clock=workspace.clock,
+        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, pages=workspace.pages,
+        clock=workspace.clock,
         listener=nobody,
     )  # fmt: skip
     slot = Slot(grader=row.grader, candidate=row.candidate, by_model=row.by_model)
@@ -198,7 +199,8 @@ async def rerun_trial(
         kept = {name: response for name, response in claimed.responses.items() if name not in asked}
         claimed = replace(claimed, responses=kept, done=frozenset(), graded={})
     engine = Engine(
-        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, clock=workspace.clock,
+        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, pages=workspace.pages,
+        clock=workspace.clock,
         listener=nobody,
     )  # fmt: skip
     try:

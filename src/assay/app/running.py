@@ -257,6 +257,7 @@ def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listen
         journal=workspace.journal,
         directory=workspace.directory,
         workers=workspace.workers,
+        pages=workspace.pages,
         clock=workspace.clock,
         listener=listener,
         inherited=_failures_of(workspace, plan.regrade_of),

@@ -35,6 +35,7 @@ SETTINGS: Final = (
     Setting(key="concurrency", about="model calls in flight at most", default=5, kind="integer"),
     Setting(key="budget", about="US dollars a run may cost at most", default=None, kind="number"),
     Setting(key="read_from", about="more folders from which suites may read files", default=[], kind="array"),
+    Setting(key="chromium", about="the browser that renders pages for judges, by path or name", default=None, kind="string"),
     Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
 )  # fmt: skip
 

@@ -17,9 +17,20 @@ if TYPE_CHECKING:
 
     from assay.app.projecting import Projector
     from assay.domain.digest import JsonValue
-    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Workers
+    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Pages, Workers
     from assay.providers.directory import Directory
     from assay.store.opening import Store
+
+
+NO_CHROMIUM = "no Chromium was found on this machine; install it, or set `chromium`, and see `assay doctor`"
+
+
+def browser_of(settings: Settings) -> str | None:
+    """The path of the browser that the settings name, else of one found by its usual name; None where there is none."""
+    from assay.sandbox.pages import found_chromium
+
+    named = settings.values["chromium"]
+    return found_chromium(str(named) if named else None)
 
 
 class Workspace:
@@ -97,6 +108,15 @@ class Workspace:
         from assay.sandbox.workers import WorkerPool  # most runs need none
 
         return WorkerPool()
+
+    @cached_property
+    def pages(self) -> Pages:
+        """The browser that renders pages for judges; without one it says so for each page."""
+        from assay.sandbox.pages import ChromiumPages  # most runs need none
+
+        named = self.settings.values["chromium"]
+        missing = f"there is no browser at {named} (the setting `chromium`)" if named else NO_CHROMIUM
+        return ChromiumPages(browser_of(self.settings), missing=missing)
 
     @property
     def reviewer(self) -> str:
