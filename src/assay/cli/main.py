@@ -36,6 +36,7 @@ COMMANDS = {
     "show": ("assay.cli.registry", "Show a run, a batch, a trial or an assessment."),
     "diff": ("assay.cli.history", "What two runs differ in: set-up, and results with ranges."),
     "trend": ("assay.cli.history", "One suite over time, candidate by candidate."),
+    "candidates": ("assay.cli.candidates", "Who took part; a misspelt name mended, and undone."),
     "serve": ("assay.cli.serve", "Start the web app."),
     "demo": ("assay.cli.demo", "The main job end to end on recorded answers, without a key."),
 }

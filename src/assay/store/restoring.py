@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, insert, select, update
 
 from assay.domain.errors import InputError
+from assay.domain.identifiers import folded
 from assay.domain.lifecycle import TrialState
 from assay.store import schema
 from assay.store.database import take_keys
 from assay.store.events import hash_of
+from assay.store.names import remember
 from assay.store.projection import ASSESSMENT, STANDING, TRIAL, Tally
 from assay.store.run_record import FORMAT, Line, hidden
 
@@ -182,6 +184,10 @@ class Restoring:
             key = self._names.candidate(connection, one["candidate"])
             row = {"run_key": run_key, "candidate_key": key, "position": one["position"], "name": one["name"]}
             connection.execute(insert(own).values(**row))
+            if folded(one["name"]) != folded(
+                one["candidate"]
+            ):  # the name was mended, and goes on to mean the mended one
+                remember(connection, one["name"], key)
         for one in head.get("imported", ()):
             row = {**_known(schema.imported, one), "suite_key": suite_key, "run_key": run_key}
             connection.execute(insert(schema.imported).values(**row))
