@@ -101,3 +101,22 @@ def test_what_cannot_be_mended_is_said(assay: Command, misspelt: Path, arguments
     assert answer.code == 2
     assert said in answer.err
     assert means(assay) == before
+
+
+def test_the_files_of_a_mended_candidate_stay_complete(assay: Command, project: Path) -> None:
+    for number, name in enumerate(("alcie", "alice")):
+        text = (
+            f"name: e\ntrials: 2\ncandidates: [{{name: {name}, model: echo}}]\ntasks:\n"
+            "  - {id: q, prompt: hi, expected: hi, score: exact}\n"
+        )
+        (project / f"e{number}.yaml").write_text(text, "utf-8")
+        assert assay("run", f"e{number}.yaml").code == 0
+    (path,) = (project / "results" / "alcie").glob("*.meta.json")
+    before, lines = json.loads(path.read_bytes()), Path(str(path).replace(".meta.json", ".jsonl")).read_bytes()
+    assert assay("candidates", "merge", "alcie", "alice").code == 0
+    after = json.loads(path.read_bytes())
+    assert after["model"].pop("called") == "alice"
+    assert after == before
+    assert Path(str(path).replace(".meta.json", ".jsonl")).read_bytes() == lines
+    registry = json.loads((project / "results" / "metadata.json").read_bytes())
+    assert len(registry["runs"]) == 2

@@ -13,6 +13,7 @@ from tests.support.model_server import ModelServer
 
 FIRST = """
 name: law
+prompt_version: v1
 trials: 3
 system_prompt: |
   Be brief.
@@ -28,7 +29,8 @@ tasks:
   - {id: gone, prompt: "What is 3?"}
 """
 SECOND = (
-    FIRST.replace("Be brief.", "Be thorough.").replace("0.2", "0.9").replace("What is 1 + 1?", "What is 1 + 2?")
+    FIRST.replace("Be brief.", "Be thorough.").replace("version: v1", "version: v2")
+    .replace("0.2", "0.9").replace("What is 1 + 1?", "What is 1 + 2?")
     .replace("id: gone", "id: new").replace("openai/model-b]", "openai/model-c]")
     .replace("weight: 2, guidance", "weight: 3, guidance")
 )  # fmt: skip
@@ -53,6 +55,7 @@ def test_a_diff_names_what_differs_in_the_set_up_and_nothing_else(assay: Command
         "-Be brief.",
         "+Be thorough.",
     ]
+    assert (found["prompt", "version"]["before"], found["prompt", "version"]["after"]) == ("v1", "v2")
     assert found["criterion", "right"]["after"]["weight"] == 3
     assert found["candidate", "openai/model-b"]["after"] is None
     assert found["candidate", "openai/model-c"]["before"] is None
@@ -130,6 +133,7 @@ def test_what_a_run_was_is_answered_a_year_later(assay: Command, server: ModelSe
     assert sum(one["tokens"]["input"] for one in rows.values()) == document["tokens"]["input"]
     assert document["calls"] == 36
     assert document["calls_per_second"] == pytest.approx(36 / document["seconds"], abs=0.01)
+    assert document["prompt_version"] == "v1"
     text = assay("show", runs[0]).out
     for fact in ("temperature 0.2", "Python", "machine", "model-a", document["suite_digest"][:16]):
         assert fact in text

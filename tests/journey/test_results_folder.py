@@ -25,6 +25,7 @@ from tests.support.sets import NAMES, write_set
 JUDGE = "openai/judge-1"
 MIXED = """
 name: mixed
+prompt_version: evaluation_v1
 trials: 2
 system_prompt: Be brief.
 candidates:
@@ -219,6 +220,7 @@ def test_the_files_are_what_other_programs_read(assay: Command, lived: Path) -> 
     assert meta["model"] == {**meta["model"], "name": "../../etc/passwd", "id": "org/b", "vram_gb": 7.6}
     assert meta["dataset"]["criteria"]["right"] == "Is it right?"
     assert meta["dataset"]["count"] == 3
+    assert meta["dataset"]["prompt_template"] == "evaluation_v1"
     assert meta["execution"]["duration_seconds"] > 0
     assert meta["status"] == "completed"
     (path,) = lived.glob("openai--model-a/*.jsonl")

@@ -121,6 +121,7 @@ def _set_up(one: Provenance, other: Provenance) -> Iterator[SetUp]:
     yield from _differing("suite", {"name": a.suite, "file": a.copy.path, "digest": a.copy.digest},
                           {"name": b.suite, "file": b.copy.path, "digest": b.copy.digest})  # fmt: skip
     yield from _differing("parameters", a.parameters.as_json(), b.parameters.as_json())
+    yield from _differing("prompt", {"version": a.prompt_version or None}, {"version": b.prompt_version or None})
     yield from _text("prompt", "system prompt", a.system_prompt, b.system_prompt)
     plain = ("seed", "policy", "margin", "benchmark", "concurrency", "budget_usd")
     yield from _differing("run", {name: getattr(a, name) for name in plain}, {name: getattr(b, name) for name in plain})
