@@ -295,6 +295,13 @@ def test_entries_of_other_programs_stay_and_an_unreadable_registry_is_set_aside(
     assert other in registry["runs"]
     assert registry["note"] == "ours"
     assert len(registry["runs"]) == 1 + len(NAMES)
+    for odd in ({"runs": [1, None, {"x": 2}], "datasets": {"services.json": 3}, "models": {"nora": []}}, {"runs": 7}):
+        (folder / "metadata.json").write_text(json.dumps(odd))
+        assert assay("export", "results").code == 0
+        assert len(json.loads((folder / "metadata.json").read_bytes())["runs"]) >= len(NAMES)
+    for meta in folder.glob("*/*.meta.json"):
+        meta.write_text(json.dumps({"assay_run": json.loads(meta.read_bytes())["assay_run"], "dataset": 1}))
+    assert assay("export", "results").code == 0
     (folder / "metadata.json").write_text('{"runs": [')
     assert assay("export", "results", "--json").document["rows"] == 1
     assert len(json.loads((folder / "metadata.json").read_bytes())["runs"]) == len(NAMES)

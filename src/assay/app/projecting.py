@@ -40,6 +40,8 @@ _LOG: Final = logging.getLogger("assay.results")
 ADOPTED_WHOLE: Final = 20_000
 """Trials of an imported run that is projected at once: a second per few thousand; its file is there in any case."""
 
+_PARTS: Final = ("model", "dataset", "execution", "results", "files")
+
 BEGIN_PATIENCE_S: Final = 1.0
 
 _STATUS: Final = {RunState.PLANNED: "planned", RunState.RUNNING: "running", RunState.PAUSED: "paused",
@@ -165,7 +167,7 @@ class Projector:
             _LOG.warning(
                 "results folder %s: another process writes it; the next projection makes up for it", self.folder
             )
-        except (OSError, AssayError, ValueError, KeyError) as error:
+        except (OSError, AssayError, ValueError, KeyError, TypeError) as error:  # others may have changed the files
             _LOG.warning("results folder %s is not up to date: %s; `assay export results` mends it", self.folder, error)
 
 
@@ -221,7 +223,7 @@ def project(rooms: Rooms, folder: Path, run: RunId) -> None:
 def register_all(folder: Path) -> int:
     """The registry anew from the descriptions in the folder; entries of other programs stay. How many it has of ours."""
     with results_folder.locked(folder):
-        documents = [(path, document) for path, document in results_folder.metas(folder) if "assay_run" in document]
+        documents = [(path, document) for path, document in results_folder.metas(folder) if _is_ours(document)]
         known = results_folder.registry(folder)
         known["runs"] = [entry for entry in known["runs"] if not (isinstance(entry, dict) and "assay_run" in entry)]
         results_folder.write_document(inside(folder, REGISTRY), known)
@@ -371,7 +373,7 @@ def _recount(folder: Path, summary: RunSummary, plan: RunPlan) -> None:
             folder, model=candidate.name, dataset=summary.suite, at=summary.started, run=summary.id
         )
         found = results_folder.document(Path(f"{stem}.meta.json"))
-        if found is not None:
+        if found is not None and _is_ours(found):
             described.append((stem, {**found, "review": _review(summary)}))
     _register(folder, described)
 
@@ -392,6 +394,8 @@ def _described(folder: Path, found: Provenance, candidate: CandidateSpec, now: s
     dataset = plan.suite
     stem = results_folder.stem_of(folder, model=candidate.name, dataset=dataset, at=summary.started, run=summary.id)
     before = results_folder.document(Path(f"{stem}.meta.json")) or {}
+    if before.get("assay_run") != summary.id or not _is_ours(before):
+        before = {key: {} for key in _PARTS}
     name = folder.name
     slug, stamp = stem.parent.name, summary.started[:19].replace("-", "").replace(":", "").replace("T", "-")
     model = candidate.model
@@ -412,7 +416,7 @@ def _described(folder: Path, found: Provenance, candidate: CandidateSpec, now: s
         "dataset": {
             "name": Path(plan.copy.path).name or dataset,
             "suite": dataset,
-            "count": before.get("dataset", {}).get("count"),
+            "count": before["dataset"].get("count"),
             "digest": plan.copy.digest,
             "prompt_template": plan.prompt_version or None,
             "criteria": {one.name: one.guidance for one in plan.rubric.criteria},
@@ -421,7 +425,7 @@ def _described(folder: Path, found: Provenance, candidate: CandidateSpec, now: s
             "started_at": summary.started,
             "completed_at": summary.finished,
             "duration_seconds": found.seconds,
-            "req_per_sec": before.get("execution", {}).get("req_per_sec"),
+            "req_per_sec": before["execution"].get("req_per_sec"),
             "assay_version": environment.get("assay"),
             "python": environment.get("python"),
             "machine": environment.get("machine"),
@@ -430,7 +434,7 @@ def _described(folder: Path, found: Provenance, candidate: CandidateSpec, now: s
             "parameters": plan.parameters.as_json(),
             "seed": plan.seed,
         },
-        "results": before.get("results")
+        "results": before["results"]
         or dict.fromkeys(("total", "success", "errors", "success_rate", "avg_prompt_tokens", "avg_completion_tokens")),
         "review": _review(summary),
         "files": {
@@ -466,10 +470,11 @@ def _register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) ->
                 "review": document["review"],
             }
         )
-        dataset = known["datasets"].setdefault(
-            document["dataset"]["name"], {"created": document["execution"]["started_at"]}
-        )
-        dataset |= {
+        name = document["dataset"]["name"]
+        there = known["datasets"].get(name)
+        known["datasets"][name] = {
+            "created": document["execution"]["started_at"],
+            **(there if isinstance(there, dict) else {}),
             "count": document["dataset"]["count"],
             "prompt_version": document["dataset"]["prompt_template"],
             "criteria": document["dataset"]["criteria"],
@@ -481,6 +486,11 @@ def _register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) ->
         if isinstance(model, dict):
             model["runs"] = sum(_slug_of(entry) == slug for entry in known["runs"] if isinstance(entry, dict))
     results_folder.write_document(inside(folder, REGISTRY), known)
+
+
+def _is_ours(document: dict[str, Any]) -> bool:
+    """Whether a description has the parts we write; anybody may have changed it since."""
+    return "assay_run" in document and all(isinstance(document.get(key), dict) for key in _PARTS)
 
 
 def _slug_of(entry: dict[str, Any]) -> str:
