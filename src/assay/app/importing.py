@@ -24,6 +24,7 @@ from assay.domain.found import (
     Noted,
     Skipped,
 )
+from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
 from assay.domain.run import RunPlan
@@ -120,6 +121,8 @@ def import_paths(
             _import_tasks(workspace, group, options, result, names, progress)
         else:
             _only_said(group, result)
+    for run in result.run_ids:
+        workspace.results.adopt(RunId(run))
     return result
 
 

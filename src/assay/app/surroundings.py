@@ -47,6 +47,7 @@ def record_document(plan: RunPlan) -> dict[str, JsonValue]:
     return {
         "regrade_of": plan.regrade_of,
         "system_prompt": plan.system_prompt,
+        "prompt_version": plan.prompt_version or None,
         "seeds": {"run": plan.seed, "sent": "derived from run seed, task, trial and attempt"},
         "asked_with": {
             candidate.name: {

@@ -220,6 +220,7 @@ class Suite:
     name: str
     description: str = ""
     system_prompt: str = ""
+    prompt_version: str = ""
     trials: int | None = None
     review: Policy = Policy.EVERY
     order: ReviewOrder = ReviewOrder.SPREAD

@@ -56,6 +56,7 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
         policy=suite.review,
         parameters=parameters.over(DEFAULTS),
         system_prompt=suite.system_prompt,
+        prompt_version=suite.prompt_version,
         seed=seed if suite.parameters.seed is None else suite.parameters.seed,
         started=started,
         concurrency=options.concurrency,

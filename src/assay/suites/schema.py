@@ -38,6 +38,7 @@ def suite_json_schema() -> dict[str, JsonValue]:
                 "name": _NAME,
                 "description": _TEXT,
                 "system_prompt": _TEXT,
+                "prompt_version": _said(_TEXT, "What you call this state of the prompts; kept with each run."),
                 "trials": _said(_TRIALS, "How often each task is repeated, unless the task or --trials says otherwise."),
                 "review": _said(_choice([policy.value for policy in Policy]), "Which LLM grades wait for a person."),
                 "order": _said(
