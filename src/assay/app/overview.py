@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from assay.report.charts import Chart
     from assay.statistics.cautions import Caution
     from assay.statistics.comparisons import Comparison
+    from assay.statistics.ranking import RankedPair
     from assay.statistics.reports import Report
 
 SELECTIONS_KEPT: Final = 6
@@ -88,6 +89,13 @@ class Overview:
     protocols: tuple[Mapping[str, JsonValue], ...]
     hides: bool
     newest: int
+
+    @property
+    def pairs(self) -> tuple[RankedPair, ...]:
+        """All pairs as one reads a ranking: from the top, the higher in rank first."""
+        place = {one.candidate: i for i, one in enumerate(self.report.ranking.candidates)}
+        turned = [one if place[one.a] < place[one.b] else _turned(one) for one in self.report.ranking.pairs]
+        return tuple(sorted(turned, key=lambda one: (place[one.a], place[one.b])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +307,24 @@ def trials_behind(
     keys: tuple[TrialKey, ...] = tuple(row.key for row in shown)
     scores = {one.trial: one.scores for one in workspace.archive.trial_scores(selection, keys)} if keys else {}
     return tuple(CountedTrial(row=row, scores=scores.get(int(row.key), {})) for row in shown), len(rows) > limit
+
+
+def _turned(one: RankedPair) -> RankedPair:
+    """The same pair seen from the other side."""
+    other = {"better": "worse", "worse": "better"}
+    low_high = one.ci95
+    return replace(
+        one,
+        a=one.b,
+        b=one.a,
+        difference=None if one.difference is None else 0.0 - one.difference,
+        ci95=None if low_high is None else (0.0 - low_high[1], 0.0 - low_high[0]),
+        ci_simultaneous=None
+        if one.ci_simultaneous is None
+        else (0.0 - one.ci_simultaneous[1], 0.0 - one.ci_simultaneous[0]),
+        decision=other.get(one.decision, one.decision),
+        decision_alone=other.get(one.decision_alone, one.decision_alone),
+    )
 
 
 def _once(cautions: tuple[Caution, ...]) -> tuple[Caution, ...]:
