@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from assay.app import review as review
     from assay.app.verbs import calibrate as calibrate
     from assay.app.verbs import compare as compare
+    from assay.app.verbs import export as export
     from assay.app.verbs import extend as extend
     from assay.app.verbs import gate as gate
+    from assay.app.verbs import import_results as import_results
     from assay.app.verbs import load_suite as load_suite
     from assay.app.verbs import rank as rank
     from assay.app.verbs import regrade as regrade
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 __all__ = [
     "calibrate",
     "compare",
+    "export",
     "extend",
     "gate",
+    "import_results",
     "load_suite",
     "rank",
     "regrade",

@@ -19,6 +19,7 @@ from assay.app.stamps import uncalibrated
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import RunState
+from assay.domain.suite import JudgeMode
 from assay.report import wording as wording  # surfaces reach the words through here
 from assay.statistics.cautions import Caution
 from assay.statistics.comparisons import Comparison
@@ -26,6 +27,7 @@ from assay.statistics.comparisons import compare as compared
 from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.ranking import Ranking
 from assay.statistics.ranking import rank as ranked
+from assay.statistics.rankings_as_preferences import strengths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
     from assay.domain.run import RunPlan
     from assay.domain.selection import Excluded, Selection
+    from assay.statistics.preferences import BradleyTerry
     from assay.statistics.table import ScoreTable
 
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
@@ -107,10 +110,11 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranks:
-    """All candidates and all pairs."""
+    """All candidates and all pairs; `preferences`: strengths from who did better in each trial, for pairwise judging."""
 
     ranking: Ranking
     basis: Basis
+    preferences: BradleyTerry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +203,22 @@ def rank(
 ) -> Ranks:
     """All candidates with the ranks the data allow, and all pairs."""
     basis = basis or basis_of(workspace, selection)
-    return Ranks(ranking=ranked(basis.table, scope, _margin(basis, margin)), basis=basis)
+    return Ranks(
+        ranking=ranked(basis.table, scope, _margin(basis, margin)),
+        basis=basis,
+        preferences=strengths(basis.table) if _judged_in_pairs(workspace, basis.runs) else None,
+    )
+
+
+def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
+    """Whether every judge of the runs compared pairs; other scores say more than who was better."""
+    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    return bool(plans) and all(
+        all(judge.mode is JudgeMode.PAIRWISE for judge in plan.judges)
+        if plan.judges
+        else plan.environment.get("kind") == "preferences"  # imported: its reader says so
+        for plan in plans
+    )
 
 
 def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: float) -> Gate:
@@ -209,15 +228,15 @@ def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: 
     then passed means that every task ended in a tie, or that the exact test finds A better.
     """
     contrast = compare(workspace, selection, a, b, margin=margin)
-    shown = contrast.comparison.non_inferiority
-    identical = contrast.comparison.reason in {"all_ties", "zero_variance"}
-    difference = contrast.comparison.difference
-    passed = (
-        shown.holds
-        if shown is not None
-        else identical and difference is not None and difference > -margin and _sure(contrast)
-    )
-    return Gate(passed=passed, contrast=contrast, margin=margin)
+    return Gate(passed=shown_not_worse(contrast.comparison, margin), contrast=contrast, margin=margin)
+
+
+def shown_not_worse(found: Comparison, margin: float) -> bool:
+    """The rule of `gate`, for a comparison that was made with this margin."""
+    if found.non_inferiority is not None:
+        return found.non_inferiority.holds
+    identical = found.reason in {"all_ties", "zero_variance"}
+    return identical and found.difference is not None and found.difference > -margin and _sure(found)
 
 
 def parsed_margin(text: str, *, option: str = "--margin") -> float:
@@ -233,10 +252,9 @@ def parsed_margin(text: str, *, option: str = "--margin") -> float:
     return value
 
 
-def _sure(contrast: Contrast) -> bool:
+def _sure(found: Comparison) -> bool:
     """With nothing that varies there is no test but the exact one, so that it must have spoken."""
-    p_value = contrast.comparison.p_value
-    return contrast.comparison.reason == "all_ties" or (p_value is not None and p_value <= 0.05)
+    return found.reason == "all_ties" or (found.p_value is not None and found.p_value <= 0.05)
 
 
 def basis_of(workspace: Workspace, selection: Selection) -> Basis:
@@ -442,9 +460,25 @@ def ranks_document(found: Ranks) -> dict[str, Any]:
             for one in found.ranking.pairs
         ],
         "groups": [list(group) for group in found.ranking.groups],
+        "preferences": None if found.preferences is None else _strengths_document(found.preferences),
         "excluded": excluded_document(found.basis.excluded),
         "warnings": warnings_document(found.basis, found.ranking.warnings),
     }  # fmt: skip
+
+
+def _strengths_document(found: BradleyTerry) -> dict[str, Any]:
+    """Strengths in log-odds, strongest first; null where a candidate never lost or never won."""
+    rows = zip(found.items, found.log_strength, found.elo, found.borda, strict=True)
+    candidates = [
+        {"candidate": item, "strength": strength, "elo": elo, "share_won": share} for item, strength, elo, share in rows
+    ]
+    return {
+        "method": found.method,
+        "comparisons": found.n_comparisons,
+        "n_tasks": found.n_tasks,
+        "reason": found.reason,
+        "candidates": sorted(candidates, key=lambda row: -(row["share_won"] or 0.0)),
+    }
 
 
 def gate_document(found: Gate) -> dict[str, Any]:

@@ -40,12 +40,22 @@ class Stamps:
         """The current calibration behind a grader's assessments in a run; None for a scorer as well."""
         return self.judges_of(run).get(grader)
 
+    def words_of(self, run: RunId, grader: str) -> str | None:
+        """What stands beside a judge's grades: `uncalibrated`, or the tier it reached; None for a scorer."""
+        judges = self.judges_of(run)
+        return words(judges[grader]) if grader in judges else None
+
     def current(self, identity: JudgeIdentity) -> CalibrationRecord | None:
         """The newest calibration that holds for exactly this judge."""
         if self._records is None:
             newest = self._workspace.calibrations.records(newest_only=True)
             self._records = {record.identity: record for record in newest}
         return self._records.get(identity)
+
+
+def words(record: CalibrationRecord | None) -> str:
+    """A judge's stamp: `uncalibrated`, or `calibrated: good`."""
+    return "uncalibrated" if record is None else f"calibrated: {record.tier.words}"
 
 
 def uncalibrated(workspace: Workspace, columns: ScoreColumns) -> tuple[Caution, ...]:

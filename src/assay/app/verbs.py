@@ -12,7 +12,11 @@ from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assay.app.calibrating import Calibrated
+    from assay.app.exporting import Exported
+    from assay.app.importing import ImportOptions, ImportResult
     from assay.app.regrading import Regraded
     from assay.domain.events import Listener
     from assay.domain.suite import Suite
@@ -83,6 +87,21 @@ def regrade(
         return regrading.regrade(workspace, run_id, judge=judge, suite=path, listener=listener)
 
 
+def import_results(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    options: ImportOptions | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> ImportResult:
+    """Results made elsewhere into the store; what was skipped is in the result, not raised."""
+    from assay.app.importing import import_paths
+
+    given = [paths] if isinstance(paths, str | Path) else paths
+    with _open(folder, store) as workspace:
+        return import_paths(workspace, [Path(path) for path in given], options)
+
+
 def calibrate(
     model: str,
     *,
@@ -148,6 +167,38 @@ def gate(
     """Whether A is shown not to be worse than B by more than the margin."""
     with _open(folder, store) as workspace:
         return findings.gate(workspace, selection or Selection(), a, b, margin=margin)
+
+
+def export(
+    format: str,  # noqa: A002 # the command's word for it
+    selection: Selection | None = None,
+    *,
+    output: str | Path,
+    everything: bool = False,
+    anonymise: bool = False,
+    force: bool = False,
+    threshold: float | None = None,
+    against: str | None = None,
+    margin: float | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> Exported:
+    """Write what counts to a file; with `everything` the rest to a second one beside it. The last three: junit's rule."""
+    from assay.app import exporting
+
+    with _open(folder, store) as workspace:
+        return exporting.export(
+            workspace,
+            format,
+            selection or Selection(),
+            output=Path(output),
+            everything=everything,
+            anonymise=anonymise,
+            force=force,
+            threshold=threshold,
+            against=against,
+            margin=margin,
+        )
 
 
 def _open(folder: Path | None, store: str | None) -> Workspace:

@@ -25,7 +25,9 @@ COMMANDS = {
     "plan": ("assay.cli.statistics", "How many trials and tasks would decide it, and what they cost."),
     "chart": ("assay.cli.chart", "Draw scores, ranks, pairs or single trials to SVG, PNG or CSV."),
     "gate": ("assay.cli.statistics", "Exit 0 if A is shown not worse than B by more than a margin, else 3."),
+    "export": ("assay.cli.export", "Write what counts to a file: tables, records, reports."),
     "calibrate": ("assay.cli.calibrate", "Measure a judge against references and against people's corrections."),
+    "import": ("assay.cli.importing", "Import results made elsewhere, told by their content."),
     "validate": ("assay.cli.project", "Check suite and set files without running them."),
     "init": ("assay.cli.project", "Make a new project with a suite that runs at once."),
     "config": ("assay.cli.project", "Show which settings hold, and why."),
@@ -50,7 +52,9 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        module = import_module(COMMANDS[cmd_name][0])
+        # `import` is a word of Python, so its function cannot have that name.
+        command: click.Command = getattr(module, "import_command" if cmd_name == "import" else cmd_name)
         return command
 
     def resolve_command(

@@ -186,7 +186,25 @@ def say_ranks(found: Ranks) -> None:
         say(table(("pair", "points", "95% range", "p", "p (Holm)", "decision"), rows, numbers=frozenset({1, 3, 4})))
     if len(rows) > 1:
         say(wording.many_comparisons(len(rows)))
-    _say_warnings(findings.ranks_document(found))
+    document = findings.ranks_document(found)
+    if document["preferences"] is not None:
+        _say_preferences(document["preferences"])
+    _say_warnings(document)
+
+
+def _say_preferences(document: dict[str, Any]) -> None:
+    """Strengths from pairs; what has no finite strength says so."""
+    rows = [
+        (one["candidate"], "" if one["share_won"] is None else f"{100 * one['share_won']:.0f}%",
+         "none" if one["strength"] is None else f"{one['strength']:+.2f}",
+         "none" if one["elo"] is None else f"{one['elo']:.0f}")
+        for one in document["candidates"]
+    ]  # fmt: skip
+    say()
+    say(f"how often each was preferred (Bradley-Terry over {document['comparisons']:g} pairs)")
+    say(table(("candidate", "pairs won", "strength", "Elo"), rows, numbers=frozenset({1, 2, 3})))
+    if document["reason"] == "separation":
+        say("none: it never lost, or never won, against the others, so that no number is large enough.")
 
 
 def _say_contrast(found: Contrast, document: dict[str, Any]) -> None:

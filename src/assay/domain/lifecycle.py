@@ -10,7 +10,10 @@ from typing import Final
 
 
 class RunState(StrEnum):
-    """Where a run stands; `PAUSED` and `CANCELLED` are wishes the executing process obeys before its next claim."""
+    """Where a run stands; `PAUSED` and `CANCELLED` are wishes the executing process obeys before its next claim.
+
+    A run that is `IMPORTING` is half written: nobody sees it, and when its importer dies it is swept away.
+    """
 
     PLANNED = "planned"
     RUNNING = "running"
@@ -18,6 +21,7 @@ class RunState(StrEnum):
     INTERRUPTED = "interrupted"
     CANCELLED = "cancelled"
     FINISHED = "finished"
+    IMPORTING = "importing"
 
 
 class TrialState(StrEnum):

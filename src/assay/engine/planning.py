@@ -11,7 +11,6 @@ from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.model import DEFAULTS, Parameters
 from assay.domain.run import PlannedTask, RunOptions, RunPlan
-from assay.domain.suite import JudgeMode
 from assay.scoring.rubrics import ARCHITECT, QUALITY
 
 if TYPE_CHECKING:
@@ -35,12 +34,12 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
     """
     _check(options)
     judges = suite.judges if options.judges is None else options.judges
-    joint = any(judge.mode is JudgeMode.JOINT for judge in judges)
+    joint = any(judge.mode.compares for judge in judges)
     candidates = options.candidates or suite.candidates
-    if joint and len(candidates) < 2:
+    if joint and len(candidates) < 2 and any(task.scoring.method == "judge" for task in suite.tasks):
         raise InputError(
             suite.name,
-            f"a joint judge compares at least two candidates, and {len(candidates)} would take part.",
+            f"a judge that compares needs at least two candidates, and {len(candidates)} would take part.",
             remedy="Name more candidates, or set `mode: each` for the judge.",
         )
     parameters = suite.parameters

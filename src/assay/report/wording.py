@@ -36,6 +36,9 @@ MISSING = {
 }
 """A sentence for each reason a number is missing."""
 
+TAKEN_BACK: Final = "Counting in that all pairs were compared, this is not decided."
+"""Beside a verdict on one pair that the correction for all pairs does not let stand."""
+
 TOO_MANY: Final = 10_000
 """More tasks, or trials of one task, than anyone will run; beyond it the number itself would only mislead."""
 

@@ -63,6 +63,14 @@ class Claims:
         """Take this process's lock before it holds anything."""
         self._locks.hold()
 
+    def owner_gone(self, owner: str) -> bool:
+        """Whether another process, told by its owner's name, has ended."""
+        return self._locks.gone(owner, patient=True)
+
+    def forget_owner(self, owner: str) -> None:
+        """Clean up after a process that has ended, once nothing is left of it."""
+        self._locks.forget(owner)
+
     def holding(self, trial: int) -> Holding:
         """Raises `StoreError` for a trial this process does not hold."""
         found = self._held.get(trial)

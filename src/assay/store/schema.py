@@ -31,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION: Final = "0002"
+VERSION: Final = "0004"
 """The migration these tables correspond to."""
 
 VERSION_TABLE: Final = "assay_version"
@@ -308,6 +308,7 @@ assessment = Table(
     Index("ix_assessment_run_state", "run_key", "state", "key"),
     Index("ix_assessment_state", "state", "key"),
     Index("ix_assessment_run_key", "run_key", "key"),
+    Index("ix_assessment_run_task", "run_key", "task_key"),
 )
 """`candidate_key` is null for joint ones. `state_before` is what it was when superseded. Graded responses have keys below
 `response_limit`."""
@@ -370,6 +371,15 @@ review_event = Table(
 )
 """Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash` covers the row and `previous_hash`."""
 
+lease = Table(
+    "lease",
+    metadata,
+    Column("assessment_key", Key, primary_key=True, autoincrement=False),
+    Column("desk", Text, nullable=False),
+    Column("until", Double, nullable=False),
+)
+"""Which waiting assessments lie on whose desk; `until` in seconds since 1970. May be lost without harm."""
+
 calibration = Table(
     "calibration",
     metadata,
@@ -385,3 +395,21 @@ calibration = Table(
     UniqueConstraint("model", "prompt", "rubric", "parameters", "version"),
 )
 """Append-only. `prompt`, `rubric`, `parameters`: digests of what the judge was asked with; `version` counts from 1 for each."""
+
+imported = Table(
+    "imported",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("format", String(40), nullable=False),
+    Column("dataset", String(64)),
+    Column("suite_key", Key, ForeignKey("suite.key"), nullable=False),
+    Column("run_key", Key, ForeignKey("run.key")),
+    Column("owner", String(40)),
+    Column("at", String(30), nullable=False),
+    Index("ix_imported_digest", "digest"),
+    Index("ix_imported_dataset", "dataset"),
+)
+"""What was imported, a row a run. `digest`: of the content and of how it was read. `dataset`: of the requests, whatever their
+order and model. `run_key` is null for tasks alone. `owner` is set as long as its run is not wholly there."""

@@ -9,6 +9,7 @@ from sqlalchemy import exists, select, true
 
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
+from assay.domain.lifecycle import RunState
 from assay.domain.selection import Selection
 from assay.store import schema
 from assay.store.regrading import Families, families
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Table
 
 V = TypeVar("V")
+
+_IMPORTING = RunState.IMPORTING.value
 
 _LISTED = 8
 """Names that a message about an unknown one lists."""
@@ -84,6 +87,8 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
     """
     run, suite = schema.run, schema.suite
     conditions: list[ColumnElement[bool]] = []
+    if connection.execute(select(run.c.key).where(run.c.state == _IMPORTING).limit(1)).first() is not None:
+        conditions.append(run.c.state != _IMPORTING)  # half written, so nothing of it is read
     if selection.runs:
         conditions.append(run.c.key.in_([_run_key(connection, text) for text in selection.runs]))
     if selection.suites:
@@ -123,13 +128,15 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
 def find_run(connection: Connection, text: str) -> RunId:
     """The run whose id this is, or begins with; raises `UnknownName`, or `InputError` when several do."""
     table = schema.run
-    exact = connection.execute(select(table.c.id).where(table.c.id == text)).scalar_one_or_none()
+    there = table.c.state != _IMPORTING
+    exact = connection.execute(select(table.c.id).where(table.c.id == text, there)).scalar_one_or_none()
     if exact is not None:
         return RunId(exact)
     beginning = table.c.id.startswith(text, autoescape=True)
-    found = connection.execute(select(table.c.id).where(beginning).order_by(table.c.id).limit(4)).scalars().all()
+    found = connection.execute(select(table.c.id).where(beginning, there).order_by(table.c.id).limit(4)).scalars().all()
     if not found or not text:
-        known = connection.execute(select(table.c.id).order_by(table.c.started.desc()).limit(1000)).scalars()
+        newest = select(table.c.id).where(there).order_by(table.c.started.desc()).limit(1000)
+        known = connection.execute(newest).scalars()
         raise UnknownName("run", text, known, remedy="`assay runs` lists them.")
     if len(found) > 1:
         listed = ", ".join(found[:3])

@@ -68,9 +68,13 @@ class Writer:
 
     def call(self, what: Callable[[Connection], T]) -> T:
         """Run a function in a write transaction of its own and wait for its commit."""
+        return self.begin(what).result()
+
+    def begin(self, what: Callable[[Connection], T]) -> Future[T]:
+        """Have a function run in a write transaction of its own; the caller may do something else meanwhile."""
         waiter: Future[T] = Future()
         self._put(_Alone(what, waiter))
-        return waiter.result()
+        return waiter
 
     async def share(self, what: Entry | Callable[[Connection], T]) -> T | None:
         """Write an entry, or run a small function that may not refuse, in a commit shared with others."""

@@ -46,7 +46,7 @@ def suite_json_schema() -> dict[str, JsonValue]:
                 "looks": _said({"type": "integer", "minimum": 1, "maximum": MOST_LOOKS}, "Planned looks at the result."),
                 "parameters": _parameters(),
                 "candidates": {"type": "array", "items": _candidate()},
-                "judge": {"anyOf": [_NAME, _judge(), {"type": "array", "minItems": 1, "items": {"anyOf": [_NAME, _judge()]}}]},
+                "judge": {"anyOf": [*_judges(), {"type": "array", "minItems": 1, "items": {"anyOf": [*_judges()]}}]},
                 "margin": _margin(),
                 "rubric": {"type": "array", "minItems": 1, "items": {"anyOf": [_NAME, _criterion()]}},
                 "score": _said(_score(), "How tasks are scored that do not say it themselves."),
@@ -124,6 +124,19 @@ def _described() -> dict[str, JsonValue]:
 def _candidate() -> dict[str, JsonValue]:
     described = _mapping({"name": _NAME, "model": _NAME, **_described()})
     return {"anyOf": [_NAME, {**described, "anyOf": [{"required": ["name"]}, {"required": ["model"]}]}]}
+
+
+def _judges() -> list[JsonValue]:
+    """A judge by its reference, described, or several that take turns."""
+    turns: dict[str, JsonValue] = {"type": "array", "minItems": 2, "items": {"anyOf": [_NAME, _judge()]}}
+    return [
+        _NAME,
+        _judge(),
+        _mapping(
+            {"rotate": _said(turns, "Judges that take turns: the k-th trial is graded by one of them.")},
+            required=("rotate",),
+        ),
+    ]
 
 
 def _judge() -> dict[str, JsonValue]:

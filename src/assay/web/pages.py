@@ -270,6 +270,9 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "judges": len(summary.judges),
             "candidate_names": None if waits else list(summary.candidates),
             "judge_names": None if waits else list(summary.judges),
+            "judge_stamps": sorted(
+                {registry.stamp_of(rooms.workspace, summary.id, judge.name) for judge in plan.judges}
+            ),
             "seed": plan.seed,
             "policy": str(plan.policy),
         },

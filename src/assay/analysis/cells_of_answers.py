@@ -1,0 +1,117 @@
+"""One cell of answers side by side: what a candidate gave for a task, or why there is nothing; and what a row of them says.
+
+An error is never an answer of its own: it neither agrees nor disagrees with anybody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.failure import Failure
+
+
+class CellState(StrEnum):
+    """`OK`: there is an answer, and what was to be read from it could be. `ERROR`: asked, and failed. `MISSING`: no answer
+    and no error is known. `UNPARSABLE`: there is an answer, and the first field could not be read from it."""
+
+    OK = "ok"
+    ERROR = "error"
+    MISSING = "missing"
+    UNPARSABLE = "unparsable"
+
+
+class RowState(StrEnum):
+    """What the answers to one task say together.
+
+    `AGREE`, `DISAGREE`: of those that are `ok`, at least two. `ERROR`: fewer than two are. So a row may agree and yet hold
+    an error; `Row.states` says which.
+    """
+
+    AGREE = "agree"
+    DISAGREE = "disagree"
+    ERROR = "error"
+
+
+class Meeting(StrEnum):
+    """Whether two runs' tasks of one id are one row: the same text, another text, or one of the texts is not known."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    TEXT_UNKNOWN = "text_unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One candidate's answer to one task. `value` is what agreement is judged by; `read` every field by name."""
+
+    state: CellState
+    text: str | None = None
+    failure: Failure | None = None
+    read: Mapping[str, str | None] = field(default_factory=dict)
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What a row of cells says.
+
+    Attributes:
+        state: of the row as a whole.
+        states: how many cells are in each state; all four are there.
+        values: how many `ok` cells have each value, most frequent first.
+        odd: place of the only cell that differs from all others, of at least three `ok` ones; None where there is none.
+    """
+
+    state: RowState
+    states: Mapping[CellState, int]
+    values: tuple[tuple[str, int], ...]
+    odd: int | None
+
+
+def cell(*, text: str | None, failure: Failure | None = None, read: Mapping[str, str | None] | None = None) -> Cell:
+    """The cell of one answer.
+
+    Args:
+        text: the answer; None where there is none.
+        failure: why there is none, where that is known. A failure of kind `missing` is a missing cell.
+        read: what `scoring.fields.read_fields` gave for the text, the deciding field first; None where nothing was
+            described, and then the whole text is the value, white space aside.
+    """
+    if text is None:
+        missing = failure is None or failure.kind == "missing"
+        return Cell(state=CellState.MISSING if missing else CellState.ERROR, failure=failure)
+    if not read:
+        return Cell(state=CellState.OK, text=text, value=" ".join(text.split()))
+    value = next(iter(read.values()))
+    state = CellState.UNPARSABLE if value is None else CellState.OK
+    return Cell(state=state, text=text, read=read, value=value)
+
+
+def row_of(cells: Sequence[Cell]) -> Row:
+    """What the cells of one task say together."""
+    good = [
+        (place, one.value) for place, one in enumerate(cells) if one.state is CellState.OK and one.value is not None
+    ]
+    counts = Counter(value for _, value in good)
+    if len(good) < 2:
+        state = RowState.ERROR
+    else:
+        state = RowState.AGREE if len(counts) == 1 else RowState.DISAGREE
+    odd = None
+    if len(counts) == 2 and len(good) >= 3 and min(counts.values()) == 1:
+        alone = min(counts, key=lambda value: counts[value])
+        odd = next(place for place, value in good if value == alone)
+    states = {state: sum(one.state is state for one in cells) for state in CellState}
+    return Row(state=state, states=states, values=tuple(counts.most_common()), odd=odd)
+
+
+def meeting(one: str, other: str, *, unknown: str) -> Meeting:
+    """Whether two tasks of one suite and id are one row, by their digests; `unknown` is the digest of a task without text."""
+    if one == other:
+        return Meeting.SAME
+    return Meeting.TEXT_UNKNOWN if unknown in (one, other) else Meeting.CHANGED

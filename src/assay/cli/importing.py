@@ -1,0 +1,142 @@
+"""`assay import`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import print_json, say, tell, visible
+
+if TYPE_CHECKING:
+    from assay.app.importing import ImportResult
+
+_SHOWN = 50
+_EVERY_S = 2.0
+
+
+@click.command("import")
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--format", "format_name", metavar="NAME", default="auto", show_default=True,
+              help="Read every file as this format; `auto` tells by content.")  # fmt: skip
+@click.option("--map", "mapping", metavar="FILE", type=click.Path(path_type=Path),
+              help="A mapping that says where task, candidate and answer or score stand.")  # fmt: skip
+@click.option("--run-name", metavar="NAME", help="Call the run this.")
+@click.option("--candidate", metavar="NAME", help="The candidate, where the file does not say or says it badly.")
+@click.option("--dataset", metavar="NAME", help="The suite the rows belong to.")
+@click.option("--input", "inputs", metavar="FILE", multiple=True, type=click.Path(path_type=Path),
+              help="The requests that were answered. May be repeated.")  # fmt: skip
+@click.option("--log", "logs", metavar="FILE", multiple=True, type=click.Path(path_type=Path),
+              help="The log of the run. May be repeated.")  # fmt: skip
+@click.option(
+    "--criteria", metavar="FILE", type=click.Path(path_type=Path), help="What answers are judged by, as text."
+)
+@click.option("--model-info", metavar="FILE", type=click.Path(path_type=Path),
+              help="YAML or JSON with what is known of the model: size, vram_gb, hf_id.")  # fmt: skip
+@click.option("--no-copy", is_flag=True, help="Keep no copy of the files beside the store.")
+@click.option("--move", is_flag=True, help="Remove the files once their copies are verified.")
+@common
+def import_command(
+    paths: tuple[Path, ...],
+    format_name: str,
+    mapping: Path | None,
+    run_name: str | None,
+    candidate: str | None,
+    dataset: str | None,
+    inputs: tuple[Path, ...],
+    logs: tuple[Path, ...],
+    criteria: Path | None,
+    model_info: Path | None,
+    no_copy: bool,
+    move: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Import results made elsewhere: batch output, score tables, sets, other harnesses' logs.
+
+    Folders are searched; what a file is, its content says. AI grades wait for a person. Importing the same content again
+    changes nothing. Exit 1 when something was skipped; every skipped line is listed.
+    """
+    from assay.app.importing import ImportOptions, import_paths
+
+    if no_copy and move:
+        raise click.UsageError("--move needs the copy that --no-copy leaves out.")
+    options = ImportOptions(
+        format=format_name,
+        mapping=mapping,
+        run_name=run_name,
+        candidate=candidate,
+        dataset=dataset,
+        inputs=inputs,
+        logs=logs,
+        criteria=criteria,
+        model_info=model_info,
+        copy=not no_copy,
+        move=move,
+    )
+    with workspace(store) as opened:
+        result = import_paths(opened, paths, options, progress=_Plain().hear)
+    if as_json:
+        print_json(document(result))
+    else:
+        _say(result)
+    return int(bool(result.skipped))
+
+
+def document(result: ImportResult) -> dict[str, Any]:
+    """The contract's JSON, and beside it `formats`, `notes` and what was there already."""
+    names = list(result.formats)
+    return {
+        "format": names[0] if len(names) == 1 else "several" if names else None,
+        "formats": dict(result.formats),
+        "imported": {
+            "runs": result.runs,
+            "tasks": result.tasks,
+            "responses": result.responses,
+            "assessments": result.assessments,
+        },
+        "skipped": [{"where": one.where, "why": one.why} for one in result.skipped],
+        "notes": [{"where": one.where, "what": one.what} for one in result.notes],
+        "unchanged": [{"file": name, "run_ids": list(ids)} for name, ids in result.unchanged.items()],
+        "run_ids": result.run_ids,
+    }
+
+
+def _say(result: ImportResult) -> None:
+    say(
+        f"{result.runs} runs, {result.tasks:,} tasks, {result.responses:,} responses and {result.assessments:,} assessments "
+        "imported"
+    )
+    for run in result.run_ids:
+        say(f"  {run}")
+    for name, ids in result.unchanged.items():
+        said = f" as {', '.join(ids)}" if ids else ""
+        say(f"{name} was imported before{said}; nothing was changed")
+    for note in result.notes:
+        tell(f"note: {note.where}: {note.what}")
+    for one in result.skipped[:_SHOWN]:
+        tell(f"skipped {one.where}: {one.why}")
+    if len(result.skipped) > _SHOWN:
+        tell(f"… and {len(result.skipped) - _SHOWN:,} more; --json lists them all")
+
+
+class _Plain:
+    """A line every two seconds on stderr."""
+
+    def __init__(self) -> None:
+        self._said = self._began = time.monotonic()
+        self._name = ""
+
+    def hear(self, name: str, rows: int) -> None:
+        now = time.monotonic()
+        if name != self._name:
+            self._name, self._began = name, now
+        if now - self._said < _EVERY_S:
+            return
+        self._said = now
+        sys.stderr.write(f"{visible(name)}: {rows:,} rows, {rows / max(now - self._began, 1e-3):,.0f}/s\n")
+        sys.stderr.flush()

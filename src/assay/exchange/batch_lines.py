@@ -1,0 +1,148 @@
+"""One line of a provider's batch output, whichever of its shapes: what was answered, or why nothing was.
+
+Shapes met: OpenAI's and vLLM's `response.status_code` and `response.body`; vLLM of 2024, whose `response` is the body
+itself; Groq's extra keys; error lines whose `response` is null; Anthropic's `result`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from assay.domain.failure import Failure, Fault
+
+_OK: Final = 200
+_SHOWN: Final = 2000
+
+
+def looks_like_output(row: dict[str, Any]) -> bool:
+    """Whether a JSON object is a line of batch output."""
+    if "custom_id" not in row:
+        return False
+    if "response" in row:
+        response = row["response"]
+        return response is None or isinstance(response, dict)
+    return isinstance(row.get("result"), dict) or (
+        "error" in row and isinstance(row["error"], dict | str) and "body" not in row
+    )
+
+
+def body_of(row: dict[str, Any]) -> dict[str, Any] | None:
+    """The answer's body, also that of an error answer; None where there is none."""
+    response = row.get("response")
+    if isinstance(response, dict):
+        body = response.get("body")
+        if isinstance(body, dict):
+            return body
+        if isinstance(body, str):  # some gateways pass the body through as text
+            return _parsed(body)
+        return response if "body" not in response else None
+    result = row.get("result")
+    if isinstance(result, dict):
+        message = result.get("message")
+        return message if isinstance(message, dict) else None
+    return None
+
+
+def failure_of(row: dict[str, Any], body: dict[str, Any] | None) -> Failure | None:
+    """Why the line holds no answer, or None when it holds one."""
+    error = row.get("error")
+    response = row.get("response")
+    status = response.get("status_code") if isinstance(response, dict) else None
+    if isinstance(status, int) and status != _OK and not 200 <= status < 300:
+        return _failed(f"http_{status}", status, _message(body) or _message(error) or f"HTTP {status}.")
+    if error:
+        code = error.get("code") if isinstance(error, dict) else None
+        if isinstance(code, int):
+            return _failed(f"http_{code}", code, _message(error) or f"error {code}.")
+        return _failed(str(code or "error"), None, _message(error) or "an error without a message.")
+    result = row.get("result")
+    if isinstance(result, dict) and result.get("type") != "succeeded":
+        kind = str(result.get("type") or "error")
+        return _failed(kind, None, _message(result.get("error")) or f"the request {kind}.")
+    if body is None:
+        return _failed("no_response", None, "the line holds neither a response nor an error.")
+    if body.get("object") == "error" or ("error" in body and body["error"] and "choices" not in body):
+        code = body.get("code")
+        status = code if isinstance(code, int) else None
+        return _failed(f"http_{status}" if status else "error", status, _message(body) or "an error without a message.")
+    return None
+
+
+def answer_of(body: dict[str, Any]) -> tuple[str | None, str | None, Failure | None]:
+    """Text, finish reason and, where the body holds no text, why."""
+    choices = body.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        return _chosen(choices[0])
+    content = body.get("content")
+    if isinstance(content, list):  # Anthropic's messages
+        return _text(content), body.get("stop_reason"), None
+    if isinstance(body.get("output"), list):  # OpenAI's responses
+        return _output(body["output"]), body.get("status"), None
+    for key in ("data", "results", "segments"):
+        if key in body:  # embeddings, scores, reranking: numbers are the answer
+            return json.dumps(body[key], ensure_ascii=False, separators=(",", ":")), None, None
+    if isinstance(body.get("text"), str):
+        return body["text"], None, None
+    return None, None, Failure(kind="no_answer", fault=Fault.PROVIDER, detail="the body holds no choices.")
+
+
+def _chosen(choice: dict[str, Any]) -> tuple[str | None, str | None, Failure | None]:
+    finish = choice.get("finish_reason")
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        text = choice.get("text")
+        if isinstance(text, str):
+            return text, finish, None
+        return None, finish, Failure(kind="no_answer", fault=Fault.PROVIDER, detail="the choice holds no message.")
+    content = message.get("content")
+    if isinstance(content, str) and content:
+        return content, finish, None
+    if isinstance(content, list):
+        return _text(content), finish, None
+    refusal = message.get("refusal")
+    if isinstance(refusal, str) and refusal:
+        return None, finish, Failure(kind="refused", fault=Fault.REFUSAL, detail=refusal[:_SHOWN])
+    calls = message.get("tool_calls")
+    if calls:
+        return json.dumps({"tool_calls": calls}, ensure_ascii=False), finish, None
+    return None, finish, Failure(kind="empty", fault=Fault.CANDIDATE, detail="the model gave an empty answer.")
+
+
+def _text(parts: list[Any]) -> str:
+    return "".join(
+        part if isinstance(part, str) else str(part["text"])
+        for part in parts
+        if isinstance(part, str) or (isinstance(part, dict) and isinstance(part.get("text"), str))
+    )
+
+
+def _output(items: list[Any]) -> str:
+    return "".join(
+        _text(item["content"]) for item in items if isinstance(item, dict) and isinstance(item.get("content"), list)
+    )
+
+
+def _failed(kind: str, status: int | None, detail: str) -> Failure:
+    # A refused request is nothing the model did; a broken or busy server is its provider's.
+    ours = status is not None and 400 <= status < 500 and status not in (408, 409, 425, 429)
+    return Failure(kind=kind[:80], fault=Fault.HARNESS if ours else Fault.PROVIDER, detail=detail[:_SHOWN])
+
+
+def _message(value: Any) -> str:
+    """The sentence in an error object, however deep it was wrapped."""
+    for _ in range(4):
+        if isinstance(value, str):
+            return value
+        if not isinstance(value, dict):
+            return ""
+        value = next((value[key] for key in ("message", "error", "detail", "msg") if value.get(key)), "")
+    return ""
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

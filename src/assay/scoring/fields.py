@@ -1,0 +1,196 @@
+"""Reading what a user described from an answer or an input, and reading the description itself; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import re2  # type: ignore[import-untyped]  # it ships no types
+
+from assay.domain.errors import did_you_mean
+from assay.domain.fields import Field, Reading
+from assay.scoring.extraction import extracted, way_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assay.domain.digest import JsonValue
+
+_KEYS: Final = ("path", "regex", "labels")
+_DOCUMENT_KEYS: Final = ("fields", "title", "subtitle")
+MOST_FIELDS: Final = 50
+MOST_LABELS: Final = 200
+
+
+def read_fields(text: str, fields: Sequence[Field]) -> dict[str, str | None]:
+    """Each field's value in a text, None where it could not be read."""
+    return {field.name: read_field(text, field) for field in fields}
+
+
+def read_field(text: str, field: Field) -> str | None:
+    """One value: what `path` gives, then what `pattern` finds in it, then the label it is; None where any of them fails."""
+    found: str | None = text
+    if field.path:
+        found = extracted(text, field.path)
+    if found is not None and field.pattern:
+        found = _searched(found, field.pattern)
+    if found is None:
+        return None
+    found = found.strip()
+    if field.labels:
+        return _label(found, field)
+    return found or None
+
+
+def reading_of(value: JsonValue) -> Reading:
+    """A description as users write it; raises ValueError with every complaint, a line each.
+
+    `{fields: {NAME: {path: $.a, regex: "…", labels: [Yes, No]}}, title: {regex: "…"}, subtitle: {…}}`
+    """
+    problems = list(reading_problems(value))
+    if problems:
+        raise ValueError("\n".join(problems))
+    said: Any = value
+    described = said.get("fields") or {}
+    return Reading(
+        fields=tuple(_field(str(name), its) for name, its in described.items()),
+        title=_field("title", said["title"]) if said.get("title") else None,
+        subtitle=_field("subtitle", said["subtitle"]) if said.get("subtitle") else None,
+    )
+
+
+def reading_as_json(reading: Reading) -> dict[str, JsonValue]:
+    """The description as `reading_of` takes it, for the run's provenance."""
+    said: dict[str, JsonValue] = {"fields": {field.name: _as_json(field) for field in reading.fields}}
+    for name, field in (("title", reading.title), ("subtitle", reading.subtitle)):
+        if field is not None:
+            said[name] = _as_json(field)
+    return said
+
+
+def reading_problems(value: JsonValue) -> Iterator[str]:
+    """What is wrong with a description."""
+    if not isinstance(value, Mapping):
+        yield "must be a mapping with `fields`, `title` or `subtitle`."
+        return
+    for key in value:
+        if key not in _DOCUMENT_KEYS:
+            yield f"{key} is not a known key.{did_you_mean(str(key), _DOCUMENT_KEYS)}"
+    fields = value.get("fields")
+    if fields is not None and not isinstance(fields, Mapping):
+        yield "fields: must be a mapping of names to {path, regex, labels}."
+    elif fields:
+        if len(fields) > MOST_FIELDS:
+            yield f"fields: has {len(fields)} fields; {MOST_FIELDS} is the most."
+        for name, its in fields.items():
+            yield from _field_problems(f"fields.{name}", its)
+    for key in ("title", "subtitle"):
+        if value.get(key):
+            yield from _field_problems(key, value[key])
+
+
+def _field_problems(where: str, its: Any) -> Iterator[str]:
+    if not isinstance(its, Mapping):
+        yield f"{where}: must be a mapping with `path`, `regex` or `labels`."
+        return
+    for key in its:
+        if key not in _KEYS:
+            yield f"{where}: {key} is not a known key.{did_you_mean(str(key), _KEYS)}"
+    if not any(its.get(key) for key in _KEYS):
+        yield f"{where}: says nothing; give `path`, `regex` or `labels`."
+    if its.get("path"):
+        yield from (f"{where}: {problem}".replace("`extract`", "`path`") for problem in way_problems(its["path"]))
+    pattern = its.get("regex")
+    if pattern:
+        problem = "is no text." if not isinstance(pattern, str) else _pattern_problem(pattern)
+        if problem:
+            yield f"{where}: `regex` {problem}"
+    labels = its.get("labels")
+    if labels is not None:
+        good = isinstance(labels, list) and all(isinstance(one, str | int | float | bool) for one in labels)
+        if not good or not 2 <= len(labels) <= MOST_LABELS:
+            yield f"{where}: `labels` must be a list of 2 to {MOST_LABELS} values."
+        elif len({_folded(_text(one)) for one in labels}) < len(labels):
+            yield f"{where}: `labels` names one value twice."
+
+
+def _field(name: str, its: Mapping[str, Any]) -> Field:
+    labels = its.get("labels") or ()
+    return Field(
+        name=name,
+        path=str(its.get("path") or ""),
+        pattern=str(its.get("regex") or ""),
+        labels=tuple(_text(one) for one in labels),
+    )
+
+
+def _as_json(field: Field) -> dict[str, JsonValue]:
+    said: dict[str, JsonValue] = {}
+    if field.path:
+        said["path"] = field.path
+    if field.pattern:
+        said["regex"] = field.pattern
+    if field.labels:
+        said["labels"] = list(field.labels)
+    return said
+
+
+def _text(value: Any) -> str:
+    """A label as text; YAML takes `Yes` and `No` for truth values, and models write words."""
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    return str(value)
+
+
+def _label(found: str, field: Field) -> str | None:
+    """The label a text is, whatever its case; or the only label it speaks of."""
+    folded = _folded(found)
+    by_name = {_folded(label): label for label in field.labels}
+    if folded in by_name:
+        return by_name[folded]
+    if folded in ("true", "false") and not {"true", "false"} & by_name.keys():
+        return by_name.get("yes" if folded == "true" else "no")
+    if field.path or field.pattern:
+        return None  # a place that was named holds something else: that is no label
+    spoken = {by_name[_folded(one)] for one in _mentions(field.labels).findall(found) if _folded(one) in by_name}
+    return spoken.pop() if len(spoken) == 1 else None
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().strip(" \t\r\n.\"'*_`").split())
+
+
+@lru_cache(maxsize=256)
+def _mentions(labels: tuple[str, ...]) -> Any:
+    """Any of the labels as a word; a longer one is tried before one that it holds."""
+    words = "|".join(re2.escape(label) for label in sorted(labels, key=len, reverse=True))
+    return re2.compile(rf"(?i)(?:\b|^)({words})(?:\b|$)")
+
+
+@lru_cache(maxsize=256)
+def _pattern(source: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(source, options)
+
+
+def _pattern_problem(source: str) -> str | None:
+    try:
+        _pattern(source)
+    except re2.error as error:
+        said = error.args[0] if error.args else "it cannot be used"
+        said = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        return f"{source!r} is no regular expression without look-around: {said}."
+    return None
+
+
+def _searched(text: str, source: str) -> str | None:
+    try:
+        found = _pattern(source).search(text)
+    except (UnicodeError, re2.error):
+        return None
+    if found is None:
+        return None
+    value = found.group(1) if found.re.groups else found.group(0)
+    return None if value is None else str(value)
