@@ -159,9 +159,7 @@ class Overviews:
         margin: float | None = None,
     ) -> Behind:
         """What needs every row, read anew where that is quick or long ago."""
-        kept = self._at(selection)
-        with kept.lock:
-            return kept.behind(a=a, b=b, scope=scope, margin=margin)
+        return self._at(selection).behind(a=a, b=b, scope=scope, margin=margin)
 
     def _at(self, selection: Selection) -> _Kept:
         with self._lock:
@@ -174,17 +172,27 @@ class Overviews:
             return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What is behind, the state of the cells it was read beside, how long that took, and when it ended."""
+
+    found: Behind
+    rebuilt: int
+    took: float
+    at: float
+
+
 class _Kept:
     """One selection."""
 
     def __init__(self, workspace: Workspace, selection: Selection) -> None:
-        self.lock = Lock()
+        self.lock = Lock()  # protects the cells, never held for long
+        self._reading = Lock()  # held by whoever reads what is behind
         self._workspace = workspace
         self._selection = selection
         self._cells: KeptCells | None = None
-        self._rebuilt = 0  # the cells' count when what is behind was read
         self._rules: tuple[int, findings.Rules, tuple[Caution, ...]] | None = None
-        self._behind: OrderedDict[tuple[object, ...], tuple[Behind, float, float]] = OrderedDict()
+        self._behind: OrderedDict[tuple[object, ...], _Read] = OrderedDict()
 
     def overview(self, *, a: str | None, b: str | None, scope: str | None, margin: float | None) -> Overview:
         cells, rules, cautions = self._now()
@@ -226,24 +234,36 @@ class _Kept:
         )
 
     def behind(self, *, a: str | None, b: str | None, scope: str | None, margin: float | None) -> Behind:
-        cells, rules, _ = self._now()
-        a, b = self._pair(cells.report(scope=scope), a, b)
+        """Whoever asks while somebody else reads gets what was read last, if anything was."""
+        with self.lock:
+            cells, rules, _ = self._now()
+            a, b = self._pair(cells.report(scope=scope), a, b)
+            newest, rebuilt = cells.newest, cells.rebuilt
         key = (a, b, scope, rules.margin if margin is None else margin)
         known = self._behind.get(key)
-        if known is not None:
-            found, took, at = known
-            newest, trials = self._workspace.archive.decided_since(found.newest)
-            fresh = newest == found.newest and cells.rebuilt == self._rebuilt
-            if fresh or (took > AT_ONCE_S and self._workspace.clock.monotonic() - at < PATIENCE * took):
-                return replace(found, since=len(trials))
-        began = self._workspace.clock.monotonic()
-        found = self._read(a, b, scope, margin, cells.newest)
-        self._rebuilt = cells.rebuilt
-        ended = self._workspace.clock.monotonic()
-        self._behind[key] = (found, ended - began, ended)
-        while len(self._behind) > SELECTIONS_KEPT:
-            self._behind.popitem(last=False)
-        return found
+        if known is not None and (self._is_good(known, newest, rebuilt) or self._reading.locked()):
+            return self._as_of_now(known.found)
+        with self._reading:
+            known = self._behind.get(key)
+            if known is not None and self._is_good(known, newest, rebuilt):
+                return self._as_of_now(known.found)
+            began = self._workspace.clock.monotonic()
+            found = self._read(a, b, scope, margin, newest)
+            ended = self._workspace.clock.monotonic()
+            self._behind[key] = _Read(found=found, rebuilt=rebuilt, took=ended - began, at=ended)
+            while len(self._behind) > SELECTIONS_KEPT:
+                self._behind.popitem(last=False)
+            return found
+
+    def _is_good(self, known: _Read, newest: int, rebuilt: int) -> bool:
+        """Whether nothing came since, or reading anew so soon would take too long."""
+        if newest <= known.found.newest and rebuilt == known.rebuilt:
+            return True
+        return known.took > AT_ONCE_S and self._workspace.clock.monotonic() - known.at < PATIENCE * known.took
+
+    def _as_of_now(self, found: Behind) -> Behind:
+        _, trials = self._workspace.archive.decided_since(found.newest)
+        return replace(found, since=len(trials))
 
     def _read(self, a: str | None, b: str | None, scope: str | None, margin: float | None, newest: int) -> Behind:
         workspace, selection = self._workspace, self._selection

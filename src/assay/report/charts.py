@@ -37,7 +37,7 @@ WIDTH: Final = 560
 PAGE_WIDTH: Final = 380
 """Beside the labels; a page shows two drawings side by side, and shrinks none so that its words are too small."""
 ROW_HEIGHT: Final = 34
-MOST_POINTS: Final = 4000
+MOST_POINTS: Final = 1500
 """Single trials shown in a distribution; of more, every so-manieth of each candidate in order of score."""
 
 _HREF, _SAID, _OFFSET = "href", "said", "offset"
@@ -222,14 +222,19 @@ def scores(table: ScoreTable, *, trials: Sequence[str] | None = None) -> Chart:
         ordered = mine[table.score[mine].argsort(kind="stable")]
         step = max(1, -(-len(ordered) // most))
         rows += [_dot(table, str(candidate), int(row), place, trials) for place, row in enumerate(ordered[::step])]
+    whose = "Every counted trial" if len(rows) == len(table.score) else _shown_of(len(rows), len(table.score))
     order = sorted({str(row["candidate"]) for row in rows}, key=lambda name: -_mean_of(rows, name))
     return Chart(
         kind="scores",
         title="Scores of single trials",
-        about="Every counted trial's score by candidate; the box holds the middle half, the line in it the median.",
+        about=f"{whose}'s score by candidate; the box holds the middle half, the line in it the median.",
         rows=tuple(rows),
         settings={"order": order},
     )
+
+
+def _shown_of(shown: int, n: int) -> str:
+    return f"Of {n:,} counted trials {shown:,}, evenly by score: each"
 
 
 def _dot(table: ScoreTable, candidate: str, row: int, place: int, trials: Sequence[str] | None) -> Row:
