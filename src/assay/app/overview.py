@@ -55,6 +55,8 @@ PATIENCE: Final = 20
 """Else it may be this many times as old as it takes to read."""
 
 _SEED: Final = 20240607
+_BLIND: Final = frozenset({"blind_first", "mixed"})
+"""Modes of a protocol that hide a judge's scores from the reviewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +231,7 @@ class _Kept:
             running=running,
             tasks=cells.tasks,
             protocols=rules.protocols,
-            hides=excluded.pending > 0 and any(one.get("mode", "plain") != "plain" for one in rules.protocols),
+            hides=excluded.pending > 0 and any(one.get("mode") in _BLIND for one in rules.protocols),
             newest=cells.newest,
         )
 
@@ -269,14 +271,17 @@ class _Kept:
         workspace, selection = self._workspace, self._selection
         columns = workspace.archive.score_columns(selection)
         basis = findings.basis_from(workspace, selection, columns)
+        reviews = workspace.archive.review_columns(selection)
         contrast = None
         if a is not None and b is not None:
-            contrast = findings.compare(workspace, selection, a, b, scope=scope, margin=margin, basis=basis)
+            contrast = findings.compare(
+                workspace, selection, a, b, scope=scope, margin=margin, basis=basis, reviews=reviews
+            )
         codes, n_codes = places(columns.trial)
         names = np.zeros(n_codes, dtype=np.int64)
         names[codes] = columns.trial
         return Behind(
-            standing=findings.stats(workspace, selection, basis=basis),
+            standing=findings.stats(workspace, selection, basis=basis, reviews=reviews),
             contrast=contrast,
             ranks=findings.rank(workspace, selection, scope=scope, margin=margin, basis=basis),
             scores=charts.scores(basis.table, trials=[f"t{key}" for key in names.tolist()]),
