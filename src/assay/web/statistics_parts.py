@@ -125,6 +125,7 @@ def matrix_part(found: Overview, asked: Asked, start: int) -> dict[str, Any]:
         "first": start + 1,
         "last": start + len(rows),
         "of": len(labels),
+        "trials": asked.address("/statistics/trials"),
         "weighted": len({label.weight for _, label in labels}) > 1,
         "earlier": asked.address("/statistics", **{"from": max(start - TASKS_SHOWN, 0) or None}) if start else None,
         "later": asked.address("/statistics", **{"from": start + TASKS_SHOWN})
