@@ -14,6 +14,7 @@ from assay.domain.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assay.app import planning
     from assay.app.calibrating import Calibrated
     from assay.app.exporting import Exported
     from assay.app.importing import ImportOptions, ImportResult
@@ -149,10 +150,33 @@ def compare(
         return findings.compare(workspace, selection or Selection(), a, b, scope=scope, margin=margin)
 
 
-def rank(selection: Selection | None = None, *, store: str | None = None, folder: Path | None = None) -> findings.Ranks:
-    """All candidates and all pairs."""
+def rank(
+    selection: Selection | None = None,
+    *,
+    scope: str | None = None,
+    margin: float | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> findings.Ranks:
+    """All candidates and all pairs; `.ranking` holds both."""
     with _open(folder, store) as workspace:
-        return findings.rank(workspace, selection or Selection())
+        return findings.rank(workspace, selection or Selection(), scope=scope, margin=margin)
+
+
+def plan(
+    detect: float,
+    selection: Selection | None = None,
+    *,
+    power: float = 0.8,
+    scope: str | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> planning.Planning:
+    """What would show a difference of `detect`, pair by pair; `.words` says it, `.pairs` hold tasks, trials and cost."""
+    from assay.app import planning
+
+    with _open(folder, store) as workspace:
+        return planning.plan(workspace, selection or Selection(), detect=detect, power=power, scope=scope)
 
 
 def gate(

@@ -21,7 +21,7 @@ _WHY_NOT = {
     "judged_once": "not measured: --repeat 3 does",
     "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades of its own family and of others",
     "judge_has_no_variation": "none: it gives everything the same score",
-    "human_has_no_variation": "none: all references deserve the same score",
+    "no_variation": "none: all references deserve the same score",
     "need_at_least_3_pairs": "none: fewer than three references",
 }
 
