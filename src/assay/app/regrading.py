@@ -303,4 +303,6 @@ def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:
         snippets=task.snippets,
         language=task.language,
         trials=task.trials,
+        parameters=task.parameters,
+        system_prompt=task.system_prompt,
     )
