@@ -165,6 +165,7 @@ async def rerun(
         failure = await grade_again(engine.bench(plan), claimed, slot, attempt=row.attempt + 1, note=note)
     finally:
         workspace.journal.release((claimed.key,))
+        workspace.results.touch(claimed.run_id, claimed.key)
         await workspace.workers.close()
         await workspace.directory.close()
     if failure is not None:
@@ -206,6 +207,7 @@ async def rerun_trial(
         return await carry_out(engine.bench(plan), claimed, note=note)
     finally:
         workspace.journal.release((claimed.key,))
+        workspace.results.touch(claimed.run_id, claimed.key)
         await workspace.workers.close()
         await workspace.directory.close()
 

@@ -28,6 +28,7 @@ class Setting:
 
 SETTINGS: Final = (
     Setting(key="store", about="where results are kept: sqlite:///path or postgresql://…", default=None, kind="string"),
+    Setting(key="results", about="the results folder, kept in step with the store: a path, or off", default=None, kind="any"),
     Setting(key="judge", about="the judge of suites that name none: a model, or a mapping as in a suite", default=None, kind="any"),
     Setting(key="reviewer", about="the name under which decisions are recorded", default=None, kind="string"),
     Setting(key="local_only", about="refuse every provider that is not on this machine or network", default=False, kind="boolean"),

@@ -15,6 +15,7 @@ from assay.app.settings import Settings, read_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assay.app.projecting import Projector
     from assay.domain.digest import JsonValue
     from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Pages, Workers
     from assay.providers.directory import Directory
@@ -64,9 +65,19 @@ class Workspace:
     def journal(self) -> Journal:
         return self.store.journal
 
-    @property
+    @cached_property
     def desk(self) -> Desk:
-        return self.store.desk
+        """Where decisions are applied, and noted for the results folder."""
+        from assay.app.projecting import ProjectingDesk
+
+        return ProjectingDesk(self.store.desk, self.results)
+
+    @cached_property
+    def results(self) -> Projector:
+        """Keeps the results folder in step; with the setting `results: off` it does nothing."""
+        from assay.app.projecting import Projector, folder_of
+
+        return Projector(self, folder_of(self.settings.values["results"], self.settings.folder))
 
     @property
     def archive(self) -> Archive:
@@ -126,7 +137,9 @@ class Workspace:
         return secrets.randbelow(2**31)
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Bring the results folder up to date and close what was opened."""
+        if "results" in self.__dict__:
+            self.results.flush()
         if "store" in self.__dict__:
             self.store.close()
 
