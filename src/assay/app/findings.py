@@ -13,11 +13,13 @@ import numpy as np
 from assay.analysis import diagnostics
 from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean, looks_reached
 from assay.analysis.tables import cautions, score_table
+from assay.app import protocols
 from assay.app.diagnosing import anytime_document, contrast_diagnostics, looks_document, standing_diagnostics
 from assay.app.stamps import uncalibrated
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import RunState
+from assay.domain.protocol import protocol_of
 from assay.domain.suite import JudgeMode
 from assay.report import wording as wording  # surfaces reach the words through here
 from assay.statistics.cautions import Caution
@@ -54,6 +56,7 @@ class Basis:
         running: whether a selected run has not come to its end.
         random_order: whether the protocol of every selected run says that chance chose the order of reviewing.
         looks: how many looks were planned, only where all selected runs planned as many.
+        protocols: how the runs are reviewed, as JSON with the `runs` of each, each protocol once.
     """
 
     table: ScoreTable
@@ -64,6 +67,7 @@ class Basis:
     running: bool
     random_order: bool
     looks: int | None
+    protocols: tuple[dict[str, Any], ...] = ()
 
     @property
     def n_trials(self) -> int:
@@ -246,6 +250,9 @@ def basis_of(workspace: Workspace, selection: Selection, *, columns: ScoreColumn
     found = cautions(columns)
     if len(margins) > 1:
         found = (*found, _margins_differ(margins))
+    in_use = protocols.in_use(workspace, plans)
+    if len({protocol_of(one) for one in in_use}) > 1:
+        found = (*found, Caution(code="mixed_protocols", text=wording.MIXED_PROTOCOLS))
     return Basis(
         table=score_table(columns),
         runs=columns.runs,
@@ -255,6 +262,7 @@ def basis_of(workspace: Workspace, selection: Selection, *, columns: ScoreColumn
         running=any(run.state in _GOING_ON for run in workspace.archive.runs(selection)),
         random_order=bool(plans) and all(plan.protocol.get("order") == "random" for plan in plans),
         looks=looks.pop() if len(looks) == 1 else None,
+        protocols=in_use,
     )
 
 
@@ -299,6 +307,7 @@ def standing_document(found: Standing) -> dict[str, Any]:
     """The document of `stats`."""
     return {
         "runs": list(found.basis.runs),
+        "protocol": list(found.basis.protocols),
         "candidates": [_estimate(one) for one in found.estimates],
         "excluded": excluded_document(found.basis.excluded),
         "warnings": warnings_document(
@@ -366,6 +375,7 @@ def contrast_document(found: Contrast) -> dict[str, Any]:
         else {**anytime_document(found.anytime), "looks": looks_document(found.looks)},
         "verdict": found.verdict,
         "runs": list(found.basis.runs),
+        "protocol": list(found.basis.protocols),
         "excluded": excluded_document(found.basis.excluded),
         "other_scope": None
         if one.other_scope is None
@@ -393,6 +403,7 @@ def contrast_document(found: Contrast) -> dict[str, Any]:
 def ranks_document(found: Ranks) -> dict[str, Any]:
     """The document of `rank`."""
     return {
+        "protocol": list(found.basis.protocols),
         "runs": list(found.basis.runs),
         "scope": found.ranking.scope,
         "candidates": [

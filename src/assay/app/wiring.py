@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.domain.digest import JsonValue
-    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Workers
+    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Witness, Workers
     from assay.providers.directory import Directory
     from assay.store.opening import Store
 
@@ -64,6 +64,10 @@ class Workspace:
     @property
     def leases(self) -> Leases:
         return self.store.leases
+
+    @property
+    def witness(self) -> Witness:
+        return self.store.witness
 
     @property
     def calibrations(self) -> Calibrations:

@@ -258,3 +258,35 @@ def _line(row: AssessmentRow, stamp: str | None) -> tuple[str, ...]:
         scores,
         flags,
     )
+
+
+@review.command()
+@click.argument("run_id", metavar="RUN")
+@click.option(
+    "--set", "shares", multiple=True, metavar="SHARE=NUMBER", help="blind, plants, rereview or second; repeatable."
+)
+@_reviewer
+@common
+def protocol(run_id: str, shares: tuple[str, ...], reviewer: str | None, store: str | None, as_json: bool) -> int:
+    """Show the review protocol of a run, or switch it for what is still to be reviewed."""
+    from assay.app import protocols, registry
+    from assay.app.findings import wording
+
+    with workspace(store) as opened:
+        (summary,) = registry.runs(opened, Selection(runs=(run_id,)))
+        if shares:
+            protocols.switch(opened, summary.id, dict(map(_share, shares)), reviewer=reviewer)
+        (found,) = protocols.in_use(opened, [opened.journal.plan_of(summary.id)])
+    if as_json:
+        print_json({"run_id": summary.id, "protocol": found})
+    else:
+        say(f"{summary.id}: {wording.protocol(found)}")
+    return 0
+
+
+def _share(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name.strip(), float(value)
+    except ValueError:
+        raise InputError("--set", f"{text!r} is not SHARE=NUMBER.", remedy="Write for example blind=0.2.") from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from assay.domain.digest import JsonValue, digest
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
+from assay.domain.protocol import PLAIN, Protocol
 
 if TYPE_CHECKING:
     from assay.domain.model import ModelSpec
@@ -204,6 +205,7 @@ class Suite:
     review: Policy = Policy.EVERY
     order: ReviewOrder = ReviewOrder.SPREAD
     looks: int | None = None
+    protocol: Protocol = PLAIN
     parameters: Parameters = field(default_factory=Parameters)
     candidates: tuple[CandidateSpec, ...] = ()
     judges: tuple[JudgeSpec, ...] = ()

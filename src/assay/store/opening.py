@@ -26,6 +26,7 @@ from assay.store.leases import StoreLeases
 from assay.store.liveness import AdvisoryLocks, FileLocks, alone
 from assay.store.names import Names
 from assay.store.recording import Recorder
+from assay.store.witness import StoreWitness
 from assay.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Store:
     calibrations: StoreCalibrations
     imports: StoreImports
     leases: StoreLeases
+    witness: StoreWitness
 
     def close(self) -> None:
         """Give up claims, finish writing and let go of the database; safe to call twice."""
@@ -96,6 +98,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         calibrations=StoreCalibrations(database, writer),
         imports=StoreImports(database, writer, names, claims, clock),
         leases=StoreLeases(database),
+        witness=StoreWitness(database, writer),
     )
 
 
