@@ -17,7 +17,7 @@ class Seen(StrEnum):
 
     `SHOWN`: the grader's scores were sent to this reviewer before a decision. `VERDICT`: the person's own scores, given
     before. `DECISION`: how a decision was taken. `SECOND`: a second opinion is wanted. `OPINION`: one of two independent
-    verdicts. `PROTOCOL`: the run's protocol was switched.
+    verdicts. `PLANT`: what became of a planted check. `PROTOCOL`: the run's protocol was switched.
     """
 
     SHOWN = "shown"
@@ -25,6 +25,7 @@ class Seen(StrEnum):
     DECISION = "decision"
     SECOND = "second"
     OPINION = "opinion"
+    PLANT = "plant"
     PROTOCOL = "protocol"
 
 

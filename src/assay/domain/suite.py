@@ -23,6 +23,9 @@ class ReviewOrder(StrEnum):
     RANDOM = "random"
 
 
+PERSON = "human"
+"""The judge that is a person: nothing is asked, and grades are what a reviewer enters."""
+
 MOST_LOOKS = 20
 """More planned looks than this leave the early ones no chance of deciding anything."""
 

@@ -182,7 +182,7 @@ def review_twin(
 ) -> Response:
     """How far a review is, and the item of the address; nothing is put on a desk by looking here."""
     rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
-    found = shown(rooms, item) if item else None
+    found = shown(rooms, item, reviewer=reviewer_of(request)) if item else None
     waiting = reviewing.assessments(rooms.workspace, selection, states=frozenset({AssessmentState.PENDING}), limit=50)
     return Answer(
         {
@@ -217,17 +217,22 @@ def review_page(
 @router.get("/assessments/{assessment_id}.json")
 def assessment_twin(request: Request, assessment_id: str) -> Response:
     """The page of an assessment as data."""
-    return Answer(shown(rooms_of(request), assessment_id))
+    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request)))
 
 
 @router.get("/assessments/{assessment_id}")
 def assessment_page(request: Request, assessment_id: str) -> Response:
     """One assessment at its permanent address, with what was decided about it."""
     rooms = rooms_of(request)
-    item = shown(rooms, assessment_id)
-    detail = reviewing.assessment(rooms.workspace, reviewing.assessment_key(assessment_id))
+    reviewer = reviewer_of(request)
+    item = shown(rooms, assessment_id, reviewer=reviewer)
+    detail, _ = rooms.honest.detail(reviewing.assessment_key(assessment_id), reviewer=reviewer)
     same_trial = rooms.workspace.archive.assessments(Selection(runs=(item.run_id,)), trial=detail.row.trial)
-    others = [_other(row) for row in same_trial if row.key != detail.row.key and row.current]
+    others = [
+        _other(row)
+        for row in same_trial
+        if row.current and (row.grader, row.candidate) != (detail.row.grader, detail.row.candidate)
+    ]
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(item.run_id,)))
     title = f"{item.thing} · {t('review.trial', k=item.k, of=item.of)}"
     return _page(request, "review.html", "assessment", title, twin=f"/assessments/{item.id}.json", run=summary,

@@ -16,6 +16,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from assay.app.asides import Asides
+from assay.app.honest import Honest
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
@@ -63,14 +65,17 @@ def create_app(
         await app.state.rooms.live.stop()
 
     app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
+    showcase = Showcase(
+        workspace.archive,
+        workspace.journal,
+        stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
+    )
     app.state.rooms = api.Rooms(
         workspace=workspace,
         queue=queue,
-        showcase=Showcase(
-            workspace.archive,
-            workspace.journal,
-            stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
-        ),
+        showcase=showcase,
+        honest=Honest(workspace, showcase),
+        asides=Asides(),
         live=Live(workspace),
         reruns=Reruns(workspace, queue),
         token=known,
