@@ -241,7 +241,7 @@ class Showcase:
             hidden=hidden,
             joint=row.candidate is None,
             judge=None if hidden else row.grader,
-            stamp=(self._stamp(row.run_id, row.grader) or "uncalibrated") if row.by_model else "a rule",
+            stamp=self._words_of(row),
             by_model=row.by_model,
             person=self.by_person(row),
             rerunnable=row.by_model and not self.by_person(row) and row.current and row.attempt < MAX_ATTEMPTS,
@@ -272,6 +272,11 @@ class Showcase:
             ),
             call={} if hidden else {str(name): value for name, value in detail.call.items()},
         )
+
+    def _words_of(self, row: AssessmentRow) -> str:
+        if self.by_person(row):
+            return "a person"
+        return (self._stamp(row.run_id, row.grader) or "uncalibrated") if row.by_model else "a rule"
 
     def by_person(self, row: AssessmentRow) -> bool:
         """Whether people alone grade it."""

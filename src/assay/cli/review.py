@@ -15,6 +15,7 @@ from assay.domain.errors import InputError, did_you_mean
 from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
+from assay.domain.suite import PERSON
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
@@ -93,7 +94,7 @@ def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
         print_json(documents.assessment_detail(detail, record))
     else:
         say(shown(detail))
-        if detail.row.by_model:
+        if detail.row.by_model and detail.row.grader != PERSON:
             say(f"judge {detail.row.grader}: {words(record)}")
     return 0
 
