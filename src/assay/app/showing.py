@@ -193,7 +193,7 @@ def withheld(item: Item) -> Item:
         report=[],
         ranking=(),
         flags=(),
-        missing=(),
+        missing=tuple((pane, row.name) for pane in range(len(item.panes)) for row in item.criteria if row.weight > 0),
         attempts=(),
         events=(),
         call={},

@@ -39,6 +39,7 @@ THEMES: Final = ("auto", "light", "dark")
 NAV: Final = (("queue", "/", "nav.queue"), ("review", "/review", "nav.review"))
 """Pages of the main navigation: name, address, text. Statistics takes its place here."""
 
+_REMARK: Final = re.compile(rb"(?<=[;{,)]) // .*$")
 _COMMENT: Final = re.compile(rb"//.*|/\*.*\*/")
 
 router = APIRouter(include_in_schema=False)
@@ -51,14 +52,14 @@ def folder(name: str) -> Path:
 
 @cache
 def static_content(name: str) -> bytes:
-    """A static file as it is sent: scripts and styles without indentation, empty lines and lines of comment.
+    """A static file as it is sent: scripts and styles without indentation, empty lines and comments.
 
     Scripts hold no template that runs over lines, so a line's beginning never means anything.
     """
     content = (folder("static") / name).read_bytes()
     if not name.endswith((".js", ".css")):
         return content
-    lines = (line.strip() for line in content.splitlines())
+    lines = (_REMARK.sub(b"", line.strip()) for line in content.splitlines())
     return b"\n".join(line for line in lines if line and not _COMMENT.fullmatch(line)) + b"\n"
 
 
@@ -306,7 +307,7 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
         "filters": dict(filters),
         "single": single,
         "texts": for_script(
-            "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel"
+            "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel", "remap"
         ),
         "keys": [
             {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown}
