@@ -31,6 +31,8 @@ from assay.statistics.ranking import rank as ranked
 from assay.statistics.rankings_as_preferences import strengths
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assay.analysis.columns import ScoreColumns
     from assay.app.wiring import Workspace
     from assay.domain.run import RunPlan
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
 
 
-_GOING_ON: Final = frozenset({RunState.PLANNED, RunState.RUNNING, RunState.PAUSED, RunState.INTERRUPTED})
+GOING_ON: Final = frozenset({RunState.PLANNED, RunState.RUNNING, RunState.PAUSED, RunState.INTERRUPTED})
 _DRAWS_SEED: Final = 20240607
 """Of the tests with too many arrangements to list, so that the same store gives the same diagnostics."""
 
@@ -57,6 +59,7 @@ class Basis:
         random_order: whether the protocol of every selected run says that chance chose the order of reviewing.
         looks: how many looks were planned, only where all selected runs planned as many.
         protocols: how the runs are reviewed, as JSON with the `runs` of each, each protocol once.
+        approved: whether a person passed every score that counts.
     """
 
     table: ScoreTable
@@ -68,6 +71,7 @@ class Basis:
     random_order: bool
     looks: int | None
     protocols: tuple[dict[str, Any], ...] = ()
+    approved: bool = True
 
     @property
     def n_trials(self) -> int:
@@ -124,13 +128,14 @@ class Gate:
     margin: float
 
 
-def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True) -> Standing:
+def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True, basis: Basis | None = None) -> Standing:
     """Each candidate's mean over tasks and trials that count, with its range.
 
     Args:
         diagnose: whether to read what does not count as well, for diagnostics; it costs as much as the rest.
+        basis: where it was read already; in the other verbs as well.
     """
-    basis = basis_of(workspace, selection)
+    basis = basis or basis_of(workspace, selection)
     found = estimates(basis.table)
     beside = None
     if diagnose:
@@ -160,6 +165,7 @@ def compare(
     scope: str | None = None,
     margin: float | None = None,
     diagnose: bool = True,
+    basis: Basis | None = None,
 ) -> Contrast:
     """A against B over the tasks both have counted trials on; the runs' margin holds where none is given (`Basis.margin`).
 
@@ -167,7 +173,7 @@ def compare(
         UnknownName: a candidate no selected run has.
         InputError: the two are the same, or the margin lies outside (0, 1).
     """
-    basis = basis_of(workspace, selection)
+    basis = basis or basis_of(workspace, selection)
     known = _known_candidates(workspace, selection)
     a, b = _candidate(a, known), _candidate(b, known)
     if a == b:
@@ -189,9 +195,16 @@ def compare(
     )
 
 
-def rank(workspace: Workspace, selection: Selection, *, scope: str | None = None, margin: float | None = None) -> Ranks:
+def rank(
+    workspace: Workspace,
+    selection: Selection,
+    *,
+    scope: str | None = None,
+    margin: float | None = None,
+    basis: Basis | None = None,
+) -> Ranks:
     """All candidates with the ranks the data allow, and all pairs."""
-    basis = basis_of(workspace, selection)
+    basis = basis or basis_of(workspace, selection)
     return Ranks(
         ranking=ranked(basis.table, scope, _margin(basis, margin)),
         basis=basis,
@@ -201,8 +214,13 @@ def rank(workspace: Workspace, selection: Selection, *, scope: str | None = None
 
 def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
     """Whether every judge of the runs compared pairs; other scores say more than who was better."""
-    judges = [judge for run in runs for judge in workspace.journal.plan_of(RunId(run)).judges]
-    return bool(judges) and all(judge.mode is JudgeMode.PAIRWISE for judge in judges)
+    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    return bool(plans) and all(
+        all(judge.mode is JudgeMode.PAIRWISE for judge in plan.judges)
+        if plan.judges
+        else plan.environment.get("kind") == "preferences"  # imported: its reader says so
+        for plan in plans
+    )
 
 
 def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: float) -> Gate:
@@ -241,27 +259,56 @@ def _sure(found: Comparison) -> bool:
     return found.reason == "all_ties" or (found.p_value is not None and found.p_value <= 0.05)
 
 
-def basis_of(workspace: Workspace, selection: Selection, *, columns: ScoreColumns | None = None) -> Basis:
-    """What any finding over the selection rests on; `columns` are its scores where they are at hand already."""
-    columns = columns or workspace.archive.score_columns(selection)
-    plans = [workspace.journal.plan_of(RunId(run)) for run in columns.runs]
-    margins = {plan.margin for plan in plans}
-    looks = {_planned_looks(plan) for plan in plans}
-    found = cautions(columns)
-    if len(margins) > 1:
-        found = (*found, _margins_differ(margins))
-    in_use = protocols.in_use(workspace, plans)
-    if len({protocol_of(one) for one in in_use}) > 1:
-        found = (*found, Caution(code="mixed_protocols", text=wording.MIXED_PROTOCOLS))
+def basis_of(workspace: Workspace, selection: Selection) -> Basis:
+    """What any finding over the selection rests on."""
+    return basis_from(workspace, selection, workspace.archive.score_columns(selection))
+
+
+def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns) -> Basis:
+    """As `basis_of`, where the columns were read already."""
+    rules = rules_of(workspace, columns.runs)
     return Basis(
         table=score_table(columns),
         runs=columns.runs,
         excluded=workspace.archive.excluded(selection),
-        cautions=(*found, *uncalibrated(workspace, columns)),
+        cautions=(*cautions(columns), *rules.cautions, *uncalibrated(workspace, columns)),
+        margin=rules.margin,
+        running=any(run.state in GOING_ON for run in workspace.archive.runs(selection)),
+        random_order=rules.random_order,
+        looks=rules.looks,
+        approved=columns.approved,
+        protocols=rules.protocols,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the runs of a selection were fixed to before there was anything to see; fields as in `Basis`.
+
+    `protocols` are the distinct review protocols that hold now, each with its `runs`.
+    """
+
+    margin: float | None
+    looks: int | None
+    random_order: bool
+    cautions: tuple[Caution, ...]
+    protocols: tuple[dict[str, Any], ...]
+
+
+def rules_of(workspace: Workspace, runs: Sequence[str]) -> Rules:
+    """What holds for these runs together."""
+    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    margins = {plan.margin for plan in plans}
+    looks = {_planned_looks(plan) for plan in plans}
+    in_use = protocols.in_use(workspace, plans)
+    said = (_margins_differ(margins),) if len(margins) > 1 else ()
+    if len({protocol_of(one) for one in in_use}) > 1:
+        said = (*said, Caution(code="mixed_protocols", text=wording.MIXED_PROTOCOLS))
+    return Rules(
+        cautions=said,
         margin=margins.pop() if len(margins) == 1 else None,
-        running=any(run.state in _GOING_ON for run in workspace.archive.runs(selection)),
-        random_order=bool(plans) and all(plan.protocol.get("order") == "random" for plan in plans),
         looks=looks.pop() if len(looks) == 1 else None,
+        random_order=bool(plans) and all(plan.protocol.get("order") == "random" for plan in plans),
         protocols=in_use,
     )
 
@@ -281,11 +328,15 @@ def _margins_differ(margins: set[float | None]) -> Caution:
 
 
 def _looks(basis: Basis) -> Looks | None:
-    """Where planned looks stand, by the share of the planned trials that is decided."""
-    if basis.looks is None:
+    return looks_now(basis.looks, basis.n_trials, basis.excluded)
+
+
+def looks_now(planned: int | None, n_trials: int, excluded: Excluded) -> Looks | None:
+    """Where planned looks stand, by the share of the planned trials that is decided; None where none were planned."""
+    if planned is None:
         return None
-    decided = basis.n_trials + basis.excluded.rejected + basis.excluded.failed
-    return looks_reached(basis.looks, decided=decided, total=decided + basis.excluded.pending)
+    decided = n_trials + excluded.rejected + excluded.failed
+    return looks_reached(planned, decided=decided, total=decided + excluded.pending)
 
 
 def _known_candidates(workspace: Workspace, selection: Selection) -> tuple[str, ...]:

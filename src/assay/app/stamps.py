@@ -11,7 +11,7 @@ from assay.scoring.calibration import identity_of
 from assay.statistics.cautions import Caution
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from assay.analysis.columns import ScoreColumns
     from assay.app.wiring import Workspace
@@ -65,8 +65,12 @@ def words(record: CalibrationRecord | None) -> str:
 
 def uncalibrated(workspace: Workspace, columns: ScoreColumns) -> tuple[Caution, ...]:
     """A warning that names the judges whose counted grades rest on no current calibration."""
-    graded = {columns.judges[code] for code in set(columns.judge.tolist())}
-    names = _without(Stamps(workspace), columns.runs[-_RUNS_LOOKED_AT:], graded)
+    return uncalibrated_judges(workspace, columns.runs, {columns.judges[code] for code in set(columns.judge.tolist())})
+
+
+def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Collection[str]) -> tuple[Caution, ...]:
+    """As `uncalibrated`, from the runs and the names of those who graded what counts."""
+    names = _without(Stamps(workspace), runs[-_RUNS_LOOKED_AT:], graded)
     if not names:
         return ()
     text = (

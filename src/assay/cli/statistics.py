@@ -150,10 +150,10 @@ def say_standing(found: Standing) -> None:
 
     _say_basis(found.basis)
     for one in found.estimates:
-        say(f"\n{one.candidate}: {wording.estimate_line(one)}")
-        say(f"  {wording.estimate_sentence(one)}")
+        say(f"\n{one.candidate}: {wording.estimate_line(one, approved=found.basis.approved)}")
+        say(f"  {wording.estimate_sentence(one, approved=found.basis.approved)}")
         for task in one.by_task:
-            say(f"  {wording.task_line(task)}")
+            say(f"  {wording.task_line(task, approved=found.basis.approved)}")
     if found.anytime is not None:
         say()
         _say_unfinished(found.basis, p_value=False)
@@ -173,7 +173,9 @@ def say_ranks(found: Ranks) -> None:
 
     _say_basis(found.basis)
     for one in found.ranking.candidates:
-        say(f"{one.candidate}: {wording.estimate_line(one.estimate)}; {wording.rank_line(one)}")
+        say(
+            f"{one.candidate}: {wording.estimate_line(one.estimate, approved=found.basis.approved)}; {wording.rank_line(one)}"
+        )
     rows = [
         (f"{p.a} − {p.b}", "" if p.difference is None else wording.signed(p.difference),
          "" if p.ci95 is None else wording.difference_range(p.ci95), _p(p.p_value), _p(p.p_holm), p.decision)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.domain.errors import InputError
+from assay.domain.errors import AssayError, InputError
 from assay.domain.failure import Failure, Fault
 from assay.exchange.records import (
     FoundAssessment,
@@ -410,4 +410,6 @@ def _with_attachments(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def _why(error: Exception) -> str:
-    return str(error) if isinstance(error, NotJson) else str(getattr(error, "problem", error))
+    if isinstance(error, AssayError):
+        return f"{error.problem} {error.remedy}".strip()
+    return str(error)

@@ -43,6 +43,11 @@ HARNESSES: Final = (
     "lm_eval",
     "promptfoo",
     "openai_evals_log",
+    "openai_evals_api",
+    "alpaca_eval",
+    "mt_bench",
+    "swe_bench",
+    "harbor",
     "llmbar",
     "pandalm",
 )

@@ -49,7 +49,7 @@ def parsed(content: bytes) -> Any:
                 return json.loads(content)
             except (ValueError, RecursionError):
                 pass
-        if "recursion" in error.msg.lower():
+        if "recursion" in error.msg.lower() or "depth" in error.msg.lower():
             raise NotJson("is nested too deeply to be read.") from error
         if not content.strip():
             raise NotJson("is empty.") from error

@@ -30,6 +30,7 @@ _ROWS_AT_ONCE: Final = 20_000
 
 _JOINT: Final = 1
 _UNSEEN: Final = 2
+_BY_RULE: Final = 4
 
 COUNTING: Final = tuple(sorted(state.value for state in COUNTS))
 
@@ -55,6 +56,7 @@ def score_columns(connection: Connection, scope: Scope) -> ScoreColumns:
         score=np.ascontiguousarray(rows[:, 4]),
         joint=(marks & _JOINT) != 0,
         unseen=(marks & _UNSEEN) != 0,
+        by_rule=(marks & _BY_RULE) != 0,
         runs=scope.ids,
         settings=_settings(connection, scope),
     )
@@ -206,10 +208,11 @@ def _scores(scope: Scope) -> Select[Any]:
 
 
 def _marks() -> ColumnElement[int]:
-    """Two yes-or-nos in one column, since each column costs as much as the row itself."""
+    """Three yes-or-nos in one column, since each column costs as much as the row itself."""
     table = schema.score
     joint = case((table.c.joint, _JOINT), else_=0)
-    return joint + case((table.c.state == AssessmentState.EXEMPT.value, _UNSEEN), else_=0)
+    exempt, by_rule = AssessmentState.EXEMPT.value, AssessmentState.NOT_REQUIRED.value
+    return joint + case((table.c.state == exempt, _UNSEEN), (table.c.state == by_rule, _BY_RULE), else_=0)
 
 
 def _criteria_scores(scope: Scope) -> Select[Any]:

@@ -15,6 +15,7 @@ from starlette.responses import StreamingResponse
 from assay.app import registry, reviewing
 from assay.app.asides import Asides
 from assay.app.honest import Honest, Said
+from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Item, Showcase, named
 from assay.app.wiring import Workspace
@@ -52,6 +53,7 @@ class Rooms:
     asides: Asides
     live: Live
     reruns: Reruns
+    overviews: Overviews
     token: Token | None
 
 
