@@ -166,10 +166,12 @@ class Honest:
             self._note(Seen.SECOND, detail, reviewer, f"second:{key}", {"asked": once})
 
     def mine_not(self, keys: Collection[AssessmentKey], *, reviewer: str) -> frozenset[AssessmentKey]:
-        """Those of the keys on which this reviewer has given an opinion, so that somebody else must."""
-        said = self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=keys, reviewer=reviewer)
-        given: dict[AssessmentKey, bool] = {one.assessment: not one.body.get("withdrawn") for one in said}
-        return frozenset(key for key, stands in given.items() if stands)
+        """Those of the keys that are not this reviewer's to decide: their own opinion stands, or two do and are disputed."""
+        given: dict[AssessmentKey, list[Observation]] = {}
+        for one in self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=keys):
+            given.setdefault(one.assessment, []).append(one)
+        standing = {key: standing_opinions(said) for key, said in given.items()}
+        return frozenset(key for key, opinions in standing.items() if reviewer in opinions or len(opinions) > 1)
 
     def waiting_asides(self, selection: Selection, *, reviewer: str) -> tuple[AssessmentKey, ...]:
         """Planted checks and repeats that wait for this reviewer in a selection of runs."""
