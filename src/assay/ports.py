@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
     from assay.domain.model import ModelSpec
+    from assay.domain.observing import Aside, Observation, Seen
     from assay.domain.pages import PageAnswer, PageRequest
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
@@ -166,6 +167,47 @@ class Desk(Protocol):
 
     def note_rerun(self, decision: Decision, /) -> ReviewEvent:
         """Append the event of a rerun that has been carried out."""
+        ...
+
+
+class Witness(Protocol):
+    """How reviewing was done, and what is put before reviewers beside real items; apart from everything that counts."""
+
+    def note(self, observations: Sequence[Observation], /) -> Sequence[Observation]:
+        """Store observations; one whose `once` is there already comes back as it was stored then."""
+        ...
+
+    def note_and_read(self, observation: Observation, /) -> Sequence[Observation]:
+        """Store one and return all of its kind on its assessment, oldest first, within one transaction."""
+        ...
+
+    def observations(
+        self,
+        *,
+        kinds: Collection[Seen] = (),
+        run: RunId | None = None,
+        assessments: Collection[AssessmentKey] | None = None,
+        reviewer: str | None = None,
+    ) -> Sequence[Observation]:
+        """Observations that match, oldest first."""
+        ...
+
+    def put_aside(self, aside: Aside, /) -> Aside:
+        """Store a planted check or a repeat and return it with its key."""
+        ...
+
+    def aside(self, key: AssessmentKey, /) -> Aside | None:
+        """The planted check or repeat with this key, if it is one."""
+        ...
+
+    def asides(
+        self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
+    ) -> Sequence[Aside]:
+        """Planted checks and repeats, oldest first."""
+        ...
+
+    def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
+        """It was decided, or with `done` False taken back."""
         ...
 
 

@@ -173,7 +173,9 @@ def test_every_text_is_used() -> None:
              "queue.column.", "run.failure.", "problem.", "said.", "do.", "theme.", "review.grades", "review.attempts",
              "stats.left.", "stats.filter.", "stats.fact.", "stats.decision.", "stats.scope.", "stats.rate.", "stats.var.",
              "stats.fair.",
-             "compare.head.", "compare.only.", "compare.by.", "compare.says.", "compare.cell.")  # fmt: skip
+             "compare.head.", "compare.only.", "compare.by.", "compare.says.", "compare.cell.",
+             "correct.", "reviewers.",
+             "adjudication.")  # fmt: skip
     unused = [key for key in TEXTS if key not in sources and not key.endswith(".one") and not key.startswith(built)]
     assert unused == []
 
