@@ -73,9 +73,7 @@ class Row:
     odd: int | None
 
 
-def cell(
-    *, text: str | None, failure: Failure | None = None, read: Mapping[str, str | None] | None = None
-) -> Cell:
+def cell(*, text: str | None, failure: Failure | None = None, read: Mapping[str, str | None] | None = None) -> Cell:
     """The cell of one answer.
 
     Args:
@@ -96,7 +94,9 @@ def cell(
 
 def row_of(cells: Sequence[Cell]) -> Row:
     """What the cells of one task say together."""
-    good = [(place, one.value) for place, one in enumerate(cells) if one.state is CellState.OK and one.value is not None]
+    good = [
+        (place, one.value) for place, one in enumerate(cells) if one.state is CellState.OK and one.value is not None
+    ]
     counts = Counter(value for _, value in good)
     if len(good) < 2:
         state = RowState.ERROR
