@@ -19,6 +19,7 @@ from pathlib import Path
 
 from store_speed import WallClock, plan, planned
 
+from assay.app.queue import ReviewQueue
 from assay.domain.assessment import Assessment
 from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import AssessmentState, Verb
@@ -93,6 +94,12 @@ def main() -> None:
         timed(
             "five pending of one task", lambda i: _list(archive.assessments(of_task, states=PENDING, limit=5)), times=10
         )
+        queue, again = (ReviewQueue(archive, store.leases, WallClock()) for _ in range(2))
+        timed("review queue: first of a process", lambda i: queue.take(EVERYTHING, desk="first", limit=1), times=1)
+        timed("review queue: claim one", lambda i: queue.take(EVERYTHING, desk=f"desk {i}", limit=1), times=1000)
+        timed("review queue: claim five", lambda i: queue.take(EVERYTHING, desk=f"five {i}", limit=5), times=200)
+        timed("review queue: claim five of a run", lambda i: queue.take(of_run, desk=f"run {i}", limit=5), times=200)
+        timed("review queue: claim, second process", lambda i: again.take(EVERYTHING, desk=f"second {i}", limit=1))
         timed("one assessment with everything", lambda i: archive.assessment(AssessmentKey(1 + i)))
         timed("runs with all their counts", lambda i: archive.runs())
         timed("excluded", lambda i: archive.excluded(EVERYTHING))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from assay.app import review as review
     from assay.app.verbs import calibrate as calibrate
     from assay.app.verbs import compare as compare
+    from assay.app.verbs import export as export
     from assay.app.verbs import extend as extend
     from assay.app.verbs import gate as gate
     from assay.app.verbs import import_results as import_results
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "calibrate",
     "compare",
+    "export",
     "extend",
     "gate",
     "import_results",

@@ -5,22 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.digest import JsonValue
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
     from assay.domain.model import ModelSpec
+    from assay.domain.pages import PageAnswer, PageRequest
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
     from assay.domain.selection import (
         AssessmentDetail,
         AssessmentRow,
+        CallTotals,
         Excluded,
+        NotCounted,
         RunSummary,
+        ScoreRow,
         Selection,
         TrialRow,
     )
@@ -47,6 +52,18 @@ class Workers(Protocol):
 
     async def close(self) -> None:
         """End the children; safe to call twice."""
+        ...
+
+
+class Pages(Protocol):
+    """Render web pages that models wrote, where they can reach nothing."""
+
+    async def shoot(self, request: PageRequest, /) -> PageAnswer:
+        """A picture in each view, or why there is none: whatever the page does, the caller goes on."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what is held; safe to call twice."""
         ...
 
 
@@ -151,6 +168,30 @@ class Desk(Protocol):
         ...
 
 
+class Leases(Protocol):
+    """Which waiting assessments lie on whose desk, for every process at the store. Times are seconds since 1970."""
+
+    def seeker(self, selection: Selection, /) -> Callable[[int], int | None]:
+        """Finds the first waiting key above a number; what the selection names is looked up once, now."""
+        ...
+
+    def lease(self, keys: Collection[int], /, *, desk: str, now: float, until: float) -> frozenset[int]:
+        """Lay items on a desk until then; those that lie there now, the others lie elsewhere."""
+        ...
+
+    def free(self, *, key: int | None = None, desk: str | None = None) -> None:
+        """End the leases of an item, of a desk, or of an item on a desk."""
+        ...
+
+    def on_desk(self, desk: str, /, *, now: float) -> tuple[int, ...]:
+        """What lies on a desk, by key."""
+        ...
+
+    def on_other_desks(self, desk: str, /, *, now: float) -> int:
+        """How many items lie on other desks."""
+        ...
+
+
 class Archive(Protocol):
     """Reading: lists, single items and columns for statistics."""
 
@@ -204,6 +245,38 @@ class Archive(Protocol):
         ...
 
     def excluded(self, selection: Selection, /) -> Excluded: ...
+
+    def record(self, run: RunId, /) -> Iterator[dict[str, JsonValue]]:
+        """A run as lines from which it can be stored again, from one snapshot; raises `UnknownName`."""
+        ...
+
+    def record_changes(
+        self, run: RunId, /, *, since_event: int, trials: Collection[TrialKey] = ()
+    ) -> Iterator[dict[str, JsonValue]]:
+        """Lines to add to a record: trials decided on after an event, and those named; none where nothing changed."""
+        ...
+
+    def decided_runs(self, after: int, /) -> tuple[RunId, ...]:
+        """Runs with decisions after an event, oldest first."""
+        ...
+
+    def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
+        """Calls of a run by whom they asked, summed; raises `UnknownName`."""
+        ...
+
+    def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
+        """Review events of the selected assessments in the order in which they were made, each with what it was about."""
+        ...
+
+    def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
+        """Scores row by row from one snapshot: those that count, with `everything` the others too."""
+        ...
+
+    def details(
+        self, selection: Selection, /, *, everything: bool = False
+    ) -> Iterator[tuple[AssessmentDetail, NotCounted | None]]:
+        """Whole assessments from one snapshot, each with why it does not count (None where it does)."""
+        ...
 
 
 class Calibrations(Protocol):

@@ -310,3 +310,30 @@ def decide(workspace: Workspace, trial: Any, how: str, *, joint: bool, calls: in
                 )
             fresh = [row for row in workspace.archive.assessments(Selection(), trial=trial.key) if row.current]
             desk.decide([a_decision(Verb.APPROVE, row.key) for row in fresh])
+
+
+def test_order_and_looks_of_a_suite_become_the_run_s_protocol(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    (project / "suite.yaml").write_text(
+        "name: planned\njudge: openai/judge-1\norder: random\nlooks: 5\ntrials: 6\ntasks:\n"
+        + "".join(f"  - {{id: t{n}, snippets: {{ann: 'x = {n}', bob: 'y = {n}'}}}}\n" for n in range(3)),
+        "utf-8",
+    )
+    run = assay("run", "suite.yaml", "--json").document["run_id"]
+    protocol = assay("show", run, "--json").document["protocol"]
+    assert (protocol["order"], protocol["looks"]) == ("random", 5)
+    waiting = [item["id"] for item in assay("review", "list", "--json").document["assessments"]]
+    assay("review", "approve", *waiting[:12])
+    said = assay("stats", "--json").document
+    assert all(one["calibrated"]["reason"] is None for one in said["diagnostics"]["partial_review"])
+    assert said["looks"] == {"planned": 5, "reached": 3, "p_to_beat": pytest.approx(0.0084, abs=5e-4)}
+    assert "look 3 of 5" in assay("stats").out.lower()
+
+
+@pytest.mark.parametrize(("line", "said"), [("looks: 0", "looks"), ("looks: 21", "looks"), ("order: chance", "order")])
+def test_a_protocol_that_cannot_be_is_refused(assay: Command, project: Path, line: str, said: str) -> None:
+    (project / "suite.yaml").write_text(f"{line}\ntasks:\n  - {{id: a, prompt: b, expected: c}}\n", "utf-8")
+    refused = assay("validate", "suite.yaml")
+    assert refused.code == 2
+    assert f"suite.yaml:1 {said}" in refused.err + refused.out

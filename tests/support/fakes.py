@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from assay.domain.calls import ModelRequest, Reply
 from assay.domain.failure import CallFailed
@@ -19,7 +20,7 @@ class FakeClock:
     slept: list[float] = field(default_factory=list)
 
     def now(self) -> str:
-        return "2026-01-01T00:00:00.000Z"
+        return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
     def monotonic(self) -> float:
         return self.seconds

@@ -63,10 +63,16 @@ def anytime_difference(table: ScoreTable, found: Comparison) -> Anytime:
     place = {label: code for code, label in enumerate(table.tasks)}
     tasks = [place[task] for task in found.columns.tasks]
     if found.scope == TASKS_LIKE_THESE:
-        units = found.columns.mean_a - found.columns.mean_b
-        return _of(units, "task", found.columns.weight, tested=True)
+        return anytime_over_tasks(found)
     series = [_differences(table, a, b, task) for task in tasks]
     return _of(_rounds(series, found.columns.weight), "round", None, tested=True)
+
+
+def anytime_over_tasks(found: Comparison) -> Anytime:
+    """As `anytime_difference` for tasks like these, which needs no rows: each task is one unit."""
+    if found.difference is None:
+        return _nothing(found.scope, found.reason or "no_approved_trials")
+    return _of(found.columns.mean_a - found.columns.mean_b, "task", found.columns.weight, tested=True)
 
 
 def anytime_mean(table: ScoreTable, found: Estimate) -> Anytime:

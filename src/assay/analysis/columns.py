@@ -39,6 +39,7 @@ class ScoreColumns:
         score: on 0 to 1, float64.
         joint: whether one call graded all candidates of the trial, bool.
         unseen: whether no person saw the grade (`exempt`), bool.
+        by_rule: whether a scorer graded, so that nobody had to look (`not_required`), bool; None is taken for nowhere.
         runs: ids of the selected runs.
         settings: distinct (judge, rubric, parameters) settings among them; more than one is `mixed_settings`.
     """
@@ -55,6 +56,12 @@ class ScoreColumns:
     unseen: NDArray[np.bool_]
     runs: tuple[str, ...] = ()
     settings: tuple[str, ...] = field(default=())
+    by_rule: NDArray[np.bool_] | None = None
+
+    @property
+    def approved(self) -> bool:
+        """Whether a person passed every one of these scores, so that they may be called approved."""
+        return not self.unseen.any() and (self.by_rule is None or not self.by_rule.any())
 
 
 STATES: Final = tuple(AssessmentState)

@@ -120,6 +120,12 @@ def calibrate(
         raise InputError("--repeat", f"is {repeat}, and must lie between 1 and {MOST_REPEATS}.")
     references = _references(samples, with_built_in=with_built_in)
     setting = setting_of(workspace, model, suite=suite)
+    if setting.judge.mode is JudgeMode.PAIRWISE:
+        raise InputError(
+            setting.source,
+            f"has {setting.judge.name} judge pairs, and a calibration measures scores.",
+            remedy="Calibrate with a suite whose judge has `mode: joint` or `each`.",
+        )
     problems = workspace.directory.problems([], judges=[setting.judge.model])
     if problems:
         raise problems[0]

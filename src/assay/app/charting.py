@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING
 from assay.app import findings
 from assay.report import charts
 from assay.report.charts import FORMATS as FORMATS  # surfaces reach them through here
+from assay.report.charts import HOW_TO_DRAW as HOW_TO_DRAW
 from assay.report.charts import KINDS as KINDS
+from assay.report.charts import Chart as Chart
+from assay.report.charts import can_draw as can_draw
+from assay.report.charts import with_links as with_links
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from assay.app.findings import Ranks
     from assay.app.wiring import Workspace
     from assay.domain.selection import Selection
-    from assay.report.charts import Chart
+    from assay.report.charts import Drawing
+    from assay.statistics.reports import Report
 
 
 def chart(workspace: Workspace, selection: Selection, kind: str, *, scope: str | None = None) -> Chart:
@@ -28,21 +34,45 @@ def chart(workspace: Workspace, selection: Selection, kind: str, *, scope: str |
         case "scores":
             return charts.scores(ranks.basis.table)
         case _:
-            estimates = [one.estimate for one in ranks.ranking.candidates]
-            about = {"tasks_like_these": "on tasks of this kind", "these_tasks": "on exactly these tasks"}
-            scopes = {one.scope for one in estimates}
-            said = about.get(scopes.pop(), "on this task") if len(scopes) == 1 else "each in its own scope"
-            return charts.forest(estimates, about_scope=said)
+            return charts.forest_of(ranks.ranking)
+
+
+def chart_of_report(report: Report, kind: str) -> Chart:
+    """The chart of that kind, but for scores, from a report of kept cells."""
+    match kind:
+        case "ranks":
+            return charts.ranks(report.ranking)
+        case "pairs":
+            return charts.pairs(report.ranking)
+        case _:
+            return charts.forest_of(report.ranking)
+
+
+def standard_drawings(ranks: Ranks, *, dark: bool = False, png: bool = True) -> tuple[Drawing, ...]:
+    """The standard set of charts for findings, drawn as SVG and PNG: what a report embeds, HTML and Markdown alike.
+
+    Forest first, then pairs and ranks where there are several candidates, then the scores of single trials. Empty
+    where the extra `charts` is not installed: a report then keeps its tables and says `HOW_TO_DRAW`.
+    """
+    if not charts.can_draw():
+        return ()
+    found = charts.standard(ranks.ranking, ranks.basis.table)
+    return tuple(charts.drawing(one, dark=dark, png=png) for one in found)
 
 
 def write_chart(found: Chart, path: Path, *, dark: bool = False) -> None:
     """The chart as the file's name says: SVG, PNG, CSV (its rows) or JSON (Vega-Lite)."""
-    match path.suffix.lower().removeprefix("."):
+    path.write_bytes(chart_bytes(found, path.suffix.lower().removeprefix("."), dark=dark))
+
+
+def chart_bytes(found: Chart, ending: str, *, dark: bool = False, page: bool = False) -> bytes:
+    """The chart as `png`, `csv` (its rows), `json` (Vega-Lite) or `svg`; `page` as in `charts.specification`."""
+    match ending:
         case "png":
-            path.write_bytes(charts.as_png(found, dark=dark))
+            return charts.as_png(found, dark=dark)
         case "csv":
-            path.write_text(charts.as_csv(found), "utf-8")
+            return charts.as_csv(found).encode()
         case "json":
-            path.write_text(charts.as_json(found, dark=dark) + "\n", "utf-8")
+            return f"{charts.as_json(found, dark=dark)}\n".encode()
         case _:
-            path.write_text(charts.as_svg(found, dark=dark), "utf-8")
+            return charts.as_svg(found, dark=dark, page=page).encode()

@@ -5,6 +5,7 @@ What would be the case if the reviewing had gone otherwise stands under `diagnos
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from assay.app.stamps import uncalibrated
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import RunState
+from assay.domain.suite import JudgeMode
 from assay.report import wording as wording  # surfaces reach the words through here
 from assay.statistics.cautions import Caution
 from assay.statistics.comparisons import Comparison
@@ -25,17 +27,23 @@ from assay.statistics.comparisons import compare as compared
 from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.ranking import Ranking
 from assay.statistics.ranking import rank as ranked
+from assay.statistics.rankings_as_preferences import strengths
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from assay.analysis.columns import ScoreColumns
     from assay.app.wiring import Workspace
+    from assay.domain.digest import JsonValue
     from assay.domain.run import RunPlan
     from assay.domain.selection import Excluded, Selection
+    from assay.statistics.preferences import BradleyTerry
     from assay.statistics.table import ScoreTable
 
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
 
 
-_GOING_ON: Final = frozenset({RunState.PLANNED, RunState.RUNNING, RunState.PAUSED, RunState.INTERRUPTED})
+GOING_ON: Final = frozenset({RunState.PLANNED, RunState.RUNNING, RunState.PAUSED, RunState.INTERRUPTED})
 _DRAWS_SEED: Final = 20240607
 """Of the tests with too many arrangements to list, so that the same store gives the same diagnostics."""
 
@@ -50,6 +58,7 @@ class Basis:
         running: whether a selected run has not come to its end.
         random_order: whether the protocol of every selected run says that chance chose the order of reviewing.
         looks: how many looks were planned, only where all selected runs planned as many.
+        approved: whether a person passed every score that counts.
     """
 
     table: ScoreTable
@@ -60,6 +69,7 @@ class Basis:
     running: bool
     random_order: bool
     looks: int | None
+    approved: bool = True
 
     @property
     def n_trials(self) -> int:
@@ -74,12 +84,16 @@ class Basis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Every candidate's score. `anytime`: while more may come, ranges that hold at any look, one a candidate."""
+    """Every candidate's score. `anytime`: while more may come, ranges that hold at any look, one a candidate.
+
+    `looks`: where planned looks stand, while more may come and the protocol plans them.
+    """
 
     estimates: tuple[Estimate, ...]
     basis: Basis
     diagnostics: diagnostics.StandingDiagnostics | None
     anytime: tuple[Anytime, ...] | None
+    looks: Looks | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +110,11 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranks:
-    """All candidates and all pairs."""
+    """All candidates and all pairs; `preferences`: strengths from who did better in each trial, for pairwise judging."""
 
     ranking: Ranking
     basis: Basis
+    preferences: BradleyTerry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +126,14 @@ class Gate:
     margin: float
 
 
-def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True) -> Standing:
+def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True, basis: Basis | None = None) -> Standing:
     """Each candidate's mean over tasks and trials that count, with its range.
 
     Args:
         diagnose: whether to read what does not count as well, for diagnostics; it costs as much as the rest.
+        basis: where it was read already; in the other verbs as well.
     """
-    basis = basis_of(workspace, selection)
+    basis = basis or basis_of(workspace, selection)
     found = estimates(basis.table)
     beside = None
     if diagnose:
@@ -134,6 +150,7 @@ def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True) 
         basis=basis,
         diagnostics=beside,
         anytime=tuple(anytime_mean(basis.table, one) for one in found) if basis.unfinished else None,
+        looks=_looks(basis) if basis.unfinished else None,
     )
 
 
@@ -146,6 +163,7 @@ def compare(
     scope: str | None = None,
     margin: float | None = None,
     diagnose: bool = True,
+    basis: Basis | None = None,
 ) -> Contrast:
     """A against B over the tasks both have counted trials on; the runs' margin holds where none is given (`Basis.margin`).
 
@@ -153,7 +171,7 @@ def compare(
         UnknownName: a candidate no selected run has.
         InputError: the two are the same, or the margin lies outside (0, 1).
     """
-    basis = basis_of(workspace, selection)
+    basis = basis or basis_of(workspace, selection)
     known = _known_candidates(workspace, selection)
     a, b = _candidate(a, known), _candidate(b, known)
     if a == b:
@@ -175,10 +193,32 @@ def compare(
     )
 
 
-def rank(workspace: Workspace, selection: Selection, *, scope: str | None = None, margin: float | None = None) -> Ranks:
+def rank(
+    workspace: Workspace,
+    selection: Selection,
+    *,
+    scope: str | None = None,
+    margin: float | None = None,
+    basis: Basis | None = None,
+) -> Ranks:
     """All candidates with the ranks the data allow, and all pairs."""
-    basis = basis_of(workspace, selection)
-    return Ranks(ranking=ranked(basis.table, scope, _margin(basis, margin)), basis=basis)
+    basis = basis or basis_of(workspace, selection)
+    return Ranks(
+        ranking=ranked(basis.table, scope, _margin(basis, margin)),
+        basis=basis,
+        preferences=strengths(basis.table) if _judged_in_pairs(workspace, basis.runs) else None,
+    )
+
+
+def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
+    """Whether every judge of the runs compared pairs; other scores say more than who was better."""
+    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    return bool(plans) and all(
+        all(judge.mode is JudgeMode.PAIRWISE for judge in plan.judges)
+        if plan.judges
+        else plan.environment.get("kind") == "preferences"  # imported: its reader says so
+        for plan in plans
+    )
 
 
 def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: float) -> Gate:
@@ -188,15 +228,15 @@ def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: 
     then passed means that every task ended in a tie, or that the exact test finds A better.
     """
     contrast = compare(workspace, selection, a, b, margin=margin)
-    shown = contrast.comparison.non_inferiority
-    identical = contrast.comparison.reason in {"all_ties", "zero_variance"}
-    difference = contrast.comparison.difference
-    passed = (
-        shown.holds
-        if shown is not None
-        else identical and difference is not None and difference > -margin and _sure(contrast)
-    )
-    return Gate(passed=passed, contrast=contrast, margin=margin)
+    return Gate(passed=shown_not_worse(contrast.comparison, margin), contrast=contrast, margin=margin)
+
+
+def shown_not_worse(found: Comparison, margin: float) -> bool:
+    """The rule of `gate`, for a comparison that was made with this margin."""
+    if found.non_inferiority is not None:
+        return found.non_inferiority.holds
+    identical = found.reason in {"all_ties", "zero_variance"}
+    return identical and found.difference is not None and found.difference > -margin and _sure(found)
 
 
 def parsed_margin(text: str, *, option: str = "--margin") -> float:
@@ -212,30 +252,58 @@ def parsed_margin(text: str, *, option: str = "--margin") -> float:
     return value
 
 
-def _sure(contrast: Contrast) -> bool:
+def _sure(found: Comparison) -> bool:
     """With nothing that varies there is no test but the exact one, so that it must have spoken."""
-    p_value = contrast.comparison.p_value
-    return contrast.comparison.reason == "all_ties" or (p_value is not None and p_value <= 0.05)
+    return found.reason == "all_ties" or (found.p_value is not None and found.p_value <= 0.05)
 
 
 def basis_of(workspace: Workspace, selection: Selection) -> Basis:
     """What any finding over the selection rests on."""
-    columns = workspace.archive.score_columns(selection)
-    plans = [workspace.journal.plan_of(RunId(run)) for run in columns.runs]
-    margins = {plan.margin for plan in plans}
-    looks = {_planned_looks(plan) for plan in plans}
-    found = cautions(columns)
-    if len(margins) > 1:
-        found = (*found, _margins_differ(margins))
+    return basis_from(workspace, selection, workspace.archive.score_columns(selection))
+
+
+def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns) -> Basis:
+    """As `basis_of`, where the columns were read already."""
+    rules = rules_of(workspace, columns.runs)
     return Basis(
         table=score_table(columns),
         runs=columns.runs,
         excluded=workspace.archive.excluded(selection),
-        cautions=(*found, *uncalibrated(workspace, columns)),
+        cautions=(*cautions(columns), *rules.cautions, *uncalibrated(workspace, columns)),
+        margin=rules.margin,
+        running=any(run.state in GOING_ON for run in workspace.archive.runs(selection)),
+        random_order=rules.random_order,
+        looks=rules.looks,
+        approved=columns.approved,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the runs of a selection were fixed to before there was anything to see; fields as in `Basis`.
+
+    `protocols` are the distinct review protocols, in the order of the runs.
+    """
+
+    margin: float | None
+    looks: int | None
+    random_order: bool
+    cautions: tuple[Caution, ...]
+    protocols: tuple[Mapping[str, JsonValue], ...]
+
+
+def rules_of(workspace: Workspace, runs: Sequence[str]) -> Rules:
+    """What holds for these runs together."""
+    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    margins = {plan.margin for plan in plans}
+    looks = {_planned_looks(plan) for plan in plans}
+    protocols = {json.dumps(dict(plan.protocol), sort_keys=True): plan.protocol for plan in plans}
+    return Rules(
+        cautions=(_margins_differ(margins),) if len(margins) > 1 else (),
         margin=margins.pop() if len(margins) == 1 else None,
-        running=any(run.state in _GOING_ON for run in workspace.archive.runs(selection)),
-        random_order=bool(plans) and all(plan.protocol.get("order") == "random" for plan in plans),
         looks=looks.pop() if len(looks) == 1 else None,
+        random_order=bool(plans) and all(plan.protocol.get("order") == "random" for plan in plans),
+        protocols=tuple(protocols.values()),
     )
 
 
@@ -254,11 +322,15 @@ def _margins_differ(margins: set[float | None]) -> Caution:
 
 
 def _looks(basis: Basis) -> Looks | None:
-    """Where planned looks stand, by the share of the planned trials that is decided."""
-    if basis.looks is None:
+    return looks_now(basis.looks, basis.n_trials, basis.excluded)
+
+
+def looks_now(planned: int | None, n_trials: int, excluded: Excluded) -> Looks | None:
+    """Where planned looks stand, by the share of the planned trials that is decided; None where none were planned."""
+    if planned is None:
         return None
-    decided = basis.n_trials + basis.excluded.rejected + basis.excluded.failed
-    return looks_reached(basis.looks, decided=decided, total=decided + basis.excluded.pending)
+    decided = n_trials + excluded.rejected + excluded.failed
+    return looks_reached(planned, decided=decided, total=decided + excluded.pending)
 
 
 def _known_candidates(workspace: Workspace, selection: Selection) -> tuple[str, ...]:
@@ -294,6 +366,7 @@ def standing_document(found: Standing) -> dict[str, Any]:
             {"candidate": one.candidate, **anytime_document(now)}
             for one, now in zip(found.estimates, found.anytime, strict=True)
         ],
+        "looks": looks_document(found.looks),
     }
 
 
@@ -387,9 +460,25 @@ def ranks_document(found: Ranks) -> dict[str, Any]:
             for one in found.ranking.pairs
         ],
         "groups": [list(group) for group in found.ranking.groups],
+        "preferences": None if found.preferences is None else _strengths_document(found.preferences),
         "excluded": excluded_document(found.basis.excluded),
         "warnings": warnings_document(found.basis, found.ranking.warnings),
     }  # fmt: skip
+
+
+def _strengths_document(found: BradleyTerry) -> dict[str, Any]:
+    """Strengths in log-odds, strongest first; null where a candidate never lost or never won."""
+    rows = zip(found.items, found.log_strength, found.elo, found.borda, strict=True)
+    candidates = [
+        {"candidate": item, "strength": strength, "elo": elo, "share_won": share} for item, strength, elo, share in rows
+    ]
+    return {
+        "method": found.method,
+        "comparisons": found.n_comparisons,
+        "n_tasks": found.n_tasks,
+        "reason": found.reason,
+        "candidates": sorted(candidates, key=lambda row: -(row["share_won"] or 0.0)),
+    }
 
 
 def gate_document(found: Gate) -> dict[str, Any]:

@@ -264,7 +264,10 @@ def _import_group(
     imports = workspace.store.imports
     keeping = Keeping(_files_of(group), _folder(workspace), copy=options.copy or options.move)
     originals = keeping.originals
-    digest = _digest(group, originals[0].sha256, options)
+    content = originals[0].sha256
+    if taken := group.options.beside.get("taken"):  # a file more in the folder is another content
+        content = "\x1f".join(sorted(f"{one.sha256}" for one in originals) + sorted(one.member for one in taken))
+    digest = _digest(group, content, options)
     known = imports.known(digest)
     if known is not None:
         keeping.give_up()

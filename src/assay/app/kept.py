@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.analysis.tables import planned_tasks, score_table, task_names
+from assay.analysis.tables import cautions, planned_tasks, score_table, task_names
 from assay.domain.lifecycle import AssessmentState
 from assay.statistics.cells import Cells, PairCells
 from assay.statistics.jointly import kept_cells
@@ -43,7 +43,12 @@ _UNREVIEWED: Final = (AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT)
 class KeptCells:
     """The cells of one selection, brought up to date by `refresh`; `report` answers from them.
 
-    `rebuilt` counts how often everything was computed anew, the first time included.
+    Attributes:
+        rebuilt: how often everything was computed anew, the first time included.
+        tasks: what each of the cells' tasks is; runs, cautions, approved, graded_by: as of the last time everything was
+            computed anew. A single decision changes none of them.
+        n_trials: trials that count now.
+        newest: the id of the newest review event taken in.
     """
 
     def __init__(self, archive: Archive, selection: Selection) -> None:
@@ -54,6 +59,10 @@ class KeptCells:
         self._held: tuple[int, ...] = ()
         self._joint: bool | None = None
         self._rebuild()
+
+    @property
+    def newest(self) -> int:
+        return self._event
 
     def refresh(self) -> int:
         """Take in what was decided since the last time, by this or any other process; returns how many trials changed."""
@@ -91,6 +100,9 @@ class KeptCells:
         self._held = self._arrived()
         columns = self._archive.score_columns(self._selection)
         names = task_names(columns)
+        self.tasks = dict(zip(names, columns.tasks, strict=True))
+        self.runs, self.cautions, self.approved = columns.runs, cautions(columns), columns.approved
+        self.graded_by = frozenset(columns.judges[code] for code in np.unique(columns.judge))
         self._cells = _all_planned(columns, names)
         place = {name: code for code, name in enumerate(self._cells.tasks)}
         self._tasks = {
@@ -100,6 +112,7 @@ class KeptCells:
         self._candidates = {str(name): code for code, name in enumerate(self._cells.candidates)}
         self._remember(columns, np.array([place[name] for name in names], dtype=np.int64))
         self._joint = _jointness(columns)
+        self.n_trials = len(np.unique(self._trial))
         self._changed: dict[int, Mapping[int, float]] = {}
         self._changed_in: dict[int, set[int]] = defaultdict(set)
         self._worn_pairs: set[int] = set()
@@ -151,6 +164,7 @@ class KeptCells:
                 self._cells.withdraw(task, candidate, score)
             for candidate, score in new.items():
                 self._cells.add(task, candidate, score)
+        self.n_trials += bool(new) - bool(old)
         self._changed[one.trial] = new
         self._changed_in[task].add(one.trial)
 

@@ -5,28 +5,33 @@ should do so for all candidates alike. So items are not taken in the order in wh
 ratio steps visits the range of keys: its start is drawn from the selection, every prefix of it is spread evenly over the
 range (and so over tasks, trials, judges and candidates, which lie side by side in it), and the next item is one index
 seek at the walk's next point. Nothing is counted, sorted or skipped over, so a million waiting items cost as much as ten.
+Where a run's protocol says `order: random`, chance draws the order instead (`app.shuffle`), since only then may what was
+reviewed speak for what was not.
 
-House rules. A lease says that an item lies on somebody's desk; it ends by decision, skip, leaving or time, and lives in
-this process only: two processes may show one item twice, and the second decision is then refused by the store. A desk is
-one browser tab, so that two tabs of one reviewer do not show the same item.
+House rules. A lease says that an item lies on somebody's desk; it ends by decision, skip, leaving or time, and lives in the
+store, so that no two processes show one item twice. What is known of leases here only spares asking the store for what it
+would refuse. A desk is one browser tab, so that two tabs of one reviewer do not show the same item.
 """
 
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from assay.app.shuffle import Shuffle
 from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
-    from assay.ports import Archive, Clock
+    from assay.ports import Archive, Clock, Leases
 
 LEASE_S: Final = 300.0
 """How long an item stays on a desk that shows no sign of life."""
@@ -35,8 +40,11 @@ _GOLDEN: Final = 0.6180339887498949
 _PENDING: Final = frozenset({AssessmentState.PENDING})
 _MISSES: Final = 6  # walk points in a row that give nothing new before the rest is simply read through
 _SCAN: Final = 500  # rows read through at most, when nearly everything waiting lies on desks
-_LOOK_S: Final = 2.0  # how often a growing run is asked for its newest key
+_LOOK_S: Final = 2.0  # how often a growing run is asked for its newest key, and what lies on desks of others
+_ROUNDS: Final = 20  # times that others were quicker before a desk goes away with what it has
 _WALKS: Final = 64  # selections remembered
+_TRIES: Final = 200  # keys of a drawn order that do not wait, in a row, before the few that do are sorted
+_FEW: Final = 20_000  # waiting rows read to be sorted
 _SOON: Final = 100  # new attempts remembered; older ones wait where the walk finds them
 
 
@@ -45,16 +53,22 @@ class _Walk:
     """Where a selection's walk stands: keys seen lie in low..high."""
 
     start: float
+    first: Callable[[int], int | None]
     low: int = 0
     high: int = 0
     steps: int = 0
     looked: float = float("-inf")
+    shuffle: Shuffle | None = None
 
     def point(self) -> int:
         """The key before the walk's next point."""
         place = (self.start + self.steps * _GOLDEN) % 1.0
         self.steps += 1
         return self.low + int(place * (self.high - self.low + 1)) - 1
+
+    def jump(self) -> None:
+        """Go on elsewhere: another process walks the same way and was here before."""
+        self.start, self.steps = secrets.randbits(48) / 2**48, 0
 
 
 @dataclass(slots=True)
@@ -69,16 +83,27 @@ class ReviewQueue:
     """Hands out waiting assessments, a few at a time. Thread-safe.
 
     Args:
-        archive: where waiting assessments are read.
+        archive: where the last few waiting assessments are read through.
+        leases: where the next is found, and what lies on whose desk.
         clock: for the length of leases.
+        seed_of: from which seed chance draws the order of a selection, None where it need not.
     """
 
-    def __init__(self, archive: Archive, clock: Clock) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        leases: Leases,
+        clock: Clock,
+        seed_of: Callable[[Selection], int | None] = lambda selection: None,
+    ) -> None:
+        self._seed_of = seed_of
+        self._leases = leases
         self._archive = archive
         self._clock = clock
         self._lock = Lock()  # protects everything below
         self._walks: OrderedDict[Selection, _Walk] = OrderedDict()
         self._desks: dict[str, _Desk] = {}
+        self._elsewhere: dict[int, float] = {}
         self._soon: deque[int] = deque(maxlen=_SOON)
 
     def take(
@@ -92,17 +117,23 @@ class ReviewQueue:
             holding: items the desk still has; their leases are renewed.
         """
         with self._lock:
-            now = self._clock.monotonic()
+            now, wall = self._clock.monotonic(), self._wall()
             self._drop_stale(now)
-            mine = self._desks.setdefault(desk, _Desk())
-            for key in holding:
-                mine.leases[key] = now + LEASE_S
+            mine = self._desk(desk, now, wall)
+            walk = self._walk(selection, now)
+            self._lease(holding, desk, mine, now, wall)
             given: list[int] = []
-            self._reread(selection, mine, holding, given, limit)
-            self._take_soon(selection, given, limit)
-            self._take_walking(selection, mine, given, limit, now)
-            for key in given:
-                mine.leases[key] = now + LEASE_S
+            for round_ in range(_ROUNDS):
+                before = len(given)
+                if round_ == 0:
+                    self._reread(walk, mine, holding, given, limit)
+                self._take_soon(walk, given, limit)
+                self._take_walking(selection, walk, mine, given, limit)
+                found = given[before:]
+                given[before:] = self._lease(found, desk, mine, now, wall)
+                if not found or len(given) >= limit:
+                    break
+                walk.jump()
             return tuple(AssessmentKey(key) for key in given)
 
     def put_back(self, key: AssessmentKey, *, desk: str) -> None:
@@ -111,6 +142,7 @@ class ReviewQueue:
             mine = self._desks.setdefault(desk, _Desk())
             mine.leases.pop(key, None)
             mine.skipped[key] = None
+            self._leases.free(key=key, desk=desk)
 
     def done_with(self, key: AssessmentKey) -> None:
         """The item was decided or replaced: it lies on no desk any more."""
@@ -120,16 +152,19 @@ class ReviewQueue:
                 desk.skipped.pop(key, None)
             if key in self._soon:
                 self._soon.remove(key)
+            self._leases.free(key=key)
 
     def keep(self, key: AssessmentKey, *, desk: str) -> None:
         """The item lies on this desk: it was taken back by an undo, or opened by its own address."""
         with self._lock:
-            self._desks.setdefault(desk, _Desk()).leases[key] = self._clock.monotonic() + LEASE_S
+            now, wall = self._clock.monotonic(), self._wall()
+            self._lease([key], desk, self._desk(desk, now, wall), now, wall)
 
     def leave(self, desk: str) -> None:
         """The tab was closed: what lay there is free."""
         with self._lock:
             self._desks.pop(desk, None)
+            self._leases.free(desk=desk)
 
     def soon(self, key: AssessmentKey) -> None:
         """A new attempt: near the front for whoever asks next, but behind what already lies on the desks."""
@@ -138,9 +173,29 @@ class ReviewQueue:
 
     def on_desks(self, *, but: str) -> int:
         """How many items lie on other desks than this one."""
-        with self._lock:
-            self._drop_stale(self._clock.monotonic())
-            return sum(len(desk.leases) for name, desk in self._desks.items() if name != but)
+        return self._leases.on_other_desks(but, now=self._wall())
+
+    def _wall(self) -> float:
+        return datetime.fromisoformat(self._clock.now()).timestamp()
+
+    def _desk(self, desk: str, now: float, wall: float) -> _Desk:
+        """The desk as this process knows it; after a restart, with what the store says lies on it."""
+        mine = self._desks.get(desk)
+        if mine is None:
+            lying = self._leases.on_desk(desk, now=wall)
+            mine = self._desks[desk] = _Desk(leases=dict.fromkeys(lying, now + LEASE_S))
+        return mine
+
+    def _lease(self, keys: Collection[int], desk: str, mine: _Desk, now: float, wall: float) -> list[int]:
+        """Those of the keys that lie on this desk now, in their order; the others are remembered for a moment."""
+        got = self._leases.lease(keys, desk=desk, now=wall, until=wall + LEASE_S)
+        for key in keys:
+            if key in got:
+                mine.leases[key] = now + LEASE_S
+            else:
+                mine.leases.pop(key, None)
+                self._elsewhere[key] = now + _LOOK_S
+        return [key for key in keys if key in got]
 
     def _drop_stale(self, now: float) -> None:
         for name in [*self._desks]:
@@ -149,34 +204,36 @@ class ReviewQueue:
                 del desk.leases[key]
             if not desk.leases and not desk.skipped:
                 del self._desks[name]
+        for key in [key for key, until in self._elsewhere.items() if until < now]:
+            del self._elsewhere[key]
 
-    def _reread(
-        self, selection: Selection, mine: _Desk, holding: Collection[int], given: list[int], limit: int
-    ) -> None:
+    def _reread(self, walk: _Walk, mine: _Desk, holding: Collection[int], given: list[int], limit: int) -> None:
         """After a reload the same items come back, in the same order."""
         for key in [key for key in mine.leases if key not in holding][:limit]:
-            if self._first(selection, after=key - 1) == key:
+            if walk.first(key - 1) == key:
                 given.append(key)
             else:
                 del mine.leases[key]
 
-    def _take_soon(self, selection: Selection, given: list[int], limit: int) -> None:
+    def _take_soon(self, walk: _Walk, given: list[int], limit: int) -> None:
         """New attempts; one that is not of this selection, or does not wait any more, is left for others to find."""
         for key in [*self._soon]:
             if len(given) == limit:
                 return
-            if not self._is_held(key) and self._first(selection, after=key - 1) == key:
+            if not self._is_held(key) and walk.first(key - 1) == key:
                 self._soon.remove(key)
                 given.append(key)
 
-    def _take_walking(self, selection: Selection, mine: _Desk, given: list[int], limit: int, now: float) -> None:
-        walk = self._walk(selection, now)
+    def _take_walking(self, selection: Selection, walk: _Walk, mine: _Desk, given: list[int], limit: int) -> None:
+        if walk.shuffle is not None:
+            self._take_drawn(selection, walk, walk.shuffle, mine, given, limit)
+            return
         misses = 0
         while len(given) < limit and misses < _MISSES and walk.high:
             point = walk.point()
-            found = self._first(selection, after=point)
+            found = walk.first(point)
             if found is None:
-                found = self._first(selection, after=walk.low - 1)
+                found = walk.first(walk.low - 1)
             if found is None:
                 return
             if found in given or found in mine.skipped or self._is_held(found):
@@ -186,6 +243,28 @@ class ReviewQueue:
                 given.append(found)
         if len(given) < limit:
             self._read_through(selection, mine, given, limit)
+
+    def _take_drawn(
+        self, selection: Selection, walk: _Walk, shuffle: Shuffle, mine: _Desk, given: list[int], limit: int
+    ) -> None:
+        """The next waiting keys in the order that chance drew; the last few are sorted into theirs."""
+        misses = 0
+        while len(given) < limit and misses < _TRIES and walk.high:
+            key = walk.low + shuffle.next(walk.high - walk.low + 1)
+            if key in given or key in mine.skipped or self._is_held(key) or walk.first(key - 1) != key:
+                misses += 1
+            else:
+                misses = 0
+                given.append(key)
+        if len(given) == limit:
+            return
+        waiting = (int(row.key) for row in self._archive.assessments(selection, states=_PENDING, limit=_FEW))
+        drawn = sorted((key for key in waiting if key not in given and not self._is_held(key)), key=shuffle.rank)
+        given += [key for key in drawn if key not in mine.skipped][: limit - len(given)]
+        if not given:
+            for key in drawn[:limit]:
+                mine.skipped.pop(key)
+                given.append(key)
 
     def _read_through(self, selection: Selection, mine: _Desk, given: list[int], limit: int) -> None:
         """The end of the queue: few items wait, and most of them lie on desks."""
@@ -205,33 +284,36 @@ class ReviewQueue:
         walk = self._walks.get(selection)
         if walk is None:
             drawn = hashlib.sha256(repr(selection).encode()).digest()[:6]
-            walk = self._walks[selection] = _Walk(start=int.from_bytes(drawn, "big") / 2**48)
+            walk = self._walks[selection] = _Walk(
+                start=int.from_bytes(drawn, "big") / 2**48, first=self._leases.seeker(selection)
+            )
             while len(self._walks) > _WALKS:
                 self._walks.popitem(last=False)
         self._walks.move_to_end(selection)
         if now - walk.looked >= _LOOK_S:
+            if walk.looked > float("-inf"):
+                walk.first = self._leases.seeker(selection)
             walk.looked = now
-            walk.low = walk.low or self._first(selection, after=0) or 0
-            walk.high = self._last(selection, from_=walk.high or walk.low)
+            if walk.shuffle is None and (seed := self._seed_of(selection)) is not None:
+                walk.shuffle = Shuffle(seed)
+            walk.low = walk.low or walk.first(0) or 0
+            walk.high = _last(walk.first, from_=walk.high or walk.low)
         return walk
 
-    def _last(self, selection: Selection, *, from_: int) -> int:
-        """The greatest waiting key, found by doubling and halving; `from_` where nothing greater waits."""
-        if not from_:
-            return 0
-        reached, stride = from_, 1
-        while (found := self._first(selection, after=reached + stride - 1)) is not None:
-            reached, stride = found, stride * 2
-        while stride > 1:
-            stride //= 2
-            found = self._first(selection, after=reached + stride - 1)
-            if found is not None:
-                reached = found
-        return reached
-
-    def _first(self, selection: Selection, *, after: int) -> int | None:
-        rows = self._archive.assessments(selection, states=_PENDING, after=AssessmentKey(max(0, after)), limit=1)
-        return next((int(row.key) for row in rows), None)
-
     def _is_held(self, key: int) -> bool:
-        return any(key in desk.leases for desk in self._desks.values())
+        return key in self._elsewhere or any(key in desk.leases for desk in self._desks.values())
+
+
+def _last(first: Callable[[int], int | None], *, from_: int) -> int:
+    """The greatest waiting key, found by doubling and halving; `from_` where nothing greater waits."""
+    if not from_:
+        return 0
+    reached, stride = from_, 1
+    while (found := first(reached + stride - 1)) is not None:
+        reached, stride = found, stride * 2
+    while stride > 1:
+        stride //= 2
+        found = first(reached + stride - 1)
+        if found is not None:
+            reached = found
+    return reached

@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.app.stamps import Stamps, words
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
+    from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary, TrialRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInFull:
-    """A run with its plan and its trials."""
+    """A run with its plan and its trials; `stamps`: what its judges' grades rest on, in the order of the plan."""
 
     summary: RunSummary
     plan: RunPlan
     trials: tuple[TrialRow, ...]
+    stamps: tuple[str, ...]
 
 
 def runs(workspace: Workspace, selection: Selection | None = None) -> tuple[RunSummary, ...]:
@@ -27,11 +30,19 @@ def runs(workspace: Workspace, selection: Selection | None = None) -> tuple[RunS
     return workspace.archive.runs(selection or Selection())
 
 
+def stamp_of(workspace: Workspace, run: RunId, judge: str) -> str:
+    """Whether a run's judge is calibrated, in words."""
+    return words(Stamps(workspace).of(run, judge))
+
+
 def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
     """One run; a unique beginning of its id is enough. Raises `UnknownName`."""
     (summary,) = workspace.archive.runs(Selection(runs=(run_id,)))
+    plan = workspace.journal.plan_of(summary.id)
+    stamps = Stamps(workspace)
     return RunInFull(
         summary=summary,
-        plan=workspace.journal.plan_of(summary.id),
+        plan=plan,
+        stamps=tuple(words(stamps.of(summary.id, judge.name)) for judge in plan.judges),
         trials=tuple(workspace.archive.trials(Selection(runs=(summary.id,)))),
     )

@@ -226,7 +226,7 @@ def _judges(
 ) -> tuple[JudgeSpec, ...]:
     if judge is None:
         return old.judges
-    if not old.judges or all(one.task.scoring.method != "judge" for one in tasks):
+    if not old.judges or not any(one.task.scoring.judged for one in tasks):
         raise InputError(
             "--judge",
             f"nothing in run {old.id} is graded by a judge.",
@@ -237,7 +237,7 @@ def _judges(
     spec = model_candidate(workspace, judge)
     if spec.model is None:
         raise InputError("--judge", f"{judge!r} is no model.")
-    return (replace(old.judges[0], name=spec.name, model=spec.model),)
+    return (replace(old.judges[0], name=spec.name, model=spec.model, turn=None),)
 
 
 def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:

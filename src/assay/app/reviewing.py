@@ -156,7 +156,8 @@ async def rerun(
     claimed = workspace.journal.claim_trial(row.trial)
     plan = workspace.journal.plan_of(row.run_id)
     engine = Engine(
-        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, clock=workspace.clock,
+        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, pages=workspace.pages,
+        clock=workspace.clock,
         listener=nobody,
     )  # fmt: skip
     slot = Slot(grader=row.grader, candidate=row.candidate, by_model=row.by_model)
@@ -164,6 +165,7 @@ async def rerun(
         failure = await grade_again(engine.bench(plan), claimed, slot, attempt=row.attempt + 1, note=note)
     finally:
         workspace.journal.release((claimed.key,))
+        workspace.results.touch(claimed.run_id, claimed.key)
         await workspace.workers.close()
         await workspace.directory.close()
     if failure is not None:
@@ -197,13 +199,15 @@ async def rerun_trial(
         kept = {name: response for name, response in claimed.responses.items() if name not in asked}
         claimed = replace(claimed, responses=kept, done=frozenset(), graded={})
     engine = Engine(
-        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, clock=workspace.clock,
+        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, pages=workspace.pages,
+        clock=workspace.clock,
         listener=nobody,
     )  # fmt: skip
     try:
         return await carry_out(engine.bench(plan), claimed, note=note)
     finally:
         workspace.journal.release((claimed.key,))
+        workspace.results.touch(claimed.run_id, claimed.key)
         await workspace.workers.close()
         await workspace.directory.close()
 

@@ -115,11 +115,12 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     for planned in planned_tasks(suite, options):
         tasks += 1
         trials += len(planned.trials)
-        requests = tuple(_requests(plan, planned))
-        for request in requests:
-            tally.add(request, times=len(planned.trials))
-            _check_context(workspace, request)
-        prompts = prompts or requests
+        for alike in _trials_alike(plan, planned.trials):
+            requests = tuple(_requests(plan, planned, k=alike[0]))
+            for request in requests:
+                tally.add(request, times=len(alike))
+                _check_context(workspace, request)
+            prompts = prompts or requests
     if not tasks:
         raise InputError(suite.name, "has no task with a weight above 0, so that there is nothing to run.")
     estimate = tally.estimate()
@@ -216,12 +217,21 @@ def _estimate_of_more(
     """What new trials and joining candidates ask; those who join are asked in the trials there are as well, and so is a judge."""
     tally = _Tally(workspace)
     for planned in added:
-        before, new = planned.trials.start - 1, len(planned.trials)
-        for request in _requests(plan, planned):
-            asked_before = bool(joining) and request.purpose.candidate in {None, *joining}
-            tally.add(request, times=new + (before if asked_before else 0))
-            _check_context(workspace, request)
+        for alike in _trials_alike(plan, range(1, planned.trials.stop)):
+            new = sum(k >= planned.trials.start for k in alike)
+            for request in _requests(plan, planned, k=alike[0]):
+                asked_before = bool(joining) and request.purpose.candidate in {None, *joining}
+                tally.add(request, times=new + (len(alike) - new if asked_before else 0))
+                _check_context(workspace, request)
     return tally.estimate()
+
+
+def _trials_alike(plan: RunPlan, trials: range) -> list[list[int]]:
+    """The trials k in groups that the same judges grade; without judges who take turns, one group."""
+    groups: dict[tuple[bool, ...], list[int]] = {}
+    for k in trials:
+        groups.setdefault(tuple(judge.grades_trial(k) for judge in plan.judges if judge.turn), []).append(k)
+    return list(groups.values())
 
 
 def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> RunResult:
@@ -247,6 +257,7 @@ def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listen
         journal=workspace.journal,
         directory=workspace.directory,
         workers=workspace.workers,
+        pages=workspace.pages,
         clock=workspace.clock,
         listener=listener,
         inherited=_failures_of(workspace, plan.regrade_of),
@@ -255,6 +266,7 @@ def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listen
     total = sum(summary.trials.values())
     done = sum(n for state, n in summary.trials.items() if state not in {"pending", "running", "failed"})
     listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=total - done))
+    workspace.results.begin(plan.id)
     try:
         asyncio.run(_until_stopped(engine, workspace, plan, retry_failed=retry_failed))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
@@ -266,6 +278,8 @@ def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listen
     except BaseExceptionGroup as group:
         found = _first_expected(group)
         raise (_stopped_by(found, plan) if isinstance(found, StoreError) else found) from group
+    finally:
+        workspace.results.end(plan.id)
     return result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
 
 
@@ -327,11 +341,11 @@ def check_providers(workspace: Workspace, plan: RunPlan) -> None:
         raise problems[0]
 
 
-def _requests(plan: RunPlan, planned: PlannedTask) -> Iterable[ModelRequest]:
-    """The calls of one trial of a task, as far as they are known before any answer is."""
+def _requests(plan: RunPlan, planned: PlannedTask, *, k: int = 1) -> Iterable[ModelRequest]:
+    """The calls of the k-th trial of a task, as far as they are known before any answer is."""
     responses = {s.candidate: Response(candidate=s.candidate, text=s.text) for s in planned.task.snippets}
     claimed = ClaimedTrial(
-        key=TrialKey(0), run_id=plan.id, task_key=TaskKey(0), task=planned.task, k=1, of=len(planned.trials),
+        key=TrialKey(0), run_id=plan.id, task_key=TaskKey(0), task=planned.task, k=k, of=len(planned.trials),
         responses=responses, done=frozenset(),
     )  # fmt: skip
     for candidate in plan.candidates:
@@ -341,14 +355,14 @@ def _requests(plan: RunPlan, planned: PlannedTask) -> Iterable[ModelRequest]:
                 candidate=candidate.name, text="x" * 2 * (request.parameters.max_tokens or 0)
             )
             yield request
-    for evaluator in evaluators_for(planned.task, plan.judges, plan.rubric):
+    for evaluator in evaluators_for(planned.task, plan.judges, plan.rubric, k=k):
         if not evaluator.by_model:
             continue
         for slot in evaluator.slots(tuple(responses)):
             names = tuple(responses) if slot.candidate is None else (slot.candidate,)
             labels = labels_for(names, plan.seed)
             shown = tuple(responses[name] for name in labels)
-            asked = evaluator.ask(Sitting(task=planned.task, responses=shown, labels=labels, seed=plan.seed))
+            asked = evaluator.foreseen(Sitting(task=planned.task, responses=shown, labels=labels, k=k, seed=plan.seed))
             yield from (request for request in asked if isinstance(request, ModelRequest))
 
 

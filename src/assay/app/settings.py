@@ -28,11 +28,14 @@ class Setting:
 
 SETTINGS: Final = (
     Setting(key="store", about="where results are kept: sqlite:///path or postgresql://…", default=None, kind="string"),
+    Setting(key="results", about="the results folder, kept in step with the store: a path, or off", default=None, kind="any"),
     Setting(key="judge", about="the judge of suites that name none: a model, or a mapping as in a suite", default=None, kind="any"),
     Setting(key="reviewer", about="the name under which decisions are recorded", default=None, kind="string"),
     Setting(key="local_only", about="refuse every provider that is not on this machine or network", default=False, kind="boolean"),
     Setting(key="concurrency", about="model calls in flight at most", default=5, kind="integer"),
     Setting(key="budget", about="US dollars a run may cost at most", default=None, kind="number"),
+    Setting(key="read_from", about="more folders from which suites may read files", default=[], kind="array"),
+    Setting(key="chromium", about="the browser that renders pages for judges, by path or name", default=None, kind="string"),
     Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
 )  # fmt: skip
 
@@ -54,6 +57,11 @@ class Settings:
     origins: Mapping[str, str]
     folder: Path
     environment: Mapping[str, str] = field(repr=False)
+
+    @property
+    def read_from(self) -> tuple[Path, ...]:
+        """The project's folder and those it names, relative to it, from which suites may read files."""
+        return self.folder, *(self.folder / str(named) for named in self.values["read_from"])
 
     @property
     def store_url(self) -> str:
@@ -94,8 +102,10 @@ def read_settings(
 
 def settings_schema() -> dict[str, Any]:
     """A JSON Schema of `assay.yaml`, for editors."""
-    types = {"any": {}, "string": {"type": "string"}, "boolean": {"type": "boolean"}, "integer": {"type": "integer"},
-             "number": {"type": "number"}, "object": {"type": "object"}}  # fmt: skip
+    types: dict[str, dict[str, Any]] = {
+        kind: {"type": kind} for kind in ("string", "boolean", "integer", "number", "object")
+    }
+    types |= {"any": {}, "array": {"type": "array", "items": {"type": "string"}}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Assay settings",
@@ -171,6 +181,7 @@ def _check(setting: Setting, value: object, where: str) -> None:
         "integer": (int,),
         "number": (int, float),
         "object": (dict,),
+        "array": (list,),
         "any": (object,),
     }
     wrong_number = isinstance(value, bool) and setting.kind in {"integer", "number"}

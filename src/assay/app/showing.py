@@ -21,7 +21,7 @@ from assay.scoring.blinding import letters
 from assay.scoring.quotes import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from assay.domain.assessment import Assessment, Flag, Grade
     from assay.domain.identifiers import RunId
@@ -136,6 +136,7 @@ class Item:
     Attributes:
         hidden: whether names are hidden.
         judge: who graded; None while names are hidden.
+        stamp: whether the judge is calibrated, in words; `a rule` for a scorer.
         missing: what has to be corrected before the assessment can be approved, as (pane, criterion or None).
         ranking: panes, best first.
         rerunnable: whether one more attempt is allowed without insisting.
@@ -154,6 +155,7 @@ class Item:
     hidden: bool
     joint: bool
     judge: str | None
+    stamp: str
     by_model: bool
     rerunnable: bool
     language: str
@@ -178,9 +180,13 @@ class Showcase:
     Args:
         archive: where assessments are read.
         journal: where a run's plan, with its rubric, is read.
+        stamp: whether a run's grader is calibrated, in words; None for a scorer.
     """
 
-    def __init__(self, archive: Archive, journal: Journal) -> None:
+    def __init__(
+        self, archive: Archive, journal: Journal, *, stamp: Callable[[RunId, str], str | None] = lambda *_: None
+    ) -> None:
+        self._stamp = stamp
         self._archive = archive
         self._journal = journal
         self._plans: dict[RunId, RunPlan] = {}
@@ -209,6 +215,7 @@ class Showcase:
             hidden=hidden,
             joint=row.candidate is None,
             judge=None if hidden else row.grader,
+            stamp=(self._stamp(row.run_id, row.grader) or "uncalibrated") if row.by_model else "a rule",
             by_model=row.by_model,
             rerunnable=row.by_model and row.current and row.attempt < MAX_ATTEMPTS,
             language=detail.task.language,

@@ -10,7 +10,7 @@ from assay.scoring.calibration import identity_of
 from assay.statistics.cautions import Caution
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from assay.analysis.columns import ScoreColumns
     from assay.app.wiring import Workspace
@@ -40,6 +40,11 @@ class Stamps:
         """The current calibration behind a grader's assessments in a run; None for a scorer as well."""
         return self.judges_of(run).get(grader)
 
+    def words_of(self, run: RunId, grader: str) -> str | None:
+        """What stands beside a judge's grades: `uncalibrated`, or the tier it reached; None for a scorer."""
+        judges = self.judges_of(run)
+        return words(judges[grader]) if grader in judges else None
+
     def current(self, identity: JudgeIdentity) -> CalibrationRecord | None:
         """The newest calibration that holds for exactly this judge."""
         if self._records is None:
@@ -48,10 +53,19 @@ class Stamps:
         return self._records.get(identity)
 
 
+def words(record: CalibrationRecord | None) -> str:
+    """A judge's stamp: `uncalibrated`, or `calibrated: good`."""
+    return "uncalibrated" if record is None else f"calibrated: {record.tier.words}"
+
+
 def uncalibrated(workspace: Workspace, columns: ScoreColumns) -> tuple[Caution, ...]:
     """A warning that names the judges whose counted grades rest on no current calibration."""
-    graded = {columns.judges[code] for code in set(columns.judge.tolist())}
-    names = _without(Stamps(workspace), columns.runs[-_RUNS_LOOKED_AT:], graded)
+    return uncalibrated_judges(workspace, columns.runs, {columns.judges[code] for code in set(columns.judge.tolist())})
+
+
+def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Collection[str]) -> tuple[Caution, ...]:
+    """As `uncalibrated`, from the runs and the names of those who graded what counts."""
+    names = _without(Stamps(workspace), runs[-_RUNS_LOOKED_AT:], graded)
     if not names:
         return ()
     text = (

@@ -16,6 +16,7 @@ from assay.scoring.scorers import MATH, option_problems, reference_problems
 from assay.suites.checks import METHODS, Checks
 from assay.suites.loading import load_suite, problems_in
 from assay.suites.notes import notes_on as suite_notes
+from assay.suites.schema import set_json_schema, suite_json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,7 @@ def read_suite(
         default_judge=workspace.settings.values["judge"],
         candidates=candidates,
         folder=workspace.settings.folder,
+        read_from=workspace.settings.read_from,
         checks=checks(),
     )
     return replace(
@@ -51,7 +53,13 @@ def read_suite(
 
 def problems(workspace: Workspace, path: Path) -> tuple[SuiteError, ...]:
     """Everything that is wrong with a suite or set file."""
-    return problems_in(path, default_judge=workspace.settings.values["judge"], checks=checks())
+    settings = workspace.settings
+    return problems_in(path, default_judge=settings.values["judge"], read_from=settings.read_from, checks=checks())
+
+
+def json_schema(kind: str) -> dict[str, JsonValue]:
+    """The JSON Schema of suite files (`suite`) or set files (`set`), for editors."""
+    return set_json_schema() if kind == "set" else suite_json_schema()
 
 
 def model_candidate(workspace: Workspace, ref: str) -> CandidateSpec:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.calibrating import Calibrated
+    from assay.app.exporting import Exported
     from assay.app.importing import ImportOptions, ImportResult
     from assay.app.regrading import Regraded
     from assay.domain.events import Listener
@@ -166,6 +167,38 @@ def gate(
     """Whether A is shown not to be worse than B by more than the margin."""
     with _open(folder, store) as workspace:
         return findings.gate(workspace, selection or Selection(), a, b, margin=margin)
+
+
+def export(
+    format: str,  # noqa: A002 # the command's word for it
+    selection: Selection | None = None,
+    *,
+    output: str | Path,
+    everything: bool = False,
+    anonymise: bool = False,
+    force: bool = False,
+    threshold: float | None = None,
+    against: str | None = None,
+    margin: float | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> Exported:
+    """Write what counts to a file; with `everything` the rest to a second one beside it. The last three: junit's rule."""
+    from assay.app import exporting
+
+    with _open(folder, store) as workspace:
+        return exporting.export(
+            workspace,
+            format,
+            selection or Selection(),
+            output=Path(output),
+            everything=everything,
+            anonymise=anonymise,
+            force=force,
+            threshold=threshold,
+            against=against,
+            margin=margin,
+        )
 
 
 def _open(folder: Path | None, store: str | None) -> Workspace:

@@ -15,10 +15,22 @@ from assay.app.settings import Settings, read_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assay.app.projecting import Projector
     from assay.domain.digest import JsonValue
-    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Workers
+    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Pages, Workers
     from assay.providers.directory import Directory
     from assay.store.opening import Store
+
+
+NO_CHROMIUM = "no Chromium was found on this machine; install it, or set `chromium`, and see `assay doctor`"
+
+
+def browser_of(settings: Settings) -> str | None:
+    """The path of the browser that the settings name, else of one found by its usual name; None where there is none."""
+    from assay.sandbox.pages import found_chromium
+
+    named = settings.values["chromium"]
+    return found_chromium(str(named) if named else None)
 
 
 class Workspace:
@@ -53,13 +65,27 @@ class Workspace:
     def journal(self) -> Journal:
         return self.store.journal
 
-    @property
+    @cached_property
     def desk(self) -> Desk:
-        return self.store.desk
+        """Where decisions are applied, and noted for the results folder."""
+        from assay.app.projecting import ProjectingDesk
+
+        return ProjectingDesk(self.store.desk, self.results)
+
+    @cached_property
+    def results(self) -> Projector:
+        """Keeps the results folder in step; with the setting `results: off` it does nothing."""
+        from assay.app.projecting import Projector, folder_of
+
+        return Projector(self, folder_of(self.settings.values["results"], self.settings.folder))
 
     @property
     def archive(self) -> Archive:
         return self.store.archive
+
+    @property
+    def leases(self) -> Leases:
+        return self.store.leases
 
     @property
     def calibrations(self) -> Calibrations:
@@ -83,6 +109,15 @@ class Workspace:
 
         return WorkerPool()
 
+    @cached_property
+    def pages(self) -> Pages:
+        """The browser that renders pages for judges; without one it says so for each page."""
+        from assay.sandbox.pages import ChromiumPages  # most runs need none
+
+        named = self.settings.values["chromium"]
+        missing = f"there is no browser at {named} (the setting `chromium`)" if named else NO_CHROMIUM
+        return ChromiumPages(browser_of(self.settings), missing=missing)
+
     @property
     def reviewer(self) -> str:
         """Under whose name decisions are recorded where no command says: the setting, else the login name."""
@@ -102,7 +137,9 @@ class Workspace:
         return secrets.randbelow(2**31)
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Bring the results folder up to date and close what was opened."""
+        if "results" in self.__dict__:
+            self.results.flush()
         if "store" in self.__dict__:
             self.store.close()
 

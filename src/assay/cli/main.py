@@ -25,6 +25,7 @@ COMMANDS = {
     "plan": ("assay.cli.statistics", "How many trials and tasks would decide it, and what they cost."),
     "chart": ("assay.cli.chart", "Draw scores, ranks, pairs or single trials to SVG, PNG or CSV."),
     "gate": ("assay.cli.statistics", "Exit 0 if A is shown not worse than B by more than a margin, else 3."),
+    "export": ("assay.cli.export", "Write what counts to a file: tables, records, reports."),
     "calibrate": ("assay.cli.calibrate", "Measure a judge against references and against people's corrections."),
     "import": ("assay.cli.importing", "Import results made elsewhere, told by their content."),
     "validate": ("assay.cli.project", "Check suite and set files without running them."),

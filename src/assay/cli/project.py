@@ -30,11 +30,20 @@ def init(folder: Path, store: str | None, as_json: bool) -> int:  # every comman
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
+@click.option(
+    "--schema", type=click.Choice(["suite", "set"]), help="Print the JSON Schema of suite or set files instead."
+)
 @common
-def validate(files: tuple[Path, ...], store: str | None, as_json: bool) -> int:
+def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_json: bool) -> int:
     """Check suite and set files without running them; exit 2 if one is wrong."""
-    from assay.app.suites import problems
+    from assay.app.suites import json_schema, problems
+
+    if schema:
+        print_json(json_schema(schema))
+        return 0
+    if not files:
+        raise InputError("FILE", "names no file.", remedy="Say which to check: assay validate suites/first.yaml")
 
     with workspace(store) as opened:
         found = [(path, problems(opened, path)) for path in files]

@@ -108,9 +108,8 @@ def _say_run(full: RunInFull) -> None:
     plan, summary = full.plan, full.summary
     say(f"run {summary.id} · {summary.state} · suite {summary.suite} · started {summary.started}")
     say(f"candidates: {', '.join(summary.candidates)}")
-    say(
-        f"judges: {', '.join(j.model.ref for j in plan.judges) or 'none'} · review policy: {plan.policy} · seed {plan.seed}"
-    )
+    judges = [f"{j.model.ref} ({stamp})" for j, stamp in zip(plan.judges, full.stamps, strict=True)]
+    say(f"judges: {', '.join(judges) or 'none'} · review policy: {plan.policy} · seed {plan.seed}")
     say(f"tokens: {summary.input_tokens:,} in, {summary.output_tokens:,} out · {dollars(summary.cost_usd)}")
     say()
     rows = [

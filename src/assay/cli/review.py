@@ -63,12 +63,12 @@ def list_(run_id: str | None, state: str | None, limit: int | None, reviewer: st
         rows = reviewing.assessments(
             opened, Selection(runs=(run_id,) if run_id else ()), states=_states(state), limit=limit
         )
+        stamps = Stamps(opened)
         if as_json:
-            stamps = Stamps(opened)
             found = [documents.assessment_row(row, stamps.of(row.run_id, row.grader)) for row in rows]
             print_json({"assessments": found})
             return 0
-        lines = [_line(row) for row in rows]
+        lines = [_line(row, stamps.words_of(row.run_id, row.grader)) for row in rows]
     if not lines:
         say("no assessment matches" if state or run_id else "no assessment is stored yet; `assay run SUITE` makes some")
         return 0
@@ -83,7 +83,7 @@ def list_(run_id: str | None, state: str | None, limit: int | None, reviewer: st
 def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
     """Show one assessment with its report, its code and what was decided."""
     from assay.app import documents, reviewing
-    from assay.app.stamps import Stamps
+    from assay.app.stamps import Stamps, words
     from assay.cli.review_terminal import shown
 
     with workspace(store) as opened:
@@ -94,9 +94,7 @@ def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
     else:
         say(shown(detail))
         if detail.row.by_model:
-            say(
-                f"judge {detail.row.grader}: {'uncalibrated' if record is None else 'calibrated: ' + record.tier.words}"
-            )
+            say(f"judge {detail.row.grader}: {words(record)}")
     return 0
 
 
@@ -247,9 +245,16 @@ def _states(state: str | None) -> frozenset[AssessmentState] | None:
         ) from None
 
 
-def _line(row: AssessmentRow) -> tuple[str, ...]:
+def _line(row: AssessmentRow, stamp: str | None) -> tuple[str, ...]:
     scores = " ".join(f"{name} {'?' if s is None else f'{100 * s:.0f}'}" for name, s in row.assessment.scores.items())
     flags = ", ".join(dict.fromkeys(str(item.kind) for item in row.assessment.flags))
     again = f" (attempt {row.attempt})" if row.attempt > 1 else ""
     trial = f"{row.thing} · trial {row.k} of {row.of}{again}"
-    return shown_assessment(row.key), str(row.state), trial, row.grader, scores, flags
+    return (
+        shown_assessment(row.key),
+        str(row.state),
+        trial,
+        f"{row.grader} ({stamp})" if stamp else row.grader,
+        scores,
+        flags,
+    )

@@ -15,7 +15,7 @@ from assay.domain.review import Via
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
-    from assay.domain.selection import AssessmentDetail, Selection
+    from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection
 
 KEYS = "[a]pprove  [c]orrect  [x] reject  [r]erun  [s]kip  [u]ndo last  [q]uit"
 
@@ -24,12 +24,16 @@ def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | No
     """Show each pending assessment and apply what is decided, until none is left or the reviewer stops."""
     from assay.app import reviewing
 
+    drawn = _DrawnOrder(workspace, selection)
     after: AssessmentKey | None = None
     last: AssessmentKey | None = None
     while True:
-        pending = frozenset({AssessmentState.PENDING})
-        rows = reviewing.assessments(workspace, selection, states=pending, after=after, limit=1)
-        row = next(iter(rows), None)
+        if drawn.holds:
+            row = drawn.next()
+        else:
+            pending = frozenset({AssessmentState.PENDING})
+            rows = reviewing.assessments(workspace, selection, states=pending, after=after, limit=1)
+            row = next(iter(rows), None)
         if row is None:
             say(
                 "nothing waits for review any more"
@@ -44,11 +48,38 @@ def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | No
             return
         if key == "s":
             after = row.key
+            drawn.skip(row.key)
             continue
         try:
             last = _apply(workspace, key, row.key, last, reviewer)
         except InputError as error:
             say(str(error))
+
+
+class _DrawnOrder:
+    """What comes next where a run's protocol says that chance chooses: the same order as on the page."""
+
+    def __init__(self, workspace: Workspace, selection: Selection) -> None:
+        from assay.app.queue import ReviewQueue
+        from assay.app.shuffle import order_seeds
+
+        seed_of = order_seeds(workspace)
+        self.holds = seed_of(selection) is not None
+        self._workspace, self._selection = workspace, selection
+        self._queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, seed_of)
+        self._skipped: set[AssessmentKey] = set()
+
+    def next(self) -> AssessmentRow | None:
+        """The next that waits and was not skipped."""
+        from assay.app import reviewing
+
+        key = next(iter(self._queue.take(self._selection, desk="terminal", limit=1)), None)
+        return None if key is None or key in self._skipped else reviewing.assessment(self._workspace, key).row
+
+    def skip(self, key: AssessmentKey) -> None:
+        """Put it back; it comes again only when nothing else waits."""
+        self._skipped.add(key)
+        self._queue.put_back(key, desk="terminal")
 
 
 def shown(detail: AssessmentDetail) -> str:

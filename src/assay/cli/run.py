@@ -214,7 +214,9 @@ def say_result(result: RunResult) -> None:
         say(f"  … and {len(document['failures']) - 20} more; `assay show {document['run_id']}` lists them")
     if trials["failed"]:
         say(f"  try the failed ones again with: assay resume {document['run_id']}")
+    if unproven := [name for name, record in result.calibrations.items() if record is None]:
+        say(f"uncalibrated: {', '.join(unproven)}; `assay calibrate MODEL` measures a judge")
     if waiting:
         say(f"{waiting} assessments wait for a person: `assay serve`, or `assay review --run {document['run_id']}`")
-    else:
+    elif trials["done"]:
         say(f"nothing waits for review; see `assay stats --run {document['run_id']}`")

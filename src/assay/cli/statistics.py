@@ -150,15 +150,17 @@ def say_standing(found: Standing) -> None:
 
     _say_basis(found.basis)
     for one in found.estimates:
-        say(f"\n{one.candidate}: {wording.estimate_line(one)}")
-        say(f"  {wording.estimate_sentence(one)}")
+        say(f"\n{one.candidate}: {wording.estimate_line(one, approved=found.basis.approved)}")
+        say(f"  {wording.estimate_sentence(one, approved=found.basis.approved)}")
         for task in one.by_task:
-            say(f"  {wording.task_line(task)}")
+            say(f"  {wording.task_line(task, approved=found.basis.approved)}")
     if found.anytime is not None:
         say()
         _say_unfinished(found.basis, p_value=False)
         for one, now in zip(found.estimates, found.anytime, strict=True):
             say(f"  {wording.anytime_mean(str(one.candidate), now)}")
+    if found.looks is not None:
+        say(wording.looks(found.looks, None))
     if found.diagnostics is not None:
         _say_diagnostics(standing_lines(found.diagnostics))
     _say_warnings(findings.standing_document(found))
@@ -171,7 +173,9 @@ def say_ranks(found: Ranks) -> None:
 
     _say_basis(found.basis)
     for one in found.ranking.candidates:
-        say(f"{one.candidate}: {wording.estimate_line(one.estimate)}; {wording.rank_line(one)}")
+        say(
+            f"{one.candidate}: {wording.estimate_line(one.estimate, approved=found.basis.approved)}; {wording.rank_line(one)}"
+        )
     rows = [
         (f"{p.a} − {p.b}", "" if p.difference is None else wording.signed(p.difference),
          "" if p.ci95 is None else wording.difference_range(p.ci95), _p(p.p_value), _p(p.p_holm), p.decision)
@@ -182,7 +186,25 @@ def say_ranks(found: Ranks) -> None:
         say(table(("pair", "points", "95% range", "p", "p (Holm)", "decision"), rows, numbers=frozenset({1, 3, 4})))
     if len(rows) > 1:
         say(wording.many_comparisons(len(rows)))
-    _say_warnings(findings.ranks_document(found))
+    document = findings.ranks_document(found)
+    if document["preferences"] is not None:
+        _say_preferences(document["preferences"])
+    _say_warnings(document)
+
+
+def _say_preferences(document: dict[str, Any]) -> None:
+    """Strengths from pairs; what has no finite strength says so."""
+    rows = [
+        (one["candidate"], "" if one["share_won"] is None else f"{100 * one['share_won']:.0f}%",
+         "none" if one["strength"] is None else f"{one['strength']:+.2f}",
+         "none" if one["elo"] is None else f"{one['elo']:.0f}")
+        for one in document["candidates"]
+    ]  # fmt: skip
+    say()
+    say(f"how often each was preferred (Bradley-Terry over {document['comparisons']:g} pairs)")
+    say(table(("candidate", "pairs won", "strength", "Elo"), rows, numbers=frozenset({1, 2, 3})))
+    if document["reason"] == "separation":
+        say("none: it never lost, or never won, against the others, so that no number is large enough.")
 
 
 def _say_contrast(found: Contrast, document: dict[str, Any]) -> None:

@@ -34,6 +34,8 @@ class FlagKind(StrEnum):
     UNKNOWN_CANDIDATE = "unknown_candidate"
     CODE_CUT = "code_cut"
     ADDRESSES_REVIEWER = "addresses_reviewer"
+    ORDER_DECIDES = "order_decides"
+    NO_SCREENSHOT = "no_screenshot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -108,3 +109,73 @@ class Excluded:
     rejected: int
     failed: int
     superseded: int
+
+
+class NotCounted(StrEnum):
+    """Why a stored score does not count: the answer beside each row that an export sets apart."""
+
+    PENDING = "waits for a person"
+    REJECTED = "rejected"
+    SUPERSEDED = "a rerun took its place"
+    NO_SCORE = "no score"
+    GRADED_ANEW = "graded anew in a newer run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreRow:
+    """One candidate's score in one assessment, as a row of a table.
+
+    Attributes:
+        task: a name that is unique among the rows: the id, with its suite or digest where two tasks share it.
+        k: repetition of the task within its run.
+        trial: `k`, counted on over runs that share the task, so that equal (task, trial) are the same trial.
+        score: on 0 to 1; None only where it does not count.
+        criterion: the criteria asked for; empty for the score as a whole.
+        not_counted: why it does not count, None where it does.
+    """
+
+    assessment: AssessmentKey
+    run_id: RunId
+    suite: str
+    task: str
+    task_id: str
+    thing: str
+    weight: float
+    candidate: str
+    k: int
+    trial: int
+    attempt: int
+    score: float | None
+    criterion: str
+    judge: str
+    by_model: bool
+    state: AssessmentState
+    joint: bool
+    not_counted: NotCounted | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTotals:
+    """Calls of a run to one candidate's or judge's model, summed.
+
+    Attributes:
+        role: `candidate` or `judge`.
+        model_version: what the endpoint said answered; None where it said nothing or did not answer.
+        failed: calls that gave nothing usable; tries are calls of their own.
+        cost_usd: None where no call has a price.
+        latency_s: all calls one after the other; None where none was measured.
+        first, last: when the first and the last call began.
+    """
+
+    role: str
+    name: str
+    model: str
+    model_version: str | None
+    calls: int
+    failed: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    latency_s: float | None
+    first: str
+    last: str

@@ -15,12 +15,33 @@ if TYPE_CHECKING:
     from assay.domain.model import ModelSpec
 
 
+class ReviewOrder(StrEnum):
+    """In which order waiting assessments come to a reviewer: spread evenly over the run, or drawn by chance."""
+
+    SPREAD = "spread"
+    RANDOM = "random"
+
+
+MOST_LOOKS = 20
+"""More planned looks than this leave the early ones no chance of deciding anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """A picture that goes with a message: its bytes in base64, and what is said right before it."""
+
+    media_type: str
+    data: str
+    caption: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One turn of a prompt; role is `system`, `user` or `assistant`."""
+    """One turn of a prompt; role is `system`, `user` or `assistant`. `images` follow the text."""
 
     role: str
     content: str
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +99,16 @@ class Rubric:
 
 
 class JudgeMode(StrEnum):
-    """`JOINT`: one call grades all candidates of a task. `EACH`: one call a candidate."""
+    """`JOINT`: one call grades all candidates of a task. `EACH`: one call a candidate. `PAIRWISE`: two calls a pair."""
 
     JOINT = "joint"
     EACH = "each"
+    PAIRWISE = "pairwise"
+
+    @property
+    def compares(self) -> bool:
+        """Whether it looks at several candidates together, so that there must be two at least."""
+        return self is not JudgeMode.EACH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +116,7 @@ class JudgeSpec:
     """An LLM that grades. `prompt` is the text of a template that replaces ours; `prompt_path` says where it came from.
 
     `require_calibration` is the tier (`fair`, `good`, `excellent`) it must have been shown to reach before it may grade.
+    `turn` is (place, of) of a judge that takes turns with others: it grades the trials k with (k - 1) % of == place.
     """
 
     name: str
@@ -99,6 +127,11 @@ class JudgeSpec:
     prompt_path: str | None = None
     max_code_chars: int | None = None
     require_calibration: str | None = None
+    turn: tuple[int, int] | None = None
+
+    def grades_trial(self, k: int) -> bool:
+        """Whether the k-th trial (from 1) is this judge's to grade."""
+        return self.turn is None or (k - 1) % self.turn[1] == self.turn[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +146,11 @@ class Scoring:
     options: Mapping[str, JsonValue] = field(default_factory=dict)
     source: str = ""
     plugin: bool = False
+
+    @property
+    def judged(self) -> bool:
+        """Whether an LLM grades."""
+        return self.method in ("judge", "code_arena")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +185,7 @@ class Task:
         return digest(
             {
                 "context": self.context,
-                "prompt": [[m.role, m.content] for m in self.prompt],
+                "prompt": [_identity(m) for m in self.prompt],
                 "expected": self.expected,
                 "language": self.language,
             }
@@ -156,6 +194,11 @@ class Task:
     def snippet_of(self, candidate: str) -> Snippet | None:
         """The snippet this candidate brought, or None."""
         return next((s for s in self.snippets if s.candidate == candidate), None)
+
+
+def _identity(message: Message) -> JsonValue:
+    said: list[JsonValue] = [message.role, message.content]
+    return [*said, [[image.media_type, image.data] for image in message.images]] if message.images else said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +222,8 @@ class Suite:
     system_prompt: str = ""
     trials: int | None = None
     review: Policy = Policy.EVERY
+    order: ReviewOrder = ReviewOrder.SPREAD
+    looks: int | None = None
     parameters: Parameters = field(default_factory=Parameters)
     candidates: tuple[CandidateSpec, ...] = ()
     judges: tuple[JudgeSpec, ...] = ()

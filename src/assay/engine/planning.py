@@ -11,10 +11,10 @@ from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.model import DEFAULTS, Parameters
 from assay.domain.run import PlannedTask, RunOptions, RunPlan
-from assay.domain.suite import JudgeMode
 from assay.scoring.rubrics import ARCHITECT, QUALITY
 
 if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
     from assay.domain.suite import CandidateSpec, Rubric, Suite
 
 BENCHMARK = Parameters(temperature=0.0, frequency_penalty=0.0, presence_penalty=0.0)
@@ -34,12 +34,12 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
     """
     _check(options)
     judges = suite.judges if options.judges is None else options.judges
-    joint = any(judge.mode is JudgeMode.JOINT for judge in judges)
+    joint = any(judge.mode.compares for judge in judges)
     candidates = options.candidates or suite.candidates
-    if joint and len(candidates) < 2:
+    if joint and len(candidates) < 2 and any(task.scoring.method == "judge" for task in suite.tasks):
         raise InputError(
             suite.name,
-            f"a joint judge compares at least two candidates, and {len(candidates)} would take part.",
+            f"a judge that compares needs at least two candidates, and {len(candidates)} would take part.",
             remedy="Name more candidates, or set `mode: each` for the judge.",
         )
     parameters = suite.parameters
@@ -64,8 +64,19 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
         margin=suite.margin if options.margin is None else options.margin,
         budget_usd=options.budget_usd,
         environment=options.environment,
-        protocol={"version": 1, "policy": str(suite.review), "mode": "plain"},
+        protocol=_protocol(suite),
     )
+
+
+def _protocol(suite: Suite) -> dict[str, JsonValue]:
+    """How the run is to be reviewed and looked at, fixed before there is anything to see."""
+    found: dict[str, JsonValue] = {
+        "version": 1,
+        "policy": str(suite.review),
+        "mode": "plain",
+        "order": str(suite.order),
+    }
+    return found if suite.looks is None else {**found, "looks": suite.looks}
 
 
 def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:

@@ -18,6 +18,7 @@ from assay.domain.failure import Failure, Fault
 from assay.domain.isolation import IsolatedRequest
 from assay.domain.lifecycle import first_state
 from assay.domain.model import Parameters
+from assay.domain.pages import PageRequest
 from assay.domain.run import Entry, NewAssessment
 from assay.domain.suite import Message
 from assay.engine.asking import GaveUp
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from assay.domain.run import CallRecord, ClaimedTrial, RunPlan, Slot
     from assay.domain.suite import CandidateSpec, Task
     from assay.engine.asking import Answer, Asker
-    from assay.ports import Journal, Workers
+    from assay.ports import Journal, Pages, Workers
     from assay.scoring.evaluator import Answer as Answered
     from assay.scoring.evaluator import Evaluator
 
@@ -50,6 +51,7 @@ class Bench:
     journal: Journal
     asker: Asker
     workers: Workers
+    pages: Pages
     slots: asyncio.Semaphore
     inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
 
@@ -69,7 +71,7 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial, *, note: str = "") -> F
     trial, so that the usual trial costs one commit.
     """
     progress = _Progress(responses=dict(claimed.responses))
-    evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric)
+    evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric, k=claimed.k)
     missing = [c for c in bench.plan.candidates if c.model is not None and c.name not in progress.responses]
     if missing and bench.plan.regrade_of is not None:
         progress.failures.append(_never_answered(bench, claimed, [candidate.name for candidate in missing]))
@@ -233,7 +235,10 @@ async def _grade(
 async def _assess(
     bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, sitting: Sitting
 ) -> tuple[Assessment, tuple[CallRecord, ...]]:
-    """Ask in rounds until the evaluator is satisfied; the last reply of a round is read while it may still be asked anew."""
+    """Ask in rounds until the evaluator is satisfied; the last reply of a round is read while it may still be asked anew.
+
+    Returns the assessment with the calls of the last round, which are not on disk yet; those of earlier rounds are.
+    """
     answers: tuple[Answered, ...] = ()
     calls: tuple[CallRecord, ...] = ()
     requests = evaluator.ask(sitting)
@@ -245,8 +250,17 @@ async def _assess(
                 answers = (*answers, await bench.workers.call(request))
                 outcome = evaluator.read(sitting, answers) if last else None
                 continue
+            if isinstance(request, PageRequest):
+                answers = (*answers, await bench.pages.shoot(request))
+                outcome = evaluator.read(sitting, answers) if last else None
+                continue
             read: Callable[[Reply], Any] = _reading(evaluator, sitting, answers) if last else _as_it_is
-            answer: Answer[Any] = await bench.asker.answer(request, read, trial=claimed.key)
+            try:
+                answer: Answer[Any] = await bench.asker.answer(request, read, trial=claimed.key)
+            except GaveUp:
+                if calls:  # they were paid for
+                    await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+                raise
             answers, calls = (*answers, answer.reply), (*calls, answer.call)
             outcome = answer.read if last else None
         if isinstance(outcome, Assessment):
@@ -254,6 +268,9 @@ async def _assess(
         if not isinstance(outcome, MoreRequests):
             raise TypeError(f"{evaluator.grader} read nothing and asked for nothing")
         requests = outcome.requests
+        if calls:
+            await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+            calls = ()
 
 
 def _reading(

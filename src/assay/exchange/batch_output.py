@@ -147,13 +147,12 @@ def _responses(source: Source, candidate: str, *, named: bool) -> Iterator[Found
                     content, finish, failure = answer_of(body)
                     if finish is not None and not isinstance(finish, str):
                         finish = None
-            if content is not None and not content.isascii():
-                if "Ã" in content or "â" in content or "ð" in content:
-                    seen = _MOJIBAKE.search(content)
-                    if seen is not None:
-                        odd += 1
-                        if odd == 1:
-                            odd_where, odd_text = where, content[max(0, seen.start() - 8) : seen.end() + 8]
+            if content is not None and not content.isascii() and ("Ã" in content or "â" in content or "ð" in content):
+                seen = _MOJIBAKE.search(content)
+                if seen is not None:
+                    odd += 1
+                    if odd == 1:
+                        odd_where, odd_text = where, content[max(0, seen.start() - 8) : seen.end() + 8]
             started = from_unix(created)
             if started is not None:
                 first = started if first is None or started < first else first

@@ -65,11 +65,8 @@ def belonging(found: Sequence[tuple[Source, Reader]], options: ReadOptions) -> t
         found: every recognised file.
         options: what the user said; files in `options.beside` were named, so they belong to all results.
     """
-    taken = {
-        other
-        for source, reader in found
-        for other in taken_by(reader, source, [one for one, _ in found if one is not source])
-    }
+    taking = _taking(found)
+    taken = {other for others in taking.values() for other in others}
     left = [(source, reader) for source, reader in found if source not in taken]
     by_role: dict[str, list[tuple[Source, Reader]]] = {}
     for source, reader in left:
@@ -82,7 +79,9 @@ def belonging(found: Sequence[tuple[Source, Reader]], options: ReadOptions) -> t
     groups: list[Group] = []
     for source, reader in by_role.get("results", ()):
         if reader.NAME != batch_output.NAME:
-            groups.append(Group(source=source, reader=reader, options=options))
+            more = taking.get(source, ())
+            its = replace(options, beside={**options.beside, "taken": more}) if more else options
+            groups.append(Group(source=source, reader=reader, options=its))
             continue
         requests = named[0] if len(named) == 1 else _input_of(source, named or inputs)
         beside = dict(options.beside)
@@ -117,6 +116,21 @@ def belonging(found: Sequence[tuple[Source, Reader]], options: ReadOptions) -> t
 def dataset_digest(source: Source) -> str:
     """Digest of what an input file asks, the same whatever the order of its lines and the model that is asked."""
     return _requests(source).digest
+
+
+def _taking(found: Sequence[tuple[Source, Reader]]) -> dict[Source, tuple[Source, ...]]:
+    """What each file takes along; a file is taken once, and one that is taken takes nothing."""
+    taking: dict[Source, tuple[Source, ...]] = {}
+    gone: set[Source] = set()
+    for source, reader in found:
+        if source in gone:
+            continue
+        others = [one for one, _ in found if one is not source and one not in gone and one not in taking]
+        mine = tuple(taken_by(reader, source, others))
+        if mine:
+            taking[source] = mine
+            gone.update(mine)
+    return taking
 
 
 def _requests(source: Source) -> _Requests:

@@ -11,7 +11,7 @@ It may also have
 * `ROLE`: `results` (the default), or `input`, `log`, `about`: files that say more about results beside them. A reader of
   results finds those that belong to it in `options.beside`.
 * `takes(source, others) -> Collection[Source]`: which of the other files found belong to this one and are not imported
-  by themselves, for formats that spread over a folder.
+  by themselves, for formats that spread over a folder. They come back to `read` as `options.beside["taken"]`.
 """
 
 from __future__ import annotations
@@ -37,6 +37,21 @@ READERS: Final = (
     "server_log",
 )
 """Modules of this package, in the order in which equally sure readers are preferred."""
+
+HARNESSES: Final = (
+    "inspect_logs",
+    "lm_eval",
+    "promptfoo",
+    "openai_evals_log",
+    "openai_evals_api",
+    "alpaca_eval",
+    "mt_bench",
+    "swe_bench",
+    "harbor",
+    "llmbar",
+    "pandalm",
+)
+"""Readers of other harnesses' results."""
 
 SURE_ENOUGH: Final = 0.3
 
@@ -74,7 +89,7 @@ class Reader(Protocol):
 
 def readers() -> tuple[Reader, ...]:
     """Every reader there is."""
-    return tuple(cast("Reader", import_module(f"assay.exchange.{name}")) for name in READERS)
+    return tuple(cast("Reader", import_module(f"assay.exchange.{name}")) for name in (*READERS, *HARNESSES))
 
 
 def role_of(reader: Reader) -> str:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from assay.domain.errors import InputError
@@ -30,10 +31,18 @@ Row: TypeAlias = Mapping[str, "str | float | int | None"]
 KINDS: Final = ("forest", "ranks", "pairs", "scores")
 FORMATS: Final = ("svg", "png", "csv", "json")
 
+HOW_TO_DRAW: Final = 'Charts need two more packages: pip install "assay-bench[charts]".'
+
 WIDTH: Final = 560
 ROW_HEIGHT: Final = 34
-MOST_POINTS: Final = 2000
-"""Single trials shown per candidate in a distribution; of more, every so-manieth in order of score."""
+MOST_POINTS: Final = 4000
+"""Single trials shown in a distribution; of more, every so-manieth of each candidate in order of score."""
+
+_HREF, _SAID, _OFFSET = "href", "said", "offset"
+_OURS: Final = "https://assay.invalid"
+_UNSHOWN: Final = frozenset({_HREF, _SAID, _OFFSET})
+"""Columns for drawing only: where a mark leads, what a screen reader says of it, where among its like it lies."""
+
 
 _LIGHT: Final = {
     "ink": "#1d2330", "soft": "#5b6475", "grid": "#e4e7ed", "ground": "#ffffff", "accent": "#2458c5", "band": "#9db8ee",
@@ -45,6 +54,9 @@ _DARK: Final = {
     "better": "#6fd6a2", "worse": "#ff96a3", "open": "#98a1b5", "equal": "#e6c667",
     "better_fill": "#17402d", "worse_fill": "#4b2029", "open_fill": "#222836", "equal_fill": "#40361a",
 }  # fmt: skip
+_PAGE: Final = {name: f"var(--chart-{name.replace('_', '-')})" for name in _LIGHT}
+"""Colours by name, for an SVG inside a page whose style says what they are, in light and in dark."""
+
 _FONT: Final = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sans-serif"
 
 
@@ -59,6 +71,63 @@ class Chart:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A chart drawn: what a page or a report puts in as it is.
+
+    Attributes:
+        svg: an `<svg>` element without style attributes, scripts or addresses elsewhere; it may stand inside HTML.
+        png: at twice its size, None where none was asked for.
+        csv: the table behind it, formulas defused.
+    """
+
+    kind: str
+    title: str
+    about: str
+    svg: str
+    png: bytes | None
+    csv: str
+
+
+def standard(ranking: Ranking, table: ScoreTable) -> tuple[Chart, ...]:
+    """The charts that show findings as a whole, in the order in which to read them.
+
+    Ranks and pairs are there only where two candidates or more can be compared.
+    """
+    found = [forest_of(ranking)]
+    if sum(one.rank is not None for one in ranking.candidates) > 1:
+        found += [pairs(ranking), ranks(ranking)]
+    return (*found, scores(table))
+
+
+def forest_of(ranking: Ranking) -> Chart:
+    """`forest` of a ranking's estimates, saying what they are about."""
+    return forest([one.estimate for one in ranking.candidates], about_scope=_scope_words(ranking))
+
+
+def drawing(chart: Chart, *, dark: bool = False, png: bool = True) -> Drawing:
+    """The chart drawn; raises InputError where the extra `charts` is not installed (`can_draw` says so beforehand)."""
+    return Drawing(
+        kind=chart.kind,
+        title=chart.title,
+        about=chart.about,
+        svg=as_svg(chart, dark=dark),
+        png=as_png(chart, dark=dark) if png else None,
+        csv=as_csv(chart),
+    )
+
+
+def can_draw() -> bool:
+    """Whether Altair and vl-convert are installed; costs no import."""
+    return all(find_spec(name) is not None for name in ("altair", "vl_convert"))
+
+
+def _scope_words(ranking: Ranking) -> str:
+    about = {"tasks_like_these": "on tasks of this kind", "these_tasks": "on exactly these tasks"}
+    scopes = {one.estimate.scope for one in ranking.candidates}
+    return about.get(scopes.pop(), "on this task") if len(scopes) == 1 else "each in its own scope"
+
+
 def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:
     """Every candidate's score with its 95% range, best first."""
     known = sorted((one for one in estimates if one.mean is not None), key=lambda one: -(one.mean or 0.0))
@@ -71,6 +140,8 @@ def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:
             "label": _score_label(one),
             "n_tasks": one.n_tasks,
             "n_trials": one.n_trials,
+            _SAID: f"{one.candidate}: {_score_label(one)}, {wording.count(one.n_tasks, 'task')}, "
+            f"{wording.count(one.n_trials, 'trial')}",
         }
         for one in known
     )
@@ -92,6 +163,7 @@ def ranks(ranking: Ranking) -> Chart:
             "high": one.rank_high,
             "label": wording.rank_range(one),
             "mean": _points(one.mean),
+            _SAID: f"{one.candidate}: {wording.rank_line(one)}",
         }
         for one in ranking.candidates
         if one.rank is not None
@@ -120,6 +192,7 @@ def pairs(ranking: Ranking) -> Chart:
             rows.append({
                 "row": a, "column": b, "points": sign * 100 * one.difference, "low": low, "high": high,
                 "p_holm": one.p_holm, "decision": decision.replace("_", " "), "label": wording.signed(sign * one.difference),
+                _SAID: _pair_said(a, b, sign * one.difference, low, high, decision, one.p_holm),
             })  # fmt: skip
     return Chart(
         kind="pairs",
@@ -132,21 +205,21 @@ def pairs(ranking: Ranking) -> Chart:
     )
 
 
-def scores(table: ScoreTable) -> Chart:
-    """Every counted trial's score, one strip a candidate, with the mean of its tasks."""
+def scores(table: ScoreTable, *, trials: Sequence[str] | None = None) -> Chart:
+    """Every counted trial's score, one strip a candidate, with the middle half of them.
+
+    Args:
+        trials: the trials' names by the table's code for them; the codes where there are none.
+    """
     rows: list[Row] = []
+    most = max(MOST_POINTS // max(len(table.candidates), 1), 100)
     for code, candidate in enumerate(table.candidates):
         mine = table.rows_of(code)
         if not mine.size:
             continue
         ordered = mine[table.score[mine].argsort(kind="stable")]
-        step = max(1, -(-len(ordered) // MOST_POINTS))
-        # Dots of one candidate are spread by their place in the list, by a sequence that fills evenly: no dice.
-        rows += [
-            {"candidate": str(candidate), "task": str(table.tasks[table.task_codes[row]]),
-             "score": 100 * float(table.score[row]), "offset": (place * 0.6180339887498949) % 1.0}
-            for place, row in enumerate(ordered[::step])
-        ]  # fmt: skip
+        step = max(1, -(-len(ordered) // most))
+        rows += [_dot(table, str(candidate), int(row), place, trials) for place, row in enumerate(ordered[::step])]
     order = sorted({str(row["candidate"]) for row in rows}, key=lambda name: -_mean_of(rows, name))
     return Chart(
         kind="scores",
@@ -157,29 +230,64 @@ def scores(table: ScoreTable) -> Chart:
     )
 
 
+def _dot(table: ScoreTable, candidate: str, row: int, place: int, trials: Sequence[str] | None) -> Row:
+    task, score = table.tasks[table.task_codes[row]], float(table.score[row])
+    return {
+        "candidate": candidate,
+        "task": str(task),
+        "trial": _trial_name(trials, int(table.trial_codes[row])),
+        "score": 100 * score,
+        # Dots are spread by their place in the list, by a sequence that fills evenly: no dice.
+        _OFFSET: (place * 0.6180339887498949) % 1.0,
+        _SAID: f"{candidate}, {task}: {wording.number(score)}",
+    }
+
+
+def _trial_name(trials: Sequence[str] | None, code: int) -> str | int:
+    return code if trials is None else trials[code]
+
+
+def with_links(chart: Chart, address: Callable[[Row], str]) -> Chart:
+    """The chart with a link behind every mark, for a page; a table of it has no such column.
+
+    Args:
+        address: a path of our own that begins with a slash, for each row.
+    """
+    return replace(chart, rows=tuple({**row, _HREF: _OURS + address(row)} for row in chart.rows))
+
+
 def as_csv(chart: Chart) -> str:
     """The rows as a table."""
     target = io.StringIO()
-    names = list(chart.rows[0]) if chart.rows else []
+    names = [name for name in chart.rows[0] if name not in _UNSHOWN] if chart.rows else []
     writer = csv.DictWriter(target, names, lineterminator="\n")
     writer.writeheader()
     for row in chart.rows:
-        writer.writerow({name: _safe_cell(value) for name, value in row.items()})
+        writer.writerow({name: _safe_cell(row[name]) for name in names})
     return target.getvalue()
 
 
-def specification(chart: Chart, *, dark: bool = False) -> dict[str, Any]:
-    """The chart as Vega-Lite, for a page or for vl-convert; needs Altair."""
+def specification(chart: Chart, *, dark: bool = False, page: bool = False) -> dict[str, Any]:
+    """The chart as Vega-Lite, for a page or for vl-convert; needs Altair.
+
+    Args:
+        page: colours are names that the page's style fills in (`--chart-ink` and so on), and title and background are its own.
+    """
     alt = _altair()
-    colours = _DARK if dark else _LIGHT
+    colours = _PAGE if page else _DARK if dark else _LIGHT
     if not chart.rows:
         drawn = alt.Chart(alt.Data(values=[{"text": "Nothing counts yet."}])).mark_text(size=14, color=colours["soft"])
         drawn = drawn.encode(text="text:N").properties(width=WIDTH, height=2 * ROW_HEIGHT)
     else:
         draw = {"forest": _forest, "ranks": _ranks, "pairs": _pairs, "scores": _scores}[chart.kind]
         drawn = draw(alt, chart, colours)
+    if page:
+        found: dict[str, Any] = _configured(drawn, colours).to_dict()
+        found["config"] |= {"background": None, "padding": 2}
+        found["description"] = chart.about
+        return found
     title = alt.TitleParams(chart.title, subtitle=_wrapped(chart.about, 100 if chart.kind != "pairs" else 64))
-    found: dict[str, Any] = _configured(drawn.properties(title=title), colours).to_dict()
+    found = _configured(drawn.properties(title=title), colours).to_dict()
     found["description"] = chart.about
     return found
 
@@ -189,9 +297,11 @@ def as_json(chart: Chart, *, dark: bool = False) -> str:
     return json.dumps(specification(chart, dark=dark), ensure_ascii=False, allow_nan=False, indent=1)
 
 
-def as_svg(chart: Chart, *, dark: bool = False) -> str:
-    """The chart as SVG, drawn without network."""
-    return str(_converter().vegalite_to_svg(specification(chart, dark=dark), allowed_base_urls=[]))
+def as_svg(chart: Chart, *, dark: bool = False, page: bool = False) -> str:
+    """The chart as SVG, drawn without network; for a page, as `specification` says."""
+    drawn = str(_converter().vegalite_to_svg(specification(chart, dark=dark, page=page), allowed_base_urls=[]))
+    # Vega lays another site's address before every path; with one that no site has, ours can be told and taken off.
+    return drawn.replace(f'xlink:href="{_OURS}/', 'href="/')
 
 
 def as_png(chart: Chart, *, dark: bool = False, scale: float = 2.0) -> bytes:
@@ -211,6 +321,7 @@ def _forest(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
         alt.Tooltip("candidate:N"), alt.Tooltip("mean:Q", format=".1f"), alt.Tooltip("low:Q", format=".1f"),
         alt.Tooltip("high:Q", format=".1f"), alt.Tooltip("n_tasks:Q", title="tasks"), alt.Tooltip("n_trials:Q", title="trials"),
     ]  # fmt: skip
+    base = base.encode(**_linked(alt, chart))
     ranged = base.transform_filter("isValid(datum.low)")
     bars = ranged.mark_bar(height=9, cornerRadius=4.5, color=colours["band"]).encode(x=x, x2="high:Q", tooltip=tips)
     dots = base.mark_point(filled=True, size=110, color=colours["accent"], opacity=1).encode(x="mean:Q", tooltip=tips)
@@ -225,6 +336,7 @@ def _ranks(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     axis = alt.Axis(values=shown, format="d", grid=True)
     x = alt.X("low:Q", title="rank, 1 is best", scale=alt.Scale(domain=[0.6, most + 0.4], nice=False), axis=axis)
     tips = [alt.Tooltip("candidate:N"), alt.Tooltip("label:N", title="ranks"), alt.Tooltip("mean:Q", format=".1f")]
+    base = base.encode(**_linked(alt, chart))
     lines = base.mark_rule(strokeWidth=9, strokeCap="round", color=colours["band"]).encode(
         x=x, x2="high:Q", tooltip=tips
     )
@@ -257,7 +369,7 @@ def _pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
         alt.Tooltip("p_holm:Q", title="p (Holm)", format=".4f"), alt.Tooltip("decision:N"),
     ]  # fmt: skip
     cells = base.mark_rect(cornerRadius=4, stroke=colours["ground"], strokeWidth=3).encode(
-        x=x, y=y, color=fill, tooltip=tips
+        x=x, y=y, color=fill, tooltip=tips, **_linked(alt, chart)
     )
     numbers = base.mark_text(fontSize=13 if side >= 60 else 10, fontWeight=600, dy=-6 if side >= 60 else 0)
     layers = [cells, numbers.encode(x=x, y=y, text="label:N", color=ink)]
@@ -282,13 +394,19 @@ def _scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
         size=46 if many < 80 else 24 if many < 400 else 10,
         opacity=0.75 if many < 400 else 0.35,
         color=colours["accent"],
-    ).encode(x=x, y=y, yOffset=offset, tooltip=tips)
+    ).encode(x=x, y=y, yOffset=offset, tooltip=tips, **_linked(alt, chart))
     quarters = base.transform_aggregate(q1="q1(score)", middle="median(score)", q3="q3(score)", groupby=["candidate"])
     box = quarters.mark_bar(height=36, cornerRadius=5, color=colours["band"], opacity=0.35).encode(
         x=alt.X("q1:Q"), x2="q3:Q", y=y
     )
     middle = quarters.mark_tick(thickness=3, size=36, color=colours["ink"]).encode(x="middle:Q", y=y)
     return alt.layer(box, dots, middle).properties(width=WIDTH, height=max(2, len(order)) * 58)
+
+
+def _linked(alt: Any, chart: Chart) -> dict[str, Any]:
+    """What every mark says and where it leads."""
+    found = {"description": alt.Description(f"{_SAID}:N")}
+    return {**found, "href": alt.Href(f"{_HREF}:N")} if chart.rows and _HREF in chart.rows[0] else found
 
 
 def _rows_base(alt: Any, chart: Chart) -> Any:
@@ -352,6 +470,15 @@ def _score_label(one: Estimate) -> str:
     if one.ci95 is None:
         return f"{wording.number(one.mean)} (no range)"
     return f"{wording.number(one.mean)} ({wording.range_words(one.ci95)})"
+
+
+def _pair_said(
+    a: str, b: str, difference: float, low: float | None, high: float | None, decision: str, p_holm: float | None
+) -> str:
+    text = f"{a} less {b}: {wording.signed(difference)} points"
+    if low is not None and high is not None:
+        text += f", 95% range {wording.difference_range((low / 100, high / 100))}"
+    return f"{text}, {decision.replace('_', ' ')}, p {wording.probability(p_holm)} (Holm)"
 
 
 def _points(value: float | None) -> float | None:

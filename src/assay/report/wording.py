@@ -36,6 +36,9 @@ MISSING = {
 }
 """A sentence for each reason a number is missing."""
 
+TAKEN_BACK: Final = "Counting in that all pairs were compared, this is not decided."
+"""Beside a verdict on one pair that the correction for all pairs does not let stand."""
+
 TOO_MANY: Final = 10_000
 """More tasks, or trials of one task, than anyone will run; beyond it the number itself would only mislead."""
 
@@ -59,8 +62,17 @@ def count(n: int, noun: str) -> str:
     return f"no {noun}" if n == 0 else f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def estimate_line(found: Estimate) -> str:
-    """`84.2 ± 3.1 sd, 95% range 78.9 to 88.4, 12 tasks, 58 approved trials`."""
+def _trials(n: int, approved: bool) -> str:
+    """`58 approved trials`, or `58 trials` where a scorer or a policy let some pass that no person saw."""
+    return count(n, "approved trial" if approved else "trial")
+
+
+def estimate_line(found: Estimate, *, approved: bool = True) -> str:
+    """`84.2 ± 3.1 sd, 95% range 78.9 to 88.4, 12 tasks, 58 approved trials`.
+
+    Args:
+        approved: whether a person passed every trial; where not, they are not called so. The same in every function here.
+    """
     if found.mean is None:
         return MISSING[found.reason or "no_approved_trials"]
     parts = [number(found.mean) + (f" ± {number(found.sd)} sd" if found.sd is not None else "")]
@@ -68,19 +80,19 @@ def estimate_line(found: Estimate) -> str:
         parts.append(f"95% range {range_words(found.ci95)}")
     else:
         parts.append("no range")
-    parts += [count(found.n_tasks, "task"), count(found.n_trials, "approved trial")]
+    parts += [count(found.n_tasks, "task"), _trials(found.n_trials, approved)]
     return ", ".join(parts)
 
 
-def estimate_sentence(found: Estimate) -> str:
+def estimate_sentence(found: Estimate, *, approved: bool = True) -> str:
     """What a candidate's score says, and about what."""
     name = found.candidate
     if found.mean is None or found.ci95 is None:
         score = "" if found.mean is None else f"{name} scores {number(found.mean)}. "
         return score + MISSING.get(found.reason or "", "No range can be given.")
-    basis = f"{count(found.n_tasks, 'task')}, {count(found.n_trials, 'approved trial')}"
+    basis = f"{count(found.n_tasks, 'task')}, {_trials(found.n_trials, approved)}"
     if found.method == "bounded_identical":
-        return _identical(found)
+        return _identical(found, approved)
     if found.scope == TASKS_LIKE_THESE:
         return (
             f"{name} scores {number(found.mean)}. On tasks of this kind its true score is plausibly "
@@ -94,7 +106,7 @@ def estimate_sentence(found: Estimate) -> str:
     )
 
 
-def _identical(found: Estimate) -> str:
+def _identical(found: Estimate, approved: bool) -> str:
     """What equal scores can and cannot say: the range is what so many of them support."""
     assert found.mean is not None
     assert found.ci95 is not None
@@ -103,7 +115,7 @@ def _identical(found: Estimate) -> str:
     odd = 100 * (1 - 0.05 ** (1 / n))
     them = "other tasks" if like else "runs"
     would = "score lower" if found.mean >= 1 else "score higher" if found.mean <= 0 else "score otherwise"
-    given = f"All {n} tasks average" if like else f"All {n} approved trials of {found.candidate} gave"
+    given = f"All {n} tasks average" if like else f"All {_trials(n, approved)} of {found.candidate} gave"
     of_whom = f" for {found.candidate}" if like else ""
     return (
         f"{given} {number(found.mean)}{of_whom}. {count(n, f'equal {unit}').capitalize()} cannot rule out that up to about "
@@ -111,9 +123,9 @@ def _identical(found: Estimate) -> str:
     )
 
 
-def task_line(found: TaskEstimate) -> str:
+def task_line(found: TaskEstimate, *, approved: bool = True) -> str:
     """`across 10 approved trials of auth scores 85.0, 95% range 84.2 to 85.8`."""
-    text = f"across {count(found.n_trials, 'approved trial')} of {found.task} scores {number(found.mean)}"
+    text = f"across {_trials(found.n_trials, approved)} of {found.task} scores {number(found.mean)}"
     return text + (f", 95% range {range_words(found.ci95)}" if found.ci95 is not None else ", no range yet")
 
 
@@ -146,12 +158,50 @@ def verdict(found: Comparison) -> str:
             return _undecided(found)
 
 
-def _decided(found: Comparison, claim: str, size: float) -> str:
+def headline(found: Comparison) -> str:
+    """The first sentence of `verdict`: what a page says in large letters."""
+    if found.difference is None:
+        return verdict(found)
+    match found.decision:
+        case "better" | "worse":
+            return _claim(found, f"{found.a} is {found.decision} than {found.b}", abs(found.difference)) + "."
+        case "equivalent" if found.equivalence is not None:
+            return verdict(found)
+        case _:
+            return f"Not decided: {_ahead(found)}{_where(found)}."
+
+
+def method_words(method: str) -> str:
+    """How a p-value was found, for a reader who wants to know."""
+    return _METHODS.get(method, method.replace("_", " "))
+
+
+_METHODS: Final = {
+    "cr2_kish_paired_t": "t-test of the differences by task",
+    "stratified_t": "t-test within tasks",
+    "paired_stratified_t": "t-test of the differences by trial, within tasks",
+    "paired_trials_t": "t-test of the differences by trial",
+    "welch_t": "Welch's t-test of the trials",
+    "permutation": "exact test, labels exchanged",
+    "permutation_exact": "exact test, labels exchanged",
+    "permutation_random": "test with labels exchanged at random",
+    "permutation_normal": "test with labels exchanged, approximated",
+    "signflip": "exact test, signs exchanged",
+    "signflip_exact": "exact test, signs exchanged",
+    "signflip_random": "test with signs exchanged at random",
+}
+
+
+def _claim(found: Comparison, claim: str, size: float) -> str:
     text = f"{claim} by {number(size)} points{_where(found)}"
     if found.ci95 is not None:
         low, high = sorted(abs(x) for x in found.ci95) if found.ci95[0] * found.ci95[1] > 0 else found.ci95
         text += f" (95% range {number(low)} to {number(high)})"
-    text += f". {_chance(found.p_value)}"
+    return text
+
+
+def _decided(found: Comparison, claim: str, size: float) -> str:
+    text = f"{_claim(found, claim, size)}. {_chance(found.p_value)}"
     tally = f"{found.a} won {found.tasks_won}, lost {found.tasks_lost}, tied {found.tasks_tied}"
     text += f" {tally} of {count(found.n_tasks, 'task')}." if found.n_tasks > 1 else ""
     if found.scope != TASKS_LIKE_THESE:
@@ -160,12 +210,17 @@ def _decided(found: Comparison, claim: str, size: float) -> str:
     return text
 
 
-def _undecided(found: Comparison) -> str:
+def _ahead(found: Comparison) -> str:
     a, b, size = found.a, found.b, found.difference or 0.0
     if abs(size) < 5e-4:
-        ahead = f"{a} and {b} score the same to a tenth of a point"
-    else:
-        ahead = f"{a if size > 0 else b} is {number(abs(size))} points ahead"
+        return f"{a} and {b} score the same to a tenth of a point"
+    return f"{a if size > 0 else b} is {number(abs(size))} points ahead"
+
+
+def _undecided(found: Comparison) -> str:
+    a, ahead = found.a, _ahead(found)
+    if found.ci95 is None and found.reason == "zero_variance":
+        return f"Not decided: {ahead} {_alike(found)}"
     if found.ci95 is None:
         return f"Not decided: {ahead}. {MISSING.get(found.reason or '', 'No range can be given.')}"
     text = (
@@ -174,6 +229,20 @@ def _undecided(found: Comparison) -> str:
     if found.to_decide is not None:
         text += f" {what_would_decide(found.to_decide)}"
     return text
+
+
+def _alike(found: Comparison) -> str:
+    """Why a lead without any variation is not yet a decision, and what would make it one."""
+    if found.scope == TASKS_LIKE_THESE:
+        text = f"on each of {count(found.n_tasks, 'task')} alike."
+        if found.p_value is not None:
+            text += f" The exact test gives p = {probability(found.p_value)}, since so few tasks fall alike by chance as well;"
+        return f"{text} six or more that fall alike would decide it."
+    where = "this task" if found.n_tasks == 1 else f"exactly these {found.n_tasks} tasks"
+    return (
+        f"on {where}, and every repetition gave the same score. Nothing varies, so there is no chance to weigh: run again, the "
+        "same is to be expected. Whether the lead holds on other tasks takes six tasks or more."
+    )
 
 
 def what_would_decide(plan: Plan) -> str:
@@ -370,7 +439,16 @@ def looks(found: Looks, p_value: float | None) -> str:
 
 def partly(found: PartlyReviewed) -> list[str]:
     """Three numbers side by side, each with what it takes for granted."""
-    name, review = found.vetted.candidate, found.review
+    first = f"{found.vetted.candidate}: {count(found.n_waiting, 'trial')} {'waits' if found.n_waiting == 1 else 'wait'} for review"
+    return [
+        first,
+        *(f"  {name}: {value}{assumption and f' {assumption}'}" for name, value, assumption in partly_rows(found)),
+    ]
+
+
+def partly_rows(found: PartlyReviewed) -> tuple[tuple[str, str, str], ...]:
+    """The three numbers of `partly`: name, value, what it takes for granted."""
+    review = found.review
 
     def said(mean: float | None, ci95: tuple[float, float] | None, reason: str | None) -> str:
         if mean is None:
@@ -383,18 +461,24 @@ def partly(found: PartlyReviewed) -> list[str]:
     if vetted.mean is not None:
         headline = number(vetted.mean) + (f", 95% range {range_words(vetted.ci95)}" if vetted.ci95 else ", no range")
     judge, calibrated = review.judge_as_it_is, review.calibrated
-    corrected = said(calibrated.mean, calibrated.ci95, calibrated.reason)
+    chance = ""
     if calibrated.mean is not None:
-        corrected += ". Takes for granted that chance chose which trials were reviewed."
-    lines = [
-        f"{name}: {count(found.n_waiting, 'trial')} {'waits' if found.n_waiting == 1 else 'wait'} for review",
-        f"  vetted only: {headline}. Takes nothing for granted; the only result.",
-        f"  the judge as it is: {said(judge.mean, judge.ci95, judge.reason)}. Takes for granted that the judge is right.",
-        f"  calibrated: {corrected}",
-    ]
-    if review.left_out_tasks and calibrated.mean is not None:
-        lines[-1] += f" Leaves out {count(len(review.left_out_tasks), 'task')} without a review."
-    return lines
+        chance = "Takes for granted that chance chose which trials were reviewed."
+        if review.left_out_tasks:
+            chance += f" Leaves out {count(len(review.left_out_tasks), 'task')} without a review."
+    return (
+        ("vetted only", _stopped(headline), "Takes nothing for granted; the only result."),
+        (
+            "the judge as it is",
+            _stopped(said(judge.mean, judge.ci95, judge.reason)),
+            "Takes for granted that the judge is right.",
+        ),
+        ("calibrated", _stopped(said(calibrated.mean, calibrated.ci95, calibrated.reason)), chance),
+    )
+
+
+def _stopped(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
 
 
 def judge_bias(found: JudgeAgainstPeople) -> str:

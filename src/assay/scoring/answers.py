@@ -28,7 +28,9 @@ Leaf: TypeAlias = Callable[[str, str], "bool | None"]
 # --- finding -------------------------------------------------------------------------------------------------------
 
 _BOXES: Final = ("\\boxed{", "\\fbox{")
-_MARKED: Final = re.compile(r"^[ \t]*(?:####|A:)[ \t]*(\S[^\n]*)$", re.MULTILINE)
+_MARKED: Final = re.compile(
+    r"^[ \t]*(?:####|A:)[ \t]*(\S[^\n]*)$|<(?:final_)?answer>\s*(\S[^<>]{0,2000})</(?:final_)?answer>", re.MULTILINE
+)
 _ANSWER_IS: Final = re.compile(
     r"\banswers?\b(?:\s+(?:is|are|would be|must be)\b\s*:?|\s*\*{0,2}\s*[:=])\s*\*{0,2}[ \t\n]*", re.IGNORECASE
 )
@@ -47,14 +49,14 @@ _LAST_NUMBER: Final = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)?\.?\d+(?:/\
 def final_answer(text: str) -> str | None:
     """The final answer a response gives, at most `MAX_ANSWER` characters of it; None when there is none to be found.
 
-    What is boxed last comes before `#### …` and `A: …` lines, these before "the answer is …", these before the last
-    formula, and then the whole of a short text, or the last number of a long one.
+    What is boxed last comes before `#### …` and `A: …` lines and `<answer>…</answer>`, these before "the answer is …",
+    these before the last formula, and then the whole of a short text, or the last number of a long one.
     """
     if (boxed := _boxed(text)) is not None:
         return boxed.strip()[:MAX_ANSWER] or None
     tail = _STOP_TOKEN.split(text[-MAX_TAIL:], maxsplit=1)[0].strip()
     if (marked := _last(_MARKED, tail)) is not None:
-        return _unwrapped(marked[1])[:MAX_ANSWER]
+        return _unwrapped(marked[1] or marked[2])[:MAX_ANSWER]
     if (announced := _last(_ANSWER_IS, tail)) is not None and (rest := tail[announced.end() :]):
         return _said(_sentence(rest))
     if "\n" in tail and len(tail) > 200:
@@ -129,7 +131,7 @@ def _said(sentence: str) -> str | None:
                 break
             joined.append(_inside(before))
         return ", ".join(reversed(joined))
-    linked = _LINKING.match(sentence) if re.search(r"[A-Za-z]{3,} ", sentence) else None
+    linked = _LINKING.match(sentence) if re.search(r"[A-Za-z]{3,},? ", sentence) else None
     rest = _unwrapped(sentence[linked.end() :] if linked else sentence)
     if not re.search(r"[A-Za-z]{3,}\s+[A-Za-z]{2,}", rest) and len(rest) <= 200:
         return rest or None
@@ -151,18 +153,36 @@ def _unwrapped(text: str) -> str:
 
 _UNICODE: Final = str.maketrans(
     {"−": "-", "–": "-", "×": "\\times ", "·": "\\cdot ", "⋅": "\\cdot ", "÷": "/", "²": "^2", "³": "^3", "π": "\\pi ",
-     "∞": "\\infty ", "≤": "\\leq ", "≥": "\\geq ", "≠": "\\neq ", "∪": "\\cup ", "∩": "\\cap ", "∈": "\\in ",
+     "∞": "\\infty ", "≤": "\\leq ", "≥": "\\geq ", "≠": "\\neq ", "±": "\\pm ",
+     "∅": "\\emptyset ", "ℝ": "\\mathbb{R}", "…": "...", "∪": "\\cup ", "∩": "\\cap ", "∈": "\\in ",
      "½": "\\frac{1}{2}", "¼": "\\frac{1}{4}", "¾": "\\frac{3}{4}", "°": "", "\u00a0": " ", "\u202f": " ", "\u2009": " "}
 )  # fmt: skip
 _WRAPPERS: Final = re.compile(
     r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mbox|operatorname|boxed|fbox)\s*\{([^{}]*)\}"
 )
-_SPACES: Final = re.compile(r"\\[,;:! ]|\\q?quad(?![a-z])|\\(?:left|right|big|Big|displaystyle|limits)(?![a-zA-Z])|~")
+_ABOUT: Final = re.compile(
+    r"(?:\\approx|\\sim|≈|~|(?:approximately|approx\.?|about|roughly)\s)\s*(?=\S)", re.IGNORECASE
+)
+_EMPTY_SET: Final = re.compile(r"\\varnothing|\\emptyset|\\?\{\s*\\?\}")
+_ALL_REALS: Final = re.compile(r"\\mathbb\s*(?:\{\s*R\s*\}|R)")
+_POWER_OF: Final = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_COUNTED: Final = re.compile(rf"(?<=[\d.])\s*({'|'.join(_POWER_OF)})\b", re.IGNORECASE)
+_SPELLED: Final = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)  # fmt: skip
+_SPACES: Final = re.compile(
+    r"(?<!\\)\\[,;:! ]|\\q?quad(?![a-z])|\\(?:left|right|big|Big|displaystyle|limits)(?![a-zA-Z])|~"
+)
 
 
 def written_plainly(text: str) -> str:
     """A final answer without what does not change its meaning: delimiters, spacing, `\\text`, degrees, dollar signs."""
-    text = text.translate(_UNICODE).strip()
+    text = (
+        _ABOUT.sub("", text.translate(_UNICODE).strip(), count=1)
+        if _ABOUT.match(text)
+        else text.translate(_UNICODE).strip()
+    )
     text = re.sub(r"√\s*(\d+)", r"\\sqrt{\1}", text)
     if "\\begin" not in text:
         text = re.sub(r"\\\\(?=[A-Za-z({\[])", r"\\", text)
@@ -174,13 +194,31 @@ def written_plainly(text: str) -> str:
         text, count = _WRAPPERS.subn(r" \1 ", text)
         if not count:
             break
-    text = re.sub(r"\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\degree|\\%", lambda m: "%" if m[0] == "\\%" else "", text)
+    text = re.sub(
+        r"\^\s*(?:\{\s*\\circ\s*\}|\\circ|(?<=\d\^)o\b|\{o\})|\\degree|\\%",
+        lambda m: "%" if m[0] == "\\%" else "",
+        text,
+    )
     text = re.sub(r"\\[dtc]frac(?![a-z])", r"\\frac", text)
     text = re.sub(r"(?i)(?<=[\d}])\s*(?:percent(?:age)?|pct)\b", "%", text)
     text = re.sub(r"\\(le|ge|ne)(?![a-z])", r"\\\1q", text)
     text = text.replace("<=", "\\leq ").replace(">=", "\\geq ").replace("!=", "\\neq ")
-    text = re.sub(r"\s+", " ", text).strip()
-    return _unwrapped(text).strip(" ;,")
+    text = _COUNTED.sub(lambda m: f"\\times 10^{{{_POWER_OF[m[1].lower()]}}}", text)
+    text = re.sub(r"(?<![\d.,/])\d{1,3}(?: \d{3})+(?![\d/])", lambda m: m[0].replace(" ", ""), text)
+    text = re.sub(r"\+\s*/?\s*-(?=\s*[\d\\(])", r"\\pm ", text)
+    text = re.sub(r"(?<=\d)\s*[€£¥]$", "", text)
+    text = re.sub(r"\s+", " ", text).strip().strip("“”").removeprefix("=").strip()
+    text = re.sub(
+        r"^\\langle(?![a-z])(.*,.*)\\rangle$|^<([^<>]*,[^<>]*)>$", lambda m: f"({(m[1] or m[2]).strip()})", text
+    )
+    if outward := re.fullmatch(r"([\[\]])([^\[\]]*,[^\[\]]*)([\[\]])", text):  # ]0, 1] is (0, 1]
+        text = f"{'(' if outward[1] == ']' else '['}{outward[2]}{')' if outward[3] == '[' else ']'}"
+    text = _unwrapped(text).strip(" ;,") if not text.endswith("...") else text
+    if _EMPTY_SET.fullmatch(text):
+        return "\\emptyset"
+    if _ALL_REALS.fullmatch(text) or text.lower() in ("all real numbers", "all reals"):
+        return "(-\\infty,\\infty)"
+    return str(_SPELLED.index(text.lower())) if text.lower() in _SPELLED else text
 
 
 def nesting(text: str) -> int:
@@ -230,11 +268,20 @@ _SAME_UNIT: Final = {"hrs": "h", "hr": "h", "hour": "h", "hours": "h", "meter": 
                      "centimeter": "cm", "centimeters": "cm", "kilometer": "km", "kilometers": "km", "second": "s", "seconds": "s",
                      "minute": "min", "minutes": "min", "gram": "g", "grams": "g", "kilogram": "kg", "kilograms": "kg"}  # fmt: skip
 _KNOWN_UNITS: Final = frozenset({*_SHORT_UNITS, *_SAME_UNIT})
+_MEASURES: Final = frozenset(
+    {"cm", "mm", "km", "kg", "mg", "ml", "mL", "ft", "yd", "mi", "min", "sec", "inches", "feet", "miles", "units", "m", "s", "g",
+     "h", "m/s"}
+)  # fmt: skip
+"""Units that are dropped behind an expression, where a single letter might as well be a name."""
 
 
 def number_in(text: str) -> Number | None:
     """The number a text is, its unit aside; None when it is anything else."""
-    if len(text) > MAX_NUMERAL or not (match := _NUMBER.fullmatch(text)):
+    if len(text) > MAX_NUMERAL:
+        return None
+    if repeating := _REPEATING.fullmatch(text):
+        return _repeating(repeating)
+    if not (match := _NUMBER.fullmatch(text)):
         return None
     unit = match["unit"].strip()
     if unit and not _is_unit(unit, attached=not match["unit"][:1].isspace() and text[match.start("unit") - 1] != " "):
@@ -260,6 +307,20 @@ def number_in(text: str) -> Number | None:
     return Number(
         value=-value if match["sign"] == "-" else value, places=places, percent=bool(match["percent"]), unit=unit
     )
+
+
+_REPEATING: Final = re.compile(
+    r"(?P<sign>[-+]?)\s*(?P<whole>\d*)\.(?P<fixed>\d*?)(?:\\(?:overline|bar|dot)\s*\{?\s*(?P<period>\d+)\s*\}?"
+    r"|(?P<again>(?P<digit>\d)(?P=digit){2,})\s*(?:\.{3}|\\(?:l|c)?dots))\s*(?P<percent>%)?"
+)
+"""`0.1\\overline{6}`, and `0.333...` where the last digit was written three times or more."""
+
+
+def _repeating(match: re.Match[str]) -> Number:
+    whole, fixed, period = match["whole"] or "0", match["fixed"], match["period"] or match["digit"]
+    shift = 10 ** len(fixed)
+    value = Fraction(int(whole + fixed), shift) + Fraction(int(period), (10 ** len(period) - 1) * shift)
+    return Number(value=-value if match["sign"] == "-" else value, percent=bool(match["percent"]))
 
 
 def _whole(numeral: str) -> int:
@@ -313,7 +374,7 @@ def same_answer(given: str, wanted: str, *, leaf: Leaf | None = None) -> bool | 
 
 
 def _same(given: str, wanted: str, leaf: Leaf | None, level: int) -> bool | None:
-    if given == wanted or given.replace(" ", "") == wanted.replace(" ", ""):
+    if given == wanted or _closed_up(given) == _closed_up(wanted):
         return bool(given)
     if not given or not wanted:
         return False
@@ -322,6 +383,14 @@ def _same(given: str, wanted: str, leaf: Leaf | None, level: int) -> bool | None
         return _same_numbers(here, there)
     if (decided := _same_words(given, wanted)) is not None:
         return decided
+    bases = [_BASED.fullmatch(text) for text in (given, wanted)]
+    if bases[0] and bases[1]:
+        return bases[0].groups() == bases[1].groups()
+    grids = [_grid(text) for text in (given, wanted)]
+    if level < 2 and grids[0] and grids[1]:
+        return _same_grids(grids[0], grids[1], leaf, level)
+    if (bare := _without_units(given, wanted)) != (given, wanted):
+        return _same(*bare, leaf, level) if all(bare) else False
     if level < 4:
         given, wanted = _sides(given, wanted)
         if (listed := _same_lists(given, wanted, leaf, level)) is not None:
@@ -329,13 +398,75 @@ def _same(given: str, wanted: str, leaf: Leaf | None, level: int) -> bool | None
         here, there = number_in(given), number_in(wanted)
         if here and there:
             return _same_numbers(here, there)
+    given, wanted = (_without_commas(text) for text in (given, wanted))
     if leaf is None and (there or here) and _is_wordy(given if there else wanted):
         return False
     return leaf(given, wanted) if leaf else None
 
 
+def _closed_up(text: str) -> str:
+    """Without blanks, but for one between two numbers: 3 1/2 is not 31/2."""
+    return re.sub(r"(?<!\d) | (?!\d)", "", text)
+
+
+def _without_commas(text: str) -> str:
+    """A number's digits without their separators; anything else as it stands."""
+    number = number_in(text) if "," in text else None
+    return text.replace(",", "") if number is not None and not number.unit else text
+
+
+_BASED: Final = re.compile(r"(\w+?)_\{?\s*(\d{1,2})\s*\}?")
+"""A numeral in a base: `110_2`. Algebra would drop the base."""
+
+_UNIT_BEHIND: Final = re.compile(
+    r"(?P<rest>.+) (?P<unit>[A-Za-z]{1,12}(?:/[a-z]{1,4})?) ?(?:\^ ?\{?[23]\}?)?", re.DOTALL
+)
+
+
+def _without_units(given: str, wanted: str) -> tuple[str, str]:
+    """Expressions such as `6\\pi cm^2` without a unit that we know; empty texts where the two have different ones."""
+    found = [match if (match := _UNIT_BEHIND.fullmatch(text)) and _SAME_UNIT.get(match["unit"], match["unit"]) in _MEASURES
+             and re.search(r"\\[a-z]+|[})]\s*$|[A-Za-z]\d*\s*$", match["rest"]) else None for text in (given, wanted)]  # fmt: skip
+    units = {_SAME_UNIT.get(match["unit"], match["unit"]) for match in found if match}
+    if len(units) > 1:
+        return "", ""
+    bare = [match["rest"].strip() if match else text for match, text in zip(found, (given, wanted), strict=True)]
+    return bare[0], bare[1]
+
+
+_GRID: Final = re.compile(
+    r"\\begin\s*\{(?P<kind>[pbB]?matrix|smallmatrix|array)\}(?:\s*\{[clr| ]*\})?(?P<inner>.*)\\end\s*\{(?P=kind)\}",
+    re.DOTALL,
+)
+
+
+def _grid(text: str) -> list[list[str]] | None:
+    """The cells of a matrix, row by row, from LaTeX or from lists in lists; None when it is none."""
+    match = _GRID.fullmatch(text.strip("()[] ") if "\\begin{array}" in text else text)
+    if match and "\\begin" not in match["inner"]:
+        rows = [row for row in re.split(r"\\\\|\\cr(?![a-z])", match["inner"]) if row.strip()]
+        cells = [[cell.strip() for cell in row.split("&")] for row in rows]
+    elif re.fullmatch(r"\[\s*\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])*\s*\]", text):
+        cells = [[cell.strip() for cell in row.split(",")] for row in re.findall(r"\[([^\[\]]*)\]", text[1:-1])]
+    else:
+        return None
+    return cells if 0 < sum(len(row) for row in cells) <= 4 * MAX_ITEMS else None
+
+
+def _same_grids(given: list[list[str]], wanted: list[list[str]], leaf: Leaf | None, level: int) -> bool | None:
+    if [len(row) for row in given] != [len(row) for row in wanted]:
+        return False
+    pairs = [pair for rows in zip(given, wanted, strict=True) for pair in zip(*rows, strict=True)]
+    return _all(_same(a, b, leaf, level + 2) for a, b in pairs)
+
+
 def _same_words(given: str, wanted: str) -> bool | None:
-    """Words are compared whatever their case, single letters as they are; None when either is no words."""
+    """Words are compared whatever their case, single letters as they are; None when either is no words.
+
+    The letter of a choice may stand with what it stands for: `B) Paris`, `option B`, `(b)`.
+    """
+    if (choices := _choices(given, wanted)) is not None:
+        return choices[0] == choices[1]
     bare = [re.sub(r"^\(([A-Za-z])\)$", r"\1", text).strip("\"'“”() ") for text in (given, wanted)]
     if not all(_is_wordy(text) or re.fullmatch(r"[A-Za-z]", text) for text in bare):
         return None
@@ -343,6 +474,22 @@ def _same_words(given: str, wanted: str) -> bool | None:
         return bare[0] == bare[1]
     here, there = (re.sub(r"^(?:the|an?) ", "", " ".join(text.casefold().split())) for text in bare)
     return here == there
+
+
+_CHOICE: Final = re.compile(
+    r"\(?([A-J])(?:\)|[:.](?=\s))\s*\S.*|(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Ja-j])\)?|\(([a-j])\)", re.DOTALL
+)
+
+
+def _choices(given: str, wanted: str) -> tuple[str, str] | None:
+    """The letters two answers choose; None unless both are a choice, and one of them says more than its letter."""
+    letters = []
+    for text in (given, wanted):
+        match = _CHOICE.fullmatch(text) or re.fullmatch(r"\(?([A-J])\)?", text)
+        if match is None:
+            return None
+        letters.append(next(filter(None, match.groups())).upper())
+    return (letters[0], letters[1]) if _CHOICE.fullmatch(given) or _CHOICE.fullmatch(wanted) else None
 
 
 def _is_wordy(text: str) -> bool:
@@ -363,12 +510,16 @@ def _sides(given: str, wanted: str) -> tuple[str, str]:
 
 
 def _equation(text: str) -> tuple[str, str]:
+    if tuple_named := re.match(r"\(\s*[A-Za-z](?:\s*,\s*[A-Za-z])+\s*\)\s*=\s*(?=[({\[\\])", text):
+        return "x", text[tuple_named.end() :]
     if re.search(r"[,;]|\b(?:and|or)\b", text):
         if text.count("=") > 1:
             return "", text
         member = re.match(r"\s*([A-Za-z](?:_\{?\w+\}?)?)\s*(?:\\in\b|=)\s*(?=\S)", text)
         return (member[1], text[member.end() :]) if member else ("", text)
     parts = re.split(r"(?<![<>!\\])=|\\in(?![a-z])", text)
+    if len(parts) == 2 and re.fullmatch(r"\s*[A-Za-z]\s*", parts[1]) and number_in(parts[0].strip()):
+        parts.reverse()  # 10 = x
     return (parts[0].strip(), parts[-1].strip()) if len(parts) > 1 and parts[-1].strip() else ("", text)
 
 
@@ -424,6 +575,8 @@ def _matched(given: list[str], wanted: list[str], leaf: Leaf | None, level: int)
 
 def _items(text: str) -> tuple[str, list[str]]:
     """The brackets around a list, if any, and what stands between its commas, `and` and `or`; `\\pm` makes two of one."""
+    if number_in(text):
+        return "", [text]
     brackets = ""
     match = _LISTED.fullmatch(text)
     if match and _closing_bracket(text) == len(text) - 1:
@@ -458,6 +611,7 @@ def _closing_bracket(text: str) -> int:
 
 
 def _both_signs(item: str) -> list[str]:
-    if item.count("\\pm") != 1:
+    item = item if "\\pm" in item or item.count("\\mp") != 1 else item.replace("\\mp", "\\pm")
+    if item.count("\\pm") != 1 or "\\mp" in item:
         return [item]
     return [item.replace("\\pm", "+").lstrip("+ "), item.replace("\\pm", "-")]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from assay.domain.errors import SuiteError
 from assay.domain.suite import JudgeMode
+from assay.scoring.arena import ArenaJudge
 from assay.scoring.judge import EachJudge, JointJudge
+from assay.scoring.pairwise import PairwiseJudge
 from assay.scoring.rubrics import default_rubric
 from assay.scoring.scorers import ScorerEvaluator, option_problems
 
@@ -15,24 +17,30 @@ if TYPE_CHECKING:
     from assay.scoring.evaluator import Evaluator
 
 
-def evaluators_for(task: Task, judges: tuple[JudgeSpec, ...], rubric: Rubric | None) -> tuple[Evaluator, ...]:
+def evaluators_for(
+    task: Task, judges: tuple[JudgeSpec, ...], rubric: Rubric | None, *, k: int | None = None
+) -> tuple[Evaluator, ...]:
     """The evaluators of a task: every judge for `score: judge`, else the one deterministic scorer.
 
     Args:
         rubric: the suite's; None takes the default that suits the task and the judge.
+        k: only those that grade the k-th trial (from 1); None for all of them.
 
     Raises:
         SuiteError: no judge for a judged task, or a scorer that does not exist or has wrong options.
     """
     method = task.scoring.method
-    if method == "judge":
+    if task.scoring.judged:
         if not judges:
             raise SuiteError(
                 f"tasks[{task.id}].score",
-                "is `judge`, but no judge is set.",
+                f"is `{method}`, but no judge is set.",
                 remedy="Add `judge:` to the suite or use --judge.",
             )
-        return tuple(_judge(judge, rubric or default_rubric(task, judge)) for judge in judges)
+        serving = judges if k is None else tuple(judge for judge in judges if judge.grades_trial(k))
+        if method == "code_arena":
+            return tuple(ArenaJudge(judge) for judge in serving)
+        return tuple(_judge(judge, rubric or default_rubric(task, judge)) for judge in serving)
     ours = not (task.scoring.source or task.scoring.plugin)
     if ours and (problems := option_problems(method, task.scoring.options)):
         raise SuiteError(f"tasks[{task.id}].score", problems[0])
@@ -40,4 +48,12 @@ def evaluators_for(task: Task, judges: tuple[JudgeSpec, ...], rubric: Rubric | N
 
 
 def _judge(spec: JudgeSpec, rubric: Rubric) -> Evaluator:
-    return JointJudge(spec, rubric) if spec.mode is JudgeMode.JOINT else EachJudge(spec, rubric)
+    match spec.mode:
+        case JudgeMode.JOINT:
+            return JointJudge(spec, rubric)
+        case JudgeMode.EACH:
+            return EachJudge(spec, rubric)
+        case JudgeMode.PAIRWISE:
+            return PairwiseJudge(spec, rubric)
+        case _:
+            assert_never(spec.mode)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.assessment import Response
 from assay.domain.calibration import JudgeIdentity
 from assay.domain.digest import derived_seed, digest, text_digest
-from assay.domain.suite import Message, Scoring, Task
+from assay.domain.suite import JudgeMode, Message, Scoring, Task
 from assay.scoring.evaluator import Sitting
 from assay.scoring.judge import JUDGE_DEFAULTS
-from assay.scoring.prompts import JOINT, SAFETY, SOLO, SYSTEM
+from assay.scoring.prompts import JOINT, PAIR, SAFETY, SOLO, SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +60,8 @@ class Sample:
 def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
     """What a calibration of this judge under this rubric is tied to."""
     words = [SYSTEM, JOINT, SOLO] if judge.prompt is None else [SAFETY, judge.prompt]
+    if judge.mode is JudgeMode.PAIRWISE:
+        words = [*words, PAIR]
     parameters = parameters_of(judge).as_json()
     parameters.pop("seed", None)
     return JudgeIdentity(

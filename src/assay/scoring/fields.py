@@ -51,12 +51,12 @@ def reading_of(value: JsonValue) -> Reading:
     problems = list(reading_problems(value))
     if problems:
         raise ValueError("\n".join(problems))
-    assert isinstance(value, Mapping)
-    described: Any = value.get("fields") or {}
+    said: Any = value
+    described = said.get("fields") or {}
     return Reading(
         fields=tuple(_field(str(name), its) for name, its in described.items()),
-        title=_field("title", value["title"]) if value.get("title") else None,
-        subtitle=_field("subtitle", value["subtitle"]) if value.get("subtitle") else None,
+        title=_field("title", said["title"]) if said.get("title") else None,
+        subtitle=_field("subtitle", said["subtitle"]) if said.get("subtitle") else None,
     )
 
 

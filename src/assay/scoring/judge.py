@@ -56,11 +56,15 @@ class JointJudge:
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
         """The one question of this sitting."""
-        return (_request(self.spec, self.rubric, sitting, candidate=None),)
+        return (request_of(self.spec, self.rubric, sitting, candidate=None),)
+
+    def foreseen(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+        """What `ask` asks: there is one round."""
+        return self.ask(sitting)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """The assessment in the last reply; raises `UnreadableReply` when it holds no grades."""
-        return _assessment(self.spec, self.rubric, sitting, answers)
+        return assessment_of(self.spec, self.rubric, sitting, answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +90,15 @@ class EachJudge:
         """The one question about this sitting's response; raises ValueError when it has not exactly one."""
         if len(sitting.responses) != 1:
             raise ValueError(f"A judge of mode each grades one response in a sitting, not {len(sitting.responses)}.")
-        return (_request(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
+        return (request_of(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
+
+    def foreseen(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+        """What `ask` asks: there is one round."""
+        return self.ask(sitting)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """The assessment in the last reply; raises `UnreadableReply` when it holds no grades."""
-        return _assessment(self.spec, self.rubric, sitting, answers)
+        return assessment_of(self.spec, self.rubric, sitting, answers)
 
 
 # --- asking --------------------------------------------------------------------------------------------------------
@@ -124,16 +132,16 @@ def _grade_schema(criterion: Criterion) -> Schema:
     )
 
 
-def _request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, *, candidate: str | None) -> ModelRequest:
-    labels = _labels(sitting)
+def request_of(
+    spec: JudgeSpec, rubric: Rubric, sitting: Sitting, *, candidate: str | None, template: str | None = None
+) -> ModelRequest:
+    """The question about this sitting, with `template` in place of ours for a lone or several candidates."""
+    labels = labels_of(sitting)
     shown = tuple(labels[response.candidate] for response in sitting.responses)
-    parameters = spec.parameters.over(spec.model.parameters).over(JUDGE_DEFAULTS)
-    if sitting.seed is not None:
-        parameters = Parameters(seed=sitting.seed).over(parameters)
     return ModelRequest(
         model=spec.model,
-        messages=_messages(spec, rubric, sitting, labels),
-        parameters=parameters,
+        messages=_messages(spec, rubric, sitting, labels, template),
+        parameters=asked_with(spec, sitting),
         purpose=Purpose(
             role=Role.JUDGE,
             task=sitting.task.id,
@@ -147,30 +155,46 @@ def _request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, *, candidate: st
     )
 
 
-def _labels(sitting: Sitting) -> dict[str, str]:
+def asked_with(spec: JudgeSpec, sitting: Sitting) -> Parameters:
+    """The judge's parameters in full, with the seed of this sitting."""
+    parameters = spec.parameters.over(spec.model.parameters).over(JUDGE_DEFAULTS)
+    return parameters if sitting.seed is None else Parameters(seed=sitting.seed).over(parameters)
+
+
+def labels_of(sitting: Sitting) -> dict[str, str]:
     """Label by name for this sitting's responses; a name that is not hidden is its own label."""
     shown = [response.candidate for response in sitting.responses]
     hidden = {name: label for name, label in sitting.labels.items() if name in shown}
     return hidden | {name: name for name in shown if name not in hidden}
 
 
-def _messages(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[str, str]) -> tuple[Message, ...]:
+def _messages(
+    spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[str, str], template: str | None
+) -> tuple[Message, ...]:
+    example = _example(tuple(labels[response.candidate] for response in sitting.responses), rubric)
+    template = template or (JOINT if len(sitting.responses) > 1 else SOLO)
+    return messages_of(spec, rubric, sitting, labels, template=template, example=example)
+
+
+def messages_of(
+    spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[str, str], *, template: str, example: str
+) -> tuple[Message, ...]:
+    """What a judge is told: the judge's own template where it has one, else `template` under our system prompt."""
     task = sitting.task
     note = sitting.note.strip()
     own = spec.prompt is None
     values = {
         "thing": task.thing,
-        "context": _section("Context and rules", task.context) if own else task.context.strip(),
-        "prompt": _section("What was asked", prompt_text(task)) if own else prompt_text(task),
-        "expected": _section("Reference answer", task.expected or "") if own else (task.expected or "").strip(),
-        "candidates": _candidates(spec, sitting, labels),
-        "rubric": _rubric_text(rubric),
-        "schema": _example(tuple(labels[response.candidate] for response in sitting.responses), rubric),
-        "note": _section("From the reviewer of your last attempt", note) if own else note,
+        "context": section("Context and rules", task.context) if own else task.context.strip(),
+        "prompt": section("What was asked", prompt_text(task)) if own else prompt_text(task),
+        "expected": section("Reference answer", task.expected or "") if own else (task.expected or "").strip(),
+        "candidates": shown_work(spec, sitting, labels),
+        "rubric": rubric_text(rubric),
+        "schema": example,
+        "note": section("From the reviewer of your last attempt", note) if own else note,
     }
     if spec.prompt is None:
-        user = filled(JOINT if len(sitting.responses) > 1 else SOLO, values)
-        return (Message(role="system", content=SYSTEM), Message(role="user", content=user))
+        return (Message(role="system", content=SYSTEM), Message(role="user", content=filled(template, values)))
     user = filled(spec.prompt, values)
     if note and "note" not in named_placeholders(spec.prompt):
         user = f"{user}\n\n{note}"
@@ -184,11 +208,13 @@ def prompt_text(task: Task) -> str:
     return "\n\n".join(f"[{message.role}]\n{message.content.strip()}" for message in task.prompt)
 
 
-def _section(title: str, body: str) -> str:
+def section(title: str, body: str) -> str:
+    """A part of a prompt under its heading; nothing where there is nothing to say."""
     return f"## {title}\n\n{body.strip()}\n\n" if body.strip() else ""
 
 
-def _candidates(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str:
+def shown_work(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str:
+    """The responses in their order, each between markers with its label, cut where the judge has a limit."""
     nonce = _nonce(sitting)
     return "\n\n".join(
         f'<candidate-{nonce} label="{labels[response.candidate]}">\n'
@@ -218,7 +244,7 @@ def _fenced(response: Response, language: str, most: int | None) -> str:
     return f"{fence}{language}\n{text}\n{fence}{cut}"
 
 
-def _cuts(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tuple[Flag, ...]:
+def cut_flags(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tuple[Flag, ...]:
     """A flag for each response of which the judge saw only the beginning."""
     most = spec.max_code_chars
     return tuple(
@@ -232,7 +258,8 @@ def _cuts(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tuple[Fl
     )
 
 
-def _rubric_text(rubric: Rubric) -> str:
+def rubric_text(rubric: Rubric) -> str:
+    """The criteria as a list, with scale, weight and guidance."""
     rows = []
     for criterion in rubric.criteria:
         if criterion.labels:
@@ -269,11 +296,12 @@ def _quoted(text: str) -> str:
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def _assessment(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tuple[Answer, ...]) -> Assessment:
+def assessment_of(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tuple[Answer, ...]) -> Assessment:
+    """The grades in the last answer, with flags; raises `UnreadableReply` when it holds none."""
     reply = answers[-1] if answers else None
     if not isinstance(reply, Reply):
         raise UnreadableReply("There is no reply to read.")
-    labels = _labels(sitting)
+    labels = labels_of(sitting)
     if reply.finish_reason == "refusal":
         raise UnreadableReply("The judge refused to answer.")
     reading = read_grading(reply.text, labels=labels, rubric=rubric, cut=reply.truncated)
@@ -292,7 +320,7 @@ def _assessment(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tupl
         report=reading.report,
         ranking=reading.ranking,
         labels={name: label for name, label in labels.items() if name in sitting.labels},
-        flags=_cuts(spec, sitting, labels)
+        flags=cut_flags(spec, sitting, labels)
         + flags_of(
             reading,
             grades=grades,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rapidfuzz.distance import Levenshtein
@@ -17,6 +18,7 @@ MAX_COMPARED_CELLS: Final = 30_000_000_000
 """Longest comparison (length times length) that Levenshtein is asked for: about a second."""
 
 CONTAINS: Final = Score(1.0, "contains the reference")
+DIFFERS: Final = Score(0.0, "not similar", 0.5)
 LACKS: Final = Score(0.0, "does not contain the reference")
 
 
@@ -27,35 +29,53 @@ def exact(response: str, reference: str, options: Mapping[str, JsonValue], /) ->
     0.90 down to 0.55 when only the case differs; then similarity s = 1 - Levenshtein / longer length: 0.7 s above one
     half, 0.4 s above one fifth, else 0.
     """
-    given, wanted = response.strip(), reference.strip()
+    given = response.strip()
+    wanted, lowered_wanted = _stripped(reference)
     if not wanted:
         return Unscored("no_reference", "There is no reference to compare with.")
     if given == wanted:
         return Score(1.0, "equal", 1.0)
-    if given.lower() == wanted.lower():
+    lowered = given.lower()
+    if lowered == lowered_wanted:
         return Score(0.95, "equal but for case", 1.0)
     if not given:
         return Score(0.0, "the response is empty", 1.0)
-    extra = 1 - len(wanted) / len(given)
     if wanted in given:
-        return Score(max(0.60, 0.95 - 0.35 * extra), "contains the reference", 0.9)
-    if wanted.lower() in given.lower():
-        return Score(max(0.55, 0.90 - 0.35 * extra), "contains the reference but for case", 0.85)
+        return Score(max(0.60, 0.95 - 0.35 * _extra(given, wanted)), "contains the reference", 0.9)
+    if lowered_wanted in lowered:
+        return Score(max(0.55, 0.90 - 0.35 * _extra(given, wanted)), "contains the reference but for case", 0.85)
     return _similar(given, wanted)
 
 
+def _extra(given: str, wanted: str) -> float:
+    return 1 - len(wanted) / len(given)
+
+
+@lru_cache(maxsize=16)
+def _stripped(reference: str) -> tuple[str, str]:
+    """The reference without the blanks around it, and that in lower case; one reference serves many responses."""
+    wanted = reference.strip()
+    return wanted, wanted.lower()
+
+
 def _similar(given: str, wanted: str) -> Outcome:
-    shorter, longer = sorted((len(given), len(wanted)))
-    if shorter <= 0.2 * longer:  # the length alone keeps the similarity at or below one fifth
-        return Score(0.0, "not similar", 0.5)
-    if shorter * longer > MAX_COMPARED_CELLS:
-        return Unscored("too_long", f"Texts of {len(given)} and {len(wanted)} characters are too long to compare.")
-    similarity = (longer - Levenshtein.distance(given, wanted)) / longer
+    here, there = len(given), len(wanted)
+    longer = here if here > there else there
+    if here <= 0.2 * longer or there <= 0.2 * longer:  # the lengths alone keep the similarity at or below one fifth
+        return DIFFERS
+    if here * there > MAX_COMPARED_CELLS:
+        return Unscored("too_long", f"Texts of {here} and {there} characters are too long to compare.")
+    return _credit(longer, Levenshtein.distance(given, wanted))
+
+
+@lru_cache(maxsize=10_000)
+def _credit(longer: int, distance: int) -> Outcome:
+    similarity = (longer - distance) / longer
     if similarity > 0.5:
         return Score(0.7 * similarity, f"similarity {similarity:.2f}", max(0.4, 0.8 * similarity))
     if similarity > 0.2:
         return Score(0.4 * similarity, f"similarity {similarity:.2f}", 0.3)
-    return Score(0.0, "not similar", 0.5)
+    return DIFFERS
 
 
 def boolean(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from assay.scoring.outcome import Outcome, Score, Unscored
@@ -28,33 +29,67 @@ MAX_DIGITS: Final = 400
 
 _NUMBER: Final = re.compile(
     r"""
-    (?P<sign>(?<![0-9A-Za-z_)\].%°])[-−+])?[$€£¥]?    # a hyphen after a digit, word or bracket is no sign: 10-5, x-1
-    (?P<whole>
-        [0-9]{1,3}(?:,[0-9]{3})+(?![0-9])             # 1,234,567
-      | [0-9]{1,3}(?:[\u00a0\u202f\u2009][0-9]{3})+(?![0-9])
-      | [0-9]+
-      | (?=\.[0-9])(?<![0-9A-Za-z_)\].])              # .5 has no whole part
-    )
-    (?P<fraction>\.[0-9]*)?
-    (?:[eE](?P<exponent>[-+−]?[0-9]+)
-      |\s*(?:×|\\times|\\cdot|[x*])\s*10\s*(?:\^|\*\*)\s*\{?\s*(?P<power>[-+−]?[0-9]+)\s*\}?
+    ([0-9.](?:                                          # a set comes first: the search then skips quickly to digits
+        (?<=[0-9])(?:
+            [0-9]{0,2}(?:,[0-9]{3})+(?![0-9])         # 1,234,567
+          | [0-9]{0,2}(?:[\u00a0\u202f\u2009][0-9]{3})+(?![0-9])
+          | [0-9]*
+        )(?:\.[0-9]*)?
+      | (?<=\.)(?<![0-9A-Za-z_)\].]\.)[0-9]+          # .5 has no whole part
+    ))
+    (?:[eE]([-+−]?[0-9]+)
+      |\s*(?:×|\\times|\\cdot|[x*])\s*10\s*(?:\^|\*\*)\s*\{?\s*([-+−]?[0-9]+)\s*\}?
     )?
     """,
     re.VERBOSE,
 )  # fmt: skip
+_MINUS: Final = re.compile(r"(?<![0-9A-Za-z_)\].%°])[-−][$€£¥]?\Z")
+"""A minus just before a number; after a digit, word or bracket it is a hyphen: 10-5, x-1."""
 
 
-def numbers_in(text: str) -> Iterator[float]:
+def numbers_in(text: str) -> list[float]:
     """The finite numbers in a text, in order: `1,234`, `.5`, `−3` with a Unicode minus, `6.02e23`, `6.02 × 10^23`."""
+    found: list[float] = []
+    if "-" not in text and "−" not in text:
+        for digits, exponent, power in _NUMBER.findall(text):
+            if exponent or power or len(digits) > 300 or not digits.isascii():
+                number = _value(digits, exponent or power)
+                if number is not None:
+                    found.append(number)
+            else:
+                found.append(float(digits.replace(",", "")))
+        return found
     for match in _NUMBER.finditer(text):
-        whole = re.sub(r"\D", "", match["whole"])
-        fraction = (match["fraction"] or "").rstrip(".")
-        exponent = (match["exponent"] or match["power"] or "").replace("−", "-")
-        if (not whole and not fraction) or len(whole) > MAX_DIGITS or len(exponent) > 6:
-            continue
-        number = float(f"{whole or '0'}{fraction[:MAX_DIGITS]}" + (f"e{exponent}" if exponent else ""))
-        if math.isfinite(number):
-            yield -number if match["sign"] in ("-", "−") else number
+        digits, exponent, power = match.groups()
+        number = _value(digits, exponent or power)
+        if number is not None:
+            start = match.start()
+            found.append(-number if _MINUS.search(text, max(0, start - 3), start) else number)
+    return found
+
+
+def _value(digits: str, exponent: str | None) -> float | None:
+    """The number these digits are, without its sign; None when it is too long or too large to be one."""
+    if not digits.isascii():
+        digits = re.sub(r"[^0-9.]", "", digits)
+    if "," in digits:
+        digits = digits.replace(",", "")
+    if len(digits) > MAX_DIGITS:
+        whole, _, fraction = digits.partition(".")
+        if len(whole) > MAX_DIGITS:
+            return None
+        digits = f"{whole}.{fraction[:MAX_DIGITS]}"
+    if exponent:
+        if len(exponent) > 6:
+            return None
+        digits = f"{digits}e{exponent.replace('−', '-')}"
+    number = float(digits)
+    return number if number < math.inf else None
+
+
+@lru_cache(maxsize=256)
+def _first_number(text: str) -> float | None:
+    return next(iter(numbers_in(text)), None)
 
 
 def numeric(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
@@ -63,31 +98,30 @@ def numeric(response: str, reference: str, options: Mapping[str, JsonValue], /) 
     Options: `tolerance` (relative, 0.01), `abs_tolerance` (none; 0.01 where the reference is 0), `pick`
     (`any`: the number that scores best; `first`; `last`), `curve` (`step` or `continuous`).
     """
-    wanted = next(numbers_in(reference), None)
+    wanted = _first_number(reference)
     if wanted is None:
         return Unscored("no_reference", "There is no number in the reference to compare with.")
-    found: list[float] = list(numbers_in(response))
+    found = numbers_in(response)
     if not found:
         return Score(0.0, "no number in the response", 1.0)
-    pick = options.get("pick", "any")
-    if pick == "first":
-        found = found[:1]
-    elif pick == "last":
-        found = found[-1:]
-    nearest = min(found, key=lambda number: abs(number - wanted))
-    difference = abs(nearest - wanted)
-    asked = options.get("abs_tolerance")
-    absolute = asked if isinstance(asked, int | float) else (ZERO_TOLERANCE if wanted == 0 else None)
+    tolerance, absolute, continuous = TOLERANCE, (ZERO_TOLERANCE if wanted == 0 else None), False
+    if options:
+        pick, asked, given = options.get("pick"), options.get("abs_tolerance"), options.get("tolerance")
+        found = found[:1] if pick == "first" else found[-1:] if pick == "last" else found
+        absolute = asked if isinstance(asked, int | float) else absolute
+        tolerance = float(given) if isinstance(given, int | float) else tolerance
+        continuous = options.get("curve") == "continuous"
+    differences = [abs(number - wanted) for number in found]
+    difference = min(differences)
+    nearest = found[differences.index(difference)]
     error = difference / abs(wanted) if wanted else difference
-    given = options.get("tolerance", TOLERANCE)
-    tolerance = float(given) if isinstance(given, int | float) else TOLERANCE
     note = f"{nearest:g} against {wanted:g}"
     near = bool(wanted) and error <= tolerance + EPSILON
     if near or (absolute is not None and difference <= absolute * (1 + EPSILON)):
         return Score(1.0, f"{note}: within tolerance", 1.0)
     if error >= LIMIT or not math.isfinite(error):
         return Score(0.0, f"{note}: off by {_percent(error)}", 1.0)
-    if options.get("curve") == "continuous":
+    if continuous:
         value = 1 - math.sqrt(max(0.0, error - tolerance) / (LIMIT - tolerance))
     else:
         value = 1 - math.sqrt(error / LIMIT)

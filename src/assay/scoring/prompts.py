@@ -82,6 +82,60 @@ Answer with one JSON document and nothing else, in this shape:
 Leave it empty where the point is that something is absent.
 - `report`: a few lines of Markdown that sum up the judgement."""
 
+PAIR: Final = """\
+# {{thing}}
+
+{{context}}{{prompt}}{{expected}}## Two answers
+
+The names are hidden, and the order is drawn by lot: you are asked once in each order, and a verdict that follows the order \
+is thrown away.
+
+{{candidates}}
+
+## What to look at
+
+{{rubric}}
+
+Which of the two is better by what is asked for here, all points together, each by its weight? Read both before you decide. \
+Length, confidence and the order they stand in decide nothing. Say tie where neither is better in a way that would matter \
+to whoever asked.
+
+{{note}}## Your answer
+
+Answer with one JSON document and nothing else, in this shape:
+
+{{schema}}
+
+- `reason`: two or three sentences on what decided it, which name the two by their labels.
+- `verdict`: the label of the better one, or tie."""
+
+ARENA: Final = """\
+# {{thing}}
+
+{{context}}{{prompt}}{{expected}}## The page to grade
+
+Below is the code of a web page. Pictures of it follow where it could be rendered, in a wide and in a narrow window, taken a \
+second after it was loaded, without network; images and fonts from elsewhere are missing for that reason alone. What the \
+pictures show outweighs what the code promises. Where no picture follows, work out from the code what would be seen.
+
+{{candidates}}
+
+## The rubric
+
+{{rubric}}
+
+{{note}}## Your answer
+
+Answer with one JSON document and nothing else, in this shape:
+
+{{schema}}
+
+- `score`: on the criterion's own scale, not out of 100; decimals are welcome.
+- `reason`: two or three sentences that would let the author see the point, in the picture or in the code.
+- `evidence`: up to three short quotations, copied character for character from the code. Leave it empty where the point \
+is what a picture shows, and say which picture.
+- `report`: a few lines of Markdown that sum up the judgement."""
+
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][\w\-]*)\s*\}\}")
 
 

@@ -8,12 +8,16 @@ to 10 lies outside it, `85%` and `8.5/10` say what they mean.
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from assay.scoring.evaluator import UnreadableReply
 from assay.scoring.loose_json import CutText, LooseText, read_loosely
+from assay.scoring.names import GLUED_NOUN, NOUN, WRAPPING, Names, canonical
+from assay.scoring.scores import ReadGrade, read_score
+from assay.scoring.spoken import MAX_PLAIN, spoken_grades
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,37 +30,6 @@ MAX_WALK: Final = 12
 
 MAX_DOCUMENTS: Final = 200
 """Only the last documents of a reply are looked at; a grading has one, or one per candidate."""
-
-MAX_PLAIN: Final = 60_000
-"""Characters at the end of a reply that are searched for grades written as plain lines."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadScore:
-    """A score as it was written: `raw` on the criterion's scale, None where `written` could not be read as one.
-
-    `outside` says that it lies outside the scale, `by_word` that one of the criterion's labels was written.
-    """
-
-    raw: float | None
-    written: str
-    outside: bool = False
-    by_word: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadGrade:
-    """One grade as the judge gave it; `score` is None when there is none to be found."""
-
-    score: ReadScore | None
-    reason: str = ""
-    evidence: tuple[str, ...] = ()
-    confidence: float | None = None
-
-    @property
-    def weight(self) -> tuple[bool, bool]:
-        """Of two grades for the same thing the heavier holds: a readable score, then a reason."""
-        return (self.score is not None and self.score.raw is not None, bool(self.reason))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +65,9 @@ def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric, cut: b
         UnreadableReply: there is no grade at all in it; the message says what was found instead.
     """
     loose = read_loosely(text)
-    names = _Names(labels, rubric)
+    if not loose.documents and "&quot;" in text:
+        loose = read_loosely(html.unescape(text))
+    names = Names(labels, rubric)
     readings = [
         walked
         for document in loose.documents[-MAX_DOCUMENTS:]
@@ -100,7 +75,7 @@ def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric, cut: b
     ]
     if not readings:
         answer = loose.answer[-MAX_PLAIN:]
-        spoken = _plain_grades(_without_last_word(answer) if cut else answer, names, rubric)
+        spoken = spoken_grades(_without_last_word(answer) if cut else answer, labels, names, rubric)
         if not spoken:
             raise UnreadableReply(_what_was_found(text, loose))
         return Reading(grades=spoken, report=loose.answer)
@@ -124,81 +99,13 @@ def _without_last_word(text: str) -> str:
     return parts[0] if len(parts) == 2 else ""
 
 
-# --- scores --------------------------------------------------------------------------------------------------------
-
-_NUMERAL: Final = r"[-+−]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?"
-_WRITTEN_SCORE: Final = re.compile(
-    rf"(?P<number>{_NUMERAL})\s*"
-    rf"(?:(?P<percent>%|percent\b)|(?:/|out\s+of|of)\s*(?P<total>{_NUMERAL})|(?:points?|pts?)\b)?"
-    r"\s*(?:[.,;:!]?|[-–—(].*)",
-    re.IGNORECASE | re.DOTALL,
-)
-_WRAPPING: Final = " \t\r\n*_`\"'“”‘’[]()"
-
-
-def read_score(value: JsonValue, criterion: Criterion, *, total: JsonValue = None) -> ReadScore | None:
-    """A score out of whatever stands where a score should; None when nothing stands there.
-
-    Words count where the criterion's labels name them. `total` is a maximum that the judge wrote beside the score.
-    """
-    if isinstance(value, bool):
-        return _by_label(_truth_words(value), criterion)
-    if isinstance(value, int | float):
-        top = total if isinstance(total, int | float) and not isinstance(total, bool) else None
-        return _on_scale(float(value), criterion, total=top, written=_shown(float(value)))
-    if isinstance(value, CutText) or not isinstance(value, str) or not value.strip():
-        return None
-    written = value.strip()
-    if found := _by_label((written,), criterion):
-        return found
-    bare = written.strip(_WRAPPING) or written
-    match = _WRITTEN_SCORE.fullmatch(bare)
-    if match is None or re.match(r"\s*[-–—]\s*[\d.]", bare[match.end("number") :]):  # `7-8` is no score
-        return ReadScore(raw=None, written=written[:80])
-    number = _to_float(match["number"])
-    if match["percent"]:
-        if criterion.low == 0 and criterion.high == 100:
-            return _on_scale(number, criterion, total=None, written=written)
-        return _on_scale(number, criterion, total=100.0, written=written)
-    top = _to_float(match["total"]) if match["total"] else None
-    if top is None and isinstance(total, int | float) and not isinstance(total, bool):
-        top = float(total)
-    return _on_scale(number, criterion, total=top, written=written)
-
-
-def _on_scale(number: float, criterion: Criterion, *, total: float | None, written: str) -> ReadScore:
-    if total is not None and total != criterion.high:
-        if not 0 < total < 1e9 or not 0 <= number <= total:
-            return ReadScore(raw=number, written=written, outside=True)
-        number = criterion.low + number / total * (criterion.high - criterion.low)
-    return ReadScore(raw=number, written=written, outside=not criterion.low <= number <= criterion.high)
-
-
-def _by_label(words: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
-    for word in words:
-        for label, value in criterion.labels:
-            if _canonical(label) == _canonical(word.strip(_WRAPPING).rstrip(".!")):
-                return ReadScore(raw=value, written=word, by_word=True)
-    return None
-
-
-def _truth_words(value: bool) -> tuple[str, ...]:
-    return ("yes", "pass", "true", "correct") if value else ("no", "fail", "false", "incorrect")
-
-
-def _to_float(numeral: str) -> float:
-    return float(numeral.replace("−", "-").replace(",", "")[:320])
-
-
-def _shown(number: float) -> str:
-    return f"{number:g}"
-
-
 # --- names ---------------------------------------------------------------------------------------------------------
 
 _SCORE_KEYS: Final = (
     "score", "rating", "value", "points", "grade", "mark", "rawscore", "finalscore", "verdict", "label", "answer", "level",
 )  # fmt: skip
+_CHOICE_KEYS: Final = ("winner", "better", "betterone", "preferred", "choice")
+"""Where the criterion is a choice between words, what it may be called as well."""
 _REASON_KEYS: Final = (
     "reason", "justification", "rationale", "explanation", "comment", "comments", "reasoning", "feedback", "why", "notes",
 )  # fmt: skip
@@ -216,47 +123,7 @@ _SURE_CANDIDATE_FIELDS: Final = frozenset({"candidate", "candidatelabel", "candi
 _CRITERION_FIELDS: Final = (
     "criterion", "criteria", "criterionname", "dimension", "aspect", "metric", "category", "name", "id",
 )  # fmt: skip
-_NOUN: Final = (
-    r"(?i:candidate|option|response|implementation|solution|submission|snippet|model|answer|assistant|code|label)"
-)
-_GLUED_NOUN: Final = (
-    r"(?:[Cc]andidate|[Oo]ption|[Rr]esponse|[Ii]mplementation|[Ss]olution|[Ss]ubmission|[Ss]nippet)(?=[A-Z])"
-)
-_CALLED: Final = re.compile(rf"^(?:(?i:the)\s+)?(?:{_NOUN}[\s_\-:#]+|{_GLUED_NOUN})(?P<rest>\S.*)$")
-_LABEL_LIKE: Final = re.compile(rf"^(?:(?:{_GLUED_NOUN})?[A-Z]{{1,2}}|{_NOUN}[\s_\-:#]+[A-Za-z]{{1,2}})$")
-_CRITERION_TAIL: Final = ("score", "rating", "grade", "points", "value")
-
-
-def _canonical(text: str) -> str:
-    """Lower case without blanks, underscores, hyphens and the backslashes Markdown puts before them."""
-    return re.sub(r"[\s_\-‐‑–\\]+", "", text).casefold()
-
-
-class _Names:
-    """Whom and what a key may mean."""
-
-    def __init__(self, labels: Mapping[str, str], rubric: Rubric) -> None:
-        self.candidates = {_canonical(name): name for name in labels}
-        self.candidates |= {_canonical(label): name for name, label in labels.items()}  # a label outdoes a name
-        self.criteria = {_canonical(criterion.name): criterion for criterion in rubric.criteria}
-        self.lone_candidate = next(iter(labels)) if len(labels) == 1 else None
-        self.lone_criterion = rubric.criteria[0] if len(rubric.criteria) == 1 else None
-
-    def candidate(self, key: str) -> str | None:
-        key = key.strip(_WRAPPING)
-        found = self.candidates.get(_canonical(key)) or self.candidates.get(_canonical(key.rstrip(".:)")))
-        if found is None and (called := _CALLED.match(key)):
-            found = self.candidates.get(_canonical(called["rest"].strip(_WRAPPING).rstrip(".:)")))
-        return found
-
-    def criterion(self, key: str) -> Criterion | None:
-        plain = _canonical(key.strip(_WRAPPING).rstrip(".:"))
-        if found := self.criteria.get(plain):
-            return found
-        for tail in _CRITERION_TAIL:
-            if plain.endswith(tail) and (found := self.criteria.get(plain.removesuffix(tail))):
-                return found
-        return None
+_LABEL_LIKE: Final = re.compile(rf"^(?:(?:{GLUED_NOUN})?[A-Z]{{1,2}}|{NOUN}[\s_\-:#]+[A-Za-z]{{1,2}})$")
 
 
 # --- walking a document --------------------------------------------------------------------------------------------
@@ -285,9 +152,9 @@ class _Walked:
             self.found[candidate, criterion] = grade
 
     def take_whom_it_lacks(self, other: _Walked) -> None:
-        """Take over candidates that only another document grades: judges write one document a candidate at times."""
+        """Take over what only another document grades: judges write one document a candidate, or one a grade, at times."""
         lacked = other.graded - self.graded
-        self.found.update({key: grade for key, grade in other.found.items() if key[0] in lacked})
+        self.found.update({key: grade for key, grade in other.found.items() if key not in self.found})
         self.ranking = self.ranking or other.ranking
         if lacked and other.report and other.report not in self.report:
             self.report = f"{self.report}\n\n{other.report}".strip()
@@ -300,7 +167,7 @@ class _Stranger:
     label: str
 
 
-def _walk_document(value: JsonValue, names: _Names) -> _Walked:
+def _walk_document(value: JsonValue, names: Names) -> _Walked:
     walked = _Walked()
     _walk(value, walked, names, whose=None, about=None, depth=0)
     return walked
@@ -309,7 +176,7 @@ def _walk_document(value: JsonValue, names: _Names) -> _Walked:
 def _walk(
     node: JsonValue,
     walked: _Walked,
-    names: _Names,
+    names: Names,
     *,
     whose: str | _Stranger | None,
     about: Criterion | None,
@@ -336,6 +203,8 @@ def _walk(
             continue
         if whose is None and (candidate := names.candidate(key)):
             _walk(value, walked, names, whose=candidate, about=about, depth=depth + 1)
+        elif whose is None and about is None and (pair := names.both(key)):
+            _walk(value, walked, names, whose=pair[0], about=pair[1], depth=depth + 1)
         elif about is None and (criterion := names.criterion(key)):
             _note_criterion(fields, plain, value, walked, names, whose=whose, about=criterion, depth=depth)
         elif plain in _RANKING_KEYS:
@@ -343,23 +212,23 @@ def _walk(
         elif plain in _REPORT_KEYS and isinstance(value, str):
             walked.report = walked.report or value
         elif isinstance(value, dict | list):
-            stranger = whose is None and isinstance(value, dict) and _LABEL_LIKE.match(key.strip(_WRAPPING))
+            stranger = whose is None and isinstance(value, dict) and _LABEL_LIKE.match(key.strip(WRAPPING))
             _walk(value, walked, names, whose=_Stranger(key) if stranger else whose, about=about, depth=depth + 1)
         elif isinstance(value, str) and value.lstrip()[:1] == "{":
             _walk(value, walked, names, whose=whose, about=about, depth=depth + 1)
-        elif about is not None and whose is None and _LABEL_LIKE.match(key.strip(_WRAPPING)):
+        elif about is not None and whose is None and _LABEL_LIKE.match(key.strip(WRAPPING)):
             _note_scalar(value, walked, names, whose=_Stranger(key), about=about)
 
 
 def _by_canonical_key(node: dict[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
     fields: dict[str, tuple[str, JsonValue]] = {}
     for key, value in node.items():
-        fields[_canonical(key)] = (key, value)
+        fields[canonical(key)] = (key, value)
     return fields
 
 
 def _from_fields(
-    fields: dict[str, tuple[str, JsonValue]], names: _Names, *, whose: str | _Stranger | None, about: Criterion | None
+    fields: dict[str, tuple[str, JsonValue]], names: Names, *, whose: str | _Stranger | None, about: Criterion | None
 ) -> tuple[str | _Stranger | None, Criterion | None]:
     """Whom and what a row is about by its own fields (`"candidate": "A"`, `"criterion": "integrity"`)."""
     if about is None:
@@ -388,7 +257,7 @@ def _from_fields(
 def _note_grade(
     fields: dict[str, tuple[str, JsonValue]],
     walked: _Walked,
-    names: _Names,
+    names: Names,
     *,
     whose: str | _Stranger | None,
     about: Criterion | None,
@@ -400,7 +269,7 @@ def _note_grade(
     score_key = next(
         (
             plain
-            for plain in _SCORE_KEYS
+            for plain in (*_SCORE_KEYS, *(_CHOICE_KEYS if criterion.labels else ()))
             if plain in fields
             and not isinstance(fields[plain][1], dict | list)
             and (whose is not None or names.candidate(fields[plain][0]) is None)
@@ -431,7 +300,7 @@ def _note_criterion(
     plain: str,
     value: JsonValue,
     walked: _Walked,
-    names: _Names,
+    names: Names,
     *,
     whose: str | _Stranger | None,
     about: Criterion,
@@ -444,7 +313,7 @@ def _note_criterion(
         else:
             _walk(value, walked, names, whose=whose, about=about, depth=depth + 1)
             return
-    beside = _canonical(about.name)
+    beside = canonical(about.name)
     reason = next(
         (str(told) for tail in _REASON_KEYS if isinstance(told := fields.get(beside + tail, ("", None))[1], str)), ""
     )
@@ -458,7 +327,7 @@ def _note_criterion(
 
 
 def _note_scalar(
-    value: JsonValue, walked: _Walked, names: _Names, *, whose: str | _Stranger | None, about: Criterion | None
+    value: JsonValue, walked: _Walked, names: Names, *, whose: str | _Stranger | None, about: Criterion | None
 ) -> None:
     criterion = about or (names.lone_criterion if whose is not None else None)
     if criterion is None or isinstance(value, dict | list) or (score := read_score(value, criterion)) is None:
@@ -469,7 +338,7 @@ def _note_scalar(
 
 
 def _note(
-    grade: ReadGrade, walked: _Walked, names: _Names, *, whose: str | _Stranger | None, criterion: Criterion
+    grade: ReadGrade, walked: _Walked, names: Names, *, whose: str | _Stranger | None, criterion: Criterion
 ) -> None:
     if isinstance(whose, _Stranger):
         if grade.score is not None:
@@ -505,7 +374,7 @@ def _confidence(value: JsonValue) -> float | None:
     return None
 
 
-def _ranked(value: JsonValue, names: _Names) -> Iterator[str]:
+def _ranked(value: JsonValue, names: Names) -> Iterator[str]:
     """Names best first, out of a list, a list of rows, a mapping from label to rank or from rank to label, or a line."""
     if isinstance(value, str):
         value = [*re.split(r"\s*(?:>|,|\n|;|→|->|\d+[.)]\s)\s*", value[:2000])]
@@ -531,76 +400,6 @@ def _ranked(value: JsonValue, names: _Names) -> Iterator[str]:
         elif isinstance(item, str) and (name := names.candidate(item)):
             rows.append((float(place), name))
     yield from (name for _, name in sorted(rows, key=lambda row: row[0]))
-
-
-# --- replies without JSON ------------------------------------------------------------------------------------------
-
-_LONE_CALLED: Final = ("score", "rating", "grade", "verdict", "final answer", "final score", "overall score")
-_LEADING_NUMBER: Final = re.compile(
-    rf"[*_`\"'\[( ]*{_NUMERAL}\s*(?:/\s*{_NUMERAL}|out\s+of\s+{_NUMERAL}|%)?(?:(?![\w%/])|(?=[A-Z][a-z]))"
-)
-_LEADING_WORDS: Final = re.compile(r"[*_`\"'\[( ]*([A-Za-z][\w ]{0,30}?)[*_`\"'\]).,;:!]*(?:\s|$)")
-
-
-def _plain_grades(prose: str, names: _Names, rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
-    """Grades of a lone candidate written as lines (`Score: 8/10`, `integrity: 7`); the last line of a kind holds."""
-    if names.lone_candidate is None or not prose:
-        return {}
-    grades: dict[tuple[str, str], ReadGrade] = {}
-    for criterion in rubric.criteria:
-        called = (criterion.name, *(_LONE_CALLED if names.lone_criterion else ()))
-        score = _spoken_score(prose, called, criterion)
-        if score is None and names.lone_criterion:
-            score = _whole_score(prose, criterion) or _declared_label(prose, criterion)
-        if score is not None:
-            reason = "" if len(prose) < 40 else prose
-            grades[names.lone_candidate, criterion.name] = ReadGrade(
-                score=score, reason=reason if names.lone_criterion else ""
-            )
-    return grades
-
-
-def _spoken_score(prose: str, called: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
-    names = "|".join(r"[\s_\-]{1,3}".join(re.escape(part) for part in re.split(r"[\s_\-]+", name)) for name in called)
-    line = re.compile(
-        rf"(?:^|(?<=[\s*_#>|(\[0-9]))(?:{names})(?:[ \t]+(?:score|rating|grade))?[\"'*_`\])]{{0,4}}[ \t]*"
-        rf"(?:[:=|]|\bis\b|\bof\b|–|—|-(?=[ \t]))[ \t]*(?P<value>[^\n|]{{1,200}})",
-        re.IGNORECASE | re.MULTILINE,
-    )
-    best = None
-    position = 0
-    while match := line.search(prose, position):
-        position = match.start("value")  # a value may hold the next name: `first: 8second: 6`
-        value = match["value"].strip()
-        leading = (_LEADING_WORDS if criterion.labels else _LEADING_NUMBER).match(value)
-        for part in (value.strip(_WRAPPING), leading[0].strip(_WRAPPING) if leading else ""):
-            score = read_score(part, criterion) if part else None
-            if score and score.raw is not None and (score.by_word or not criterion.labels):
-                best = score
-                break
-    return best
-
-
-def _whole_score(prose: str, criterion: Criterion) -> ReadScore | None:
-    """A reply that is nothing but the score."""
-    score = read_score(prose, criterion) if len(prose) <= 40 else None
-    return score if score and score.raw is not None else None
-
-
-def _declared_label(prose: str, criterion: Criterion) -> ReadScore | None:
-    """The label that a line consists of, or that is said to be better; the last one holds, two in the first line none."""
-    best: tuple[int, ReadScore] | None = None
-    for label, value in criterion.labels:
-        declared = re.compile(
-            rf"(?:^(?:[^\w\n]|_){{0,12}}{re.escape(label)}(?:[^\w\n]|_){{0,12}}$"
-            rf"|(?<!\w){re.escape(label)}[\"'*`]{{0,3}}\s{{1,3}}(?:is|was|as)\s{{1,3}}(?!not\b)(?:\w{{1,20}}\s{{1,3}})?(?:the\s{{1,3}})?"
-            rf"(?:better|best|superior|preferred|winner)\b)",
-            re.IGNORECASE | re.MULTILINE,
-        )
-        for match in declared.finditer(prose):
-            if best is None or match.start() > best[0]:
-                best = match.start(), ReadScore(raw=value, written=match[0].strip()[:80])
-    return best[1] if best else None
 
 
 # --- what was found instead ----------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.suite import Criterion, JudgeMode, Rubric
+from assay.domain.suite import Criterion, Rubric
 
 if TYPE_CHECKING:
     from assay.domain.suite import JudgeSpec, Task
@@ -66,4 +66,4 @@ QUALITY: Final = Rubric(
 
 def default_rubric(task: Task, judge: JudgeSpec) -> Rubric:
     """`ARCHITECT` for code that came with the suite or is graded jointly, `QUALITY` for a lone model's answer."""
-    return ARCHITECT if task.snippets or judge.mode is JudgeMode.JOINT else QUALITY
+    return ARCHITECT if task.snippets or judge.mode.compares else QUALITY

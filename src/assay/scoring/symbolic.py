@@ -88,8 +88,10 @@ def as_latex(text: str) -> str:
         text = re.sub(r"(?<![A-Za-z\\])[iI](?![A-Za-z])", "(I)", text)
     text = re.sub(r"(?<![A-Za-z\\])E(?![A-Za-z])", "e", text)
     text = re.sub(rf"(?<![A-Za-z\\])({_FUNCTIONS})(?![A-Za-z])", r"\\\1 ", text)
-    for name, latex in (("sqrt", "\\sqrt"), ("exp", "e^"), ("abs", "\\operatorname{abs}")):
+    for name, latex in (("sqrt", "\\sqrt"), ("exp", "e^"), ("abs", "\\abs")):
         text = _called(text, name, latex)
+    text = re.sub(r"\\abs\{([^{}]*)\}", r"\\left|\1\\right|", text)
+    text = re.sub(r"(?<![A-Za-z\\])sqrt\s*(\d+|[a-z]\b)", r"\\sqrt{\1}", text)
     text = _powers(text)
     text = re.sub(r"(?<=[\d)])\s*\*\s*|\s*\*\s*", r" \\cdot ", text)
     text = re.sub(r"(?<!\d)\.(?=\d)", "0.", text)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import exists, select, true
 
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
-from assay.domain.selection import AssessmentDetail, RunSummary, Selection
-from assay.store import columns, schema
+from assay.domain.selection import RunSummary, Selection
+from assay.store import columns, exporting, run_record, schema
+from assay.store.call_totals import call_totals
 from assay.store.codec import bytes_json
 from assay.store.events import first_broken
+from assay.store.planning import run_key_of
 from assay.store.projection import ASSESSMENT, TRIAL
 from assay.store.reading import AssessmentReader, trial_row, trial_rows
 from assay.store.selecting import Scope, find_run, scope_of
@@ -23,7 +25,16 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
-    from assay.domain.selection import AssessmentRow, Excluded, TrialRow
+    from assay.domain.review import ReviewEvent
+    from assay.domain.selection import (
+        AssessmentDetail,
+        AssessmentRow,
+        CallTotals,
+        Excluded,
+        NotCounted,
+        ScoreRow,
+        TrialRow,
+    )
     from assay.store.database import Database
 
 _PORTION: Final = 200
@@ -169,10 +180,57 @@ class StoreArchive:
             newest, trials = columns.decided_since(connection, event)
         return newest, tuple(TrialKey(key) for key in trials)
 
+    def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
+        """Scores row by row from one snapshot: those that count, with `everything` the others too."""
+        with self._database.reading() as connection:
+            yield from exporting.score_rows(connection, scope_of(connection, selection), everything=everything)
+
+    def details(
+        self, selection: Selection, /, *, everything: bool = False
+    ) -> Iterator[tuple[AssessmentDetail, NotCounted | None]]:
+        """Whole assessments from one snapshot, each with why it does not count (None where it does)."""
+        with self._database.reading() as connection:
+            yield from exporting.details(connection, scope_of(connection, selection), everything=everything)
+
     def excluded(self, selection: Selection, /) -> Excluded:
         """What does not count; with `judges`, as if only those had graded."""
         with self._database.reading() as connection:
             return columns.excluded(connection, scope_of(connection, selection))
+
+    def record(self, run: RunId, /) -> Iterator[dict[str, Any]]:
+        """A run as lines from which it can be stored again (`run_record`), from one snapshot; raises `UnknownName`."""
+        with self._database.reading() as connection:
+            yield from run_record.whole_record(connection, run_key_of(connection, run))
+
+    def record_changes(
+        self, run: RunId, /, *, since_event: int, trials: Collection[TrialKey] = ()
+    ) -> Iterator[dict[str, Any]]:
+        """Lines to add to a record: trials decided on after an event, and those named; none where nothing changed."""
+        with self._database.reading() as connection:
+            run_key = run_key_of(connection, run)
+            yield from run_record.changes(connection, run_key, since_event=since_event, trials=[int(t) for t in trials])
+
+    def decided_runs(self, after: int, /) -> tuple[RunId, ...]:
+        """Runs with decisions after an event, oldest first."""
+        table, run = schema.review_event, schema.run
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                select(run.c.id)
+                .where(exists().where(table.c.run_key == run.c.key, table.c.id > after))
+                .order_by(run.c.started, run.c.key)
+            )
+            return tuple(RunId(found) for found in rows.scalars())
+
+    def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
+        """Calls of a run by whom they asked, summed; raises `UnknownName`."""
+        with self._database.reading() as connection:
+            (run_key,) = scope_of(connection, Selection(runs=(run,))).runs
+            return call_totals(connection, run_key)
+
+    def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
+        """Review events of the selected assessments in the order in which they were made, each with what it was about."""
+        with self._database.reading() as connection:
+            yield from exporting.events(connection, scope_of(connection, selection))
 
     def first_broken_event(self) -> int | None:
         """The id of the first review event that was changed after it was stored; None when all are as they were."""

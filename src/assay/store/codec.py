@@ -21,6 +21,7 @@ from assay.domain.run import RunPlan
 from assay.domain.suite import (
     CandidateSpec,
     Criterion,
+    Image,
     JudgeMode,
     JudgeSpec,
     Message,
@@ -95,7 +96,7 @@ def task_record(content: bytes) -> Task:
     return _record(
         Task,
         data,
-        prompt=tuple(Message(**message) for message in data["prompt"]),
+        prompt=tuple(_message(message) for message in data["prompt"]),
         scoring=Scoring(**data["scoring"]),
         tags=tuple(data["tags"]),
         snippets=tuple(
@@ -165,6 +166,10 @@ def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
     return kind(**values)
 
 
+def _message(data: Mapping[str, Any]) -> Message:
+    return _record(Message, data, images=tuple(Image(**image) for image in data.get("images", ())))
+
+
 def _parameters(data: Mapping[str, Any]) -> Parameters:
     stop = data.get("stop")
     return _record(Parameters, data, stop=None if stop is None else tuple(stop))
@@ -191,6 +196,7 @@ def _judge(data: Mapping[str, Any]) -> JudgeSpec:
         data,
         model=_model(data["model"]),
         mode=JudgeMode(data["mode"]),
+        turn=tuple(data["turn"]) if data.get("turn") else None,
         parameters=_parameters(data["parameters"]),
     )
 

@@ -30,6 +30,7 @@ _ROWS_AT_ONCE: Final = 20_000
 
 _JOINT: Final = 1
 _UNSEEN: Final = 2
+_BY_RULE: Final = 4
 
 COUNTING: Final = tuple(sorted(state.value for state in COUNTS))
 
@@ -38,7 +39,7 @@ def score_columns(connection: Connection, scope: Scope) -> ScoreColumns:
     """Every score that counts within the scope."""
     import numpy as np
 
-    labels, task_keys = _labels(connection, scope)
+    labels, task_keys = labels_of(connection, scope)
     candidates = _candidates(connection, scope)
     judges = _judges(connection, scope)
     rows = _matrix(connection, _scores(scope) if scope.criteria is None else _criteria_scores(scope))
@@ -55,6 +56,7 @@ def score_columns(connection: Connection, scope: Scope) -> ScoreColumns:
         score=np.ascontiguousarray(rows[:, 4]),
         joint=(marks & _JOINT) != 0,
         unseen=(marks & _UNSEEN) != 0,
+        by_rule=(marks & _BY_RULE) != 0,
         runs=scope.ids,
         settings=_settings(connection, scope),
     )
@@ -64,7 +66,7 @@ def review_columns(connection: Connection, scope: Scope) -> ReviewColumns:
     """Every assessment within the scope, whatever its state, in the order of its key."""
     import numpy as np
 
-    labels, task_keys = _labels(connection, scope)
+    labels, task_keys = labels_of(connection, scope)
     candidates = _candidates(connection, scope)
     judges = _judges(connection, scope)
     rows = _matrix(connection, _reviews(scope))
@@ -93,7 +95,7 @@ def criterion_moments(connection: Connection, scope: Scope) -> tuple[CriterionMo
     """What counts on each criterion of the scope, in the order in which the store met them."""
     import numpy as np
 
-    _, task_keys = _labels(connection, scope)
+    _, task_keys = labels_of(connection, scope)
     candidates = tuple(_candidates(connection, scope))
     criterion = schema.criterion
     rows = _matrix(connection, _by_criterion(scope))
@@ -206,10 +208,11 @@ def _scores(scope: Scope) -> Select[Any]:
 
 
 def _marks() -> ColumnElement[int]:
-    """Two yes-or-nos in one column, since each column costs as much as the row itself."""
+    """Three yes-or-nos in one column, since each column costs as much as the row itself."""
     table = schema.score
     joint = case((table.c.joint, _JOINT), else_=0)
-    return joint + case((table.c.state == AssessmentState.EXEMPT.value, _UNSEEN), else_=0)
+    exempt, by_rule = AssessmentState.EXEMPT.value, AssessmentState.NOT_REQUIRED.value
+    return joint + case((table.c.state == exempt, _UNSEEN), (table.c.state == by_rule, _BY_RULE), else_=0)
 
 
 def _criteria_scores(scope: Scope) -> Select[Any]:
@@ -250,7 +253,7 @@ def _reviews(scope: Scope) -> Select[Any]:
         return select(*first, state, *scores, *last).join(its, its.c.key == table.c.assessment_key).where(*where)
     own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
     same = and_(*(column == grade.c[column.name] for column in own))
-    over = tuple(func.coalesce(_weighted(value), -1.0) for value in (grade.c.judged_value, grade.c.value))
+    over = tuple(func.coalesce(weighted(value), -1.0) for value in (grade.c.judged_value, grade.c.value))
     return (
         select(*first, state, *(cast(score, Double) for score in over), *last)
         .join(its, its.c.key == table.c.assessment_key)
@@ -260,7 +263,7 @@ def _reviews(scope: Scope) -> Select[Any]:
     )
 
 
-def _weighted(value: ColumnElement[Any]) -> ColumnElement[Any]:
+def weighted(value: ColumnElement[Any]) -> ColumnElement[Any]:
     """The criteria's scores weighted among themselves; null where a weighted one is missing."""
     weight = schema.grade.c.weight
     total = func.sum(case((value.is_not(None), weight), else_=0.0))
@@ -361,7 +364,7 @@ def _codes(keys: NDArray[np.float64], known: tuple[int, ...]) -> NDArray[np.int6
     return order[np.searchsorted(listed, keys.astype(np.int64), sorter=order)].astype(np.int64)
 
 
-def _labels(connection: Connection, scope: Scope) -> tuple[tuple[TaskLabel, ...], tuple[int, ...]]:
+def labels_of(connection: Connection, scope: Scope) -> tuple[tuple[TaskLabel, ...], tuple[int, ...]]:
     """Planned tasks of the scope, with rows or without, in the order in which the store met them."""
     planned, task, suite, run = schema.run_task, schema.task, schema.suite, schema.run
     rows = connection.execute(

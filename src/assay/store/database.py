@@ -99,6 +99,23 @@ class Database:
                     raw.execute(pragma)
 
     @contextmanager
+    def writing_lightly(self) -> Iterator[Connection]:
+        """A write transaction that need not survive a loss of power; whoever else reads sees it all the same."""
+        with self._translated(), self._writer.connect() as connection:
+            driver = connection.connection.dbapi_connection
+            assert driver is not None
+            if self.is_sqlite:
+                driver.execute("PRAGMA synchronous=NORMAL")
+            try:
+                with connection.begin():
+                    if not self.is_sqlite:
+                        connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
+                    yield connection
+            finally:
+                if self.is_sqlite:
+                    driver.execute("PRAGMA synchronous=FULL")
+
+    @contextmanager
     def dedicated(self) -> Iterator[Connection]:
         """A connection of one's own without a transaction, for session locks."""
         with self._translated(), self._engine.connect() as connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
@@ -14,6 +15,8 @@ from assay.store import schema
 from assay.store.codec import bytes_json, json_bytes, json_text, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy import Connection, Row
 
 
@@ -49,23 +52,26 @@ def append_event(
         "at": at,
         "previous_hash": last or "",
     }
-    values["hash"] = _hash(values)
+    values["hash"] = hash_of(values)
     row = connection.execute(insert(table).values(**values).returning(*table.c)).one()
-    return _event(row)
+    return event_of(row)
 
 
 def event_of_key(connection: Connection, key: str) -> ReviewEvent | None:
     """The event stored under an idempotency key."""
     table = schema.review_event
     row = connection.execute(select(table).where(table.c.idempotency_key == plain(key))).first()
-    return None if row is None else _event(row)
+    return None if row is None else event_of(row)
 
 
-def events_of(connection: Connection, assessment: AssessmentKey) -> tuple[ReviewEvent, ...]:
-    """Events of one assessment, oldest first."""
+def events_of(connection: Connection, assessments: Collection[int]) -> dict[int, list[ReviewEvent]]:
+    """Events by assessment, oldest first."""
     table = schema.review_event
-    rows = connection.execute(select(table).where(table.c.assessment_key == assessment).order_by(table.c.id))
-    return tuple(_event(row) for row in rows)
+    found: defaultdict[int, list[ReviewEvent]] = defaultdict(list)
+    rows = connection.execute(select(table).where(table.c.assessment_key.in_(assessments)).order_by(table.c.id))
+    for row in rows:
+        found[row.assessment_key].append(event_of(row))
+    return found
 
 
 def first_broken(connection: Connection) -> int | None:
@@ -74,18 +80,20 @@ def first_broken(connection: Connection) -> int | None:
     previous = ""
     for row in connection.execute(select(table).order_by(table.c.id)):
         values = dict(row._mapping)
-        if values["previous_hash"] != previous or values["hash"] != _hash(values):
+        if values["previous_hash"] != previous or values["hash"] != hash_of(values):
             return int(row.id)
         previous = row.hash
     return None
 
 
-def _hash(values: dict[str, Any]) -> str:
+def hash_of(values: dict[str, Any]) -> str:
+    """The hash of an event over all its columns but its number, the one before included."""
     hashed = [values[column.name] for column in schema.review_event.c if column.name not in ("id", "hash")]
     return hashlib.sha256(json_bytes(hashed)).hexdigest()
 
 
-def _event(row: Row[Any]) -> ReviewEvent:
+def event_of(row: Row[Any]) -> ReviewEvent:
+    """A stored row as a record."""
     return ReviewEvent(
         id=row.id,
         decision=Decision(

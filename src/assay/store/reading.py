@@ -19,7 +19,7 @@ from assay.store.events import events_of
 from assay.store.names import candidate_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -50,6 +50,7 @@ class AssessmentReader:
 
     def __init__(self) -> None:
         self._names: dict[int, dict[int, str]] = {}
+        self._tasks: dict[int, Task] = {}
 
     def rows(
         self,
@@ -71,23 +72,38 @@ class AssessmentReader:
         rows = connection.execute(statement.order_by(table.c.key).limit(limit)).all()
         return [row for row, _ in self._read(connection, rows)]
 
+    def rows_of(self, connection: Connection, keys: Collection[int]) -> list[AssessmentRow]:
+        """These assessments, in the order of their keys."""
+        table = schema.assessment
+        rows = connection.execute(_joined().where(table.c.key.in_(keys)).order_by(table.c.key)).all()
+        return [row for row, _ in self._read(connection, rows)]
+
     def detail(self, connection: Connection, key: AssessmentKey) -> AssessmentDetail | None:
         """One assessment with its surroundings, or None where there is none."""
-        table = schema.assessment
-        found = connection.execute(_joined().where(table.c.key == key)).first()
-        if found is None:
-            return None
-        ((row, judged),) = self._read(connection, [found])
-        task = self._task(connection, found)
-        return AssessmentDetail(
-            row=row,
-            judged=judged,
-            task=task,
-            responses=self._responses(connection, found, task),
-            attempts=_attempts(connection, found),
-            events=events_of(connection, key),
-            call=_call(connection, found.call_key),
-        )
+        return next(iter(self.details(connection, [key])), None)
+
+    def details(self, connection: Connection, keys: Sequence[int]) -> list[AssessmentDetail]:
+        """Assessments with their surroundings, in the order of their keys; what they share is read once."""
+        rows = connection.execute(
+            _joined().where(schema.assessment.c.key.in_(keys)).order_by(schema.assessment.c.key)
+        ).all()
+        tasks = self._tasks_of(connection, {row.task_body_key for row in rows})
+        asked = _asked(connection, {row.trial_key for row in rows})
+        attempts = _attempts(connection, {row.trial_key for row in rows})
+        events = events_of(connection, [row.key for row in rows])
+        calls = _calls(connection, {row.call_key for row in rows if row.call_key is not None})
+        return [
+            AssessmentDetail(
+                row=row,
+                judged=judged,
+                task=tasks[found.task_body_key],
+                responses=self._responses(connection, found, tasks[found.task_body_key], asked),
+                attempts=tuple(attempts[found.trial_key, found.grader_key, found.candidate_key]),
+                events=tuple(events.get(found.key, ())),
+                call=calls.get(found.call_key, {}),
+            )
+            for found, (row, judged) in zip(rows, self._read(connection, rows), strict=True)
+        ]
 
     def _read(self, connection: Connection, rows: Sequence[Row[Any]]) -> list[tuple[AssessmentRow, Assessment]]:
         """Rows as they count, each with the assessment as it was judged."""
@@ -131,30 +147,28 @@ class AssessmentReader:
             known = self._names[run_key] = candidate_names(connection, run_key)
         return known
 
-    def _task(self, connection: Connection, row: Row[Any]) -> Task:
-        body = schema.body
-        return task_record(
-            connection.execute(select(body.c.content).where(body.c.key == row.task_body_key)).scalar_one()
-        )
+    def _tasks_of(self, connection: Connection, keys: set[int]) -> dict[int, Task]:
+        """Full texts of tasks by body key; those of the last portion are kept, since the next one often needs them."""
+        table = schema.body
+        lacking = keys.difference(self._tasks)
+        self._tasks = {key: self._tasks[key] for key in keys - lacking}
+        for key, content in connection.execute(select(table.c.key, table.c.content).where(table.c.key.in_(lacking))):
+            self._tasks[key] = task_record(content)
+        return self._tasks
 
-    def _responses(self, connection: Connection, row: Row[Any], task: Task) -> tuple[Response, ...]:
+    def _responses(
+        self, connection: Connection, row: Row[Any], task: Task, asked: Mapping[int, Sequence[Row[Any]]]
+    ) -> tuple[Response, ...]:
         """The responses this attempt graded, in the run's order of candidates."""
-        table, body = schema.response, schema.body
-        asked = connection.execute(
-            select(table.c.candidate_key, table.c.truncated, body.c.content)
-            .join(body, body.c.key == table.c.body_key)
-            .where(table.c.trial_key == row.trial_key, table.c.key < row.response_limit)
-            .order_by(table.c.round)
-        )
-        latest = {key: (truncated, content) for key, truncated, content in asked}
+        latest = {it.candidate_key: it for it in asked.get(row.trial_key, ()) if it.key < row.response_limit}
         responses = []
         for key, name in self._names_of(connection, row.run_key).items():
             if row.candidate_key is not None and key != row.candidate_key:
                 continue
             snippet = task.snippet_of(name)
             if key in latest:
-                truncated, content = latest[key]
-                responses.append(Response(candidate=name, text=bytes_text(content), truncated=truncated))
+                found = latest[key]
+                responses.append(Response(candidate=name, text=bytes_text(found.content), truncated=found.truncated))
             elif snippet is not None:
                 responses.append(Response(candidate=name, text=snippet.text))
         return tuple(responses)
@@ -272,21 +286,36 @@ def _laid_over(
     )
 
 
-def _attempts(connection: Connection, row: Row[Any]) -> tuple[AssessmentKey, ...]:
-    """All attempts at the row's slot, first to last."""
+def _asked(connection: Connection, trials: set[int]) -> dict[int, list[Row[Any]]]:
+    """Asked responses of trials, round by round."""
+    table, body = schema.response, schema.body
+    found: defaultdict[int, list[Any]] = defaultdict(list)
+    for row in connection.execute(
+        select(table.c.key, table.c.trial_key, table.c.candidate_key, table.c.truncated, body.c.content)
+        .join(body, body.c.key == table.c.body_key)
+        .where(table.c.trial_key.in_(trials))
+        .order_by(table.c.trial_key, table.c.round)
+    ):
+        found[row.trial_key].append(row)
+    return found
+
+
+def _attempts(connection: Connection, trials: set[int]) -> dict[tuple[int, int, int | None], list[AssessmentKey]]:
+    """All attempts at each slot (trial, grader, candidate) of some trials, first to last."""
     table = schema.assessment
-    same = table.c.candidate_key.is_(None) if row.candidate_key is None else table.c.candidate_key == row.candidate_key
-    keys = connection.execute(
-        select(table.c.key)
-        .where(table.c.trial_key == row.trial_key, table.c.grader_key == row.grader_key, same)
+    found: defaultdict[tuple[int, int, int | None], list[AssessmentKey]] = defaultdict(list)
+    for row in connection.execute(
+        select(table.c.key, table.c.trial_key, table.c.grader_key, table.c.candidate_key)
+        .where(table.c.trial_key.in_(trials))
         .order_by(table.c.attempt, table.c.key)
-    ).scalars()
-    return tuple(AssessmentKey(key) for key in keys)
+    ):
+        found[row.trial_key, row.grader_key, row.candidate_key].append(AssessmentKey(row.key))
+    return found
 
 
-def _call(connection: Connection, key: int | None) -> dict[str, JsonValue]:
-    if key is None:
-        return {}
+def _calls(connection: Connection, keys: set[int]) -> dict[int, dict[str, JsonValue]]:
+    """What is shown of calls, by key."""
     table = schema.call
-    row = connection.execute(select(*(table.c[name] for name in _CALL_SHOWN)).where(table.c.key == key)).first()
-    return {} if row is None else dict(row._mapping)
+    shown = (table.c[name] for name in _CALL_SHOWN)
+    rows = connection.execute(select(table.c.key, *shown).where(table.c.key.in_(keys)))
+    return {row.key: {name: getattr(row, name) for name in _CALL_SHOWN} for row in rows}

@@ -31,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION: Final = "0003"
+VERSION: Final = "0004"
 """The migration these tables correspond to."""
 
 VERSION_TABLE: Final = "assay_version"
@@ -308,6 +308,7 @@ assessment = Table(
     Index("ix_assessment_run_state", "run_key", "state", "key"),
     Index("ix_assessment_state", "state", "key"),
     Index("ix_assessment_run_key", "run_key", "key"),
+    Index("ix_assessment_run_task", "run_key", "task_key"),
 )
 """`candidate_key` is null for joint ones. `state_before` is what it was when superseded. Graded responses have keys below
 `response_limit`."""
@@ -369,6 +370,15 @@ review_event = Table(
     Index("ix_review_event_assessment_key", "assessment_key"),
 )
 """Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash` covers the row and `previous_hash`."""
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("assessment_key", Key, primary_key=True, autoincrement=False),
+    Column("desk", Text, nullable=False),
+    Column("until", Double, nullable=False),
+)
+"""Which waiting assessments lie on whose desk; `until` in seconds since 1970. May be lost without harm."""
 
 calibration = Table(
     "calibration",

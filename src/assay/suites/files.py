@@ -13,6 +13,8 @@ from assay.suites.fields import shown
 from assay.suites.located import Unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from assay.suites.complaints import Complaints, Path
 
 LARGEST_FILE: Final = 256 * 2**20
@@ -106,12 +108,31 @@ def _neighbour(path: FilePath) -> str:
 class Files:
     """Reads what a suite names, relative to the suite's folder, and keeps the digest of every file read."""
 
-    def __init__(self, folder: FilePath) -> None:
+    def __init__(self, folder: FilePath, *, also: Iterable[FilePath] = ()) -> None:
+        """Read below `folder` and the folders in `also`, and nowhere else: what is read is sent to models."""
         self.folder = folder
+        self._roots = [_resolved(root) for root in (folder, *also)]
         self._digests: dict[str, str] = {}
+
+    def within(self, named: str, path: Path, complaints: Complaints) -> bool:
+        """Whether a suite may name this path; complains at `path` where it lies outside, through a link or not."""
+        try:
+            place = _resolved(self.folder / named)
+        except (OSError, ValueError):  # too long, or with a NUL character: whoever reads it says so
+            return True
+        if any(place.is_relative_to(root) for root in self._roots):
+            return True
+        complaints.add(
+            path,
+            f"names {shown(named)}, which lies outside the suite's folder and the project's, and would be sent to models.",
+            "Copy it there, or list its folder under `read_from` in assay.yaml.",
+        )
+        return False
 
     def text(self, named: str, path: Path, complaints: Complaints) -> str | None:
         """The text of a file, or None after a complaint that stands at `path`."""
+        if not self.within(named, path, complaints):
+            return None
         try:
             content = whole_text(self.folder / named)
         except Unreadable as error:
@@ -129,6 +150,8 @@ class Files:
 
     def folder_texts(self, named: str, path: Path, complaints: Complaints) -> list[tuple[str, str]] | None:
         """The text files below a folder as (path within it, content), sorted; hidden ones and caches are left out."""
+        if not self.within(named, path, complaints):
+            return None
         root = self.folder / named
         try:
             found = root.is_dir()
@@ -166,6 +189,13 @@ class Files:
 
     def _hint(self) -> str:
         return f"Paths are relative to the suite's folder ({self.folder})." if str(self.folder) != "." else ""
+
+
+def _resolved(path: FilePath) -> FilePath:
+    try:
+        return path.resolve()
+    except RuntimeError as error:  # a link that leads to itself
+        raise OSError(str(error)) from error
 
 
 def _below(root: FilePath) -> list[str]:

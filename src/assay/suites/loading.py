@@ -18,7 +18,15 @@ from assay.domain.errors import SuiteError, did_you_mean
 from assay.domain.identifiers import folded
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
-from assay.domain.suite import CandidateSpec, JudgeMode, JudgeSpec, Scoring, Suite, SuiteCopy
+from assay.domain.suite import (
+    MOST_LOOKS,
+    CandidateSpec,
+    JudgeSpec,
+    ReviewOrder,
+    Scoring,
+    Suite,
+    SuiteCopy,
+)
 from assay.suites import models
 from assay.suites.checks import Checks
 from assay.suites.complaints import Complaints, Path, Spot, SuiteErrors, TooManyComplaints, dotted
@@ -52,6 +60,7 @@ class Given:
         default_judge: taken where the file names no judge; `default_judge_from` likewise.
         candidates: references or mappings as in `candidates:`, added to the suite's own.
         folder: what paths in `judge` and `default_judge` are relative to.
+        read_from: folders beside the suite's own below which it may name files.
         judge_may_come: whether set files and batch input files pass without a judge, as they do in a check.
     """
 
@@ -61,6 +70,7 @@ class Given:
     default_judge_from: str = "assay.yaml judge"
     candidates: tuple[str | Mapping[str, object], ...] = ()
     folder: FilePath = FilePath()
+    read_from: tuple[FilePath, ...] = ()
     judge_may_come: bool = False
 
 
@@ -71,6 +81,7 @@ def load_suite(
     default_judge: JudgeRef | None = None,
     candidates: Sequence[str | Mapping[str, object]] = (),
     folder: FilePath | None = None,
+    read_from: Iterable[FilePath] = (),
     checks: Checks | None = None,
 ) -> Suite:
     """The suite in a file, wholly checked.
@@ -82,13 +93,15 @@ def load_suite(
         default_judge: from the settings; for files that name no judge.
         candidates: references or mappings as in `candidates:`, added to those of the file.
         folder: what paths inside `judge` and `default_judge` are relative to; the working folder when None.
+        read_from: folders beside the suite's own and the working folder below which the suite may name files.
         checks: what providers and scorers think of references and options; the contract's names when None.
 
     Raises:
         SuiteErrors: the file is wrong; holds every complaint.
     """
     given = Given(
-        judge=judge, default_judge=default_judge, candidates=tuple(candidates), folder=folder or FilePath()
+        judge=judge, default_judge=default_judge, candidates=tuple(candidates), folder=folder or FilePath(),
+        read_from=(FilePath(), *read_from),
     )  # fmt: skip
     suite, errors = _read(FilePath(path), str(path), given, checks or Checks())
     if errors or suite is None:
@@ -97,10 +110,14 @@ def load_suite(
 
 
 def problems_in(
-    path: FilePath, *, default_judge: JudgeRef | None = None, checks: Checks | None = None
+    path: FilePath,
+    *,
+    default_judge: JudgeRef | None = None,
+    read_from: Iterable[FilePath] = (),
+    checks: Checks | None = None,
 ) -> tuple[SuiteError, ...]:
     """Everything that is wrong with a suite file, in its order; a set or batch file may still lack its judge."""
-    given = Given(default_judge=default_judge, judge_may_come=True)
+    given = Given(default_judge=default_judge, read_from=(FilePath(), *read_from), judge_may_come=True)
     return _read(FilePath(path), str(path), given, checks or Checks())[1]
 
 
@@ -162,7 +179,7 @@ class _Reading:
         self.given = given
         self.checks = checks
         self.complaints = complaints
-        self.files = Files(path.parent)
+        self.files = Files(path.parent, also=given.read_from)
         self.rules = Rules(checks=checks, files=self.files)
 
     def suite_file(self, fields: Fields) -> Suite | None:
@@ -172,6 +189,8 @@ class _Reading:
         system_prompt = fields.text("system_prompt")
         trials = fields.whole("trials", low=1, high=MOST_TRIALS)
         review = fields.choice("review", [policy.value for policy in Policy])
+        order = fields.choice("order", [one.value for one in ReviewOrder])
+        looks = fields.whole("looks", low=1, high=MOST_LOOKS)
         asked_with = models.parameters(fields.mapping("parameters"))
         declared = [*models.candidates(fields, self.checks), *self._given_candidates()]
         own = fields.read("judge", partial(models.judges, checks=self.checks, files=self.files)) or ()
@@ -193,7 +212,8 @@ class _Reading:
             judges = ()  # the settings' judge has nothing to do here, and its key need not be there
         return self._suite(
             name=name, description=description, system_prompt=system_prompt, trials=trials, review=review,
-            parameters=asked_with, candidates=candidates, judges=judges, margin=margin, rubric=criteria, tasks=tasks,
+            order=order, looks=looks, parameters=asked_with, candidates=candidates, judges=judges, margin=margin,
+            rubric=criteria, tasks=tasks,
         )  # fmt: skip
 
     def set_file(self, document: Document) -> Suite | None:
@@ -250,9 +270,9 @@ class _Reading:
         if ref is None:
             return ()
         here = self.complaints.at(lambda where, _at_key: Spot(source, 0, dotted(where)))
-        found = models.judges(_as_value(ref), (), here, self.checks, Files(given.folder))
+        found = models.judges(_as_value(ref), (), here, self.checks, Files(given.folder, also=given.read_from))
         if isinstance(ref, str) and own and found:
-            return (replace(own[0], name=found[0].name, model=found[0].model),)
+            return (replace(own[0], name=found[0].name, model=found[0].model, turn=None),)
         return found
 
     def _set_rules(
@@ -267,7 +287,7 @@ class _Reading:
             self.rules.names.spelling(candidate.name)
         # A model that was complained about is a model all the same, or its tasks would be short of a candidate.
         self.rules.models = tuple(candidate.name for candidate in declared if candidate.is_model)
-        self.rules.joint = any(judge.mode is JudgeMode.JOINT for judge in judges)
+        self.rules.joint = any(judge.mode.compares for judge in judges)
         self.rules.default = default
 
     def _tasks(self, fields: Fields) -> Iterable[Task]:
@@ -311,6 +331,8 @@ class _Reading:
         if file is None or shape is None:
             return None
         path = self.path.parent / file
+        if not self.files.within(file, fields.at("file"), self.complaints):
+            return None
         if (problem := unreadable(path)) is not None:
             fields.complain("file", f"names {file!r}, which {problem}.", f"Looked for {path}.")
             return None
@@ -394,6 +416,8 @@ class _Reading:
         system_prompt: str | None = None,
         trials: int | None = None,
         review: str | None = None,
+        order: str | None = None,
+        looks: int | None = None,
         parameters: Parameters | None = None,
         margin: float | None = None,
         rubric: Rubric | None = None,
@@ -406,6 +430,8 @@ class _Reading:
             system_prompt=system_prompt or "",
             trials=trials,
             review=Policy.EVERY if review is None else Policy(review),
+            order=ReviewOrder.SPREAD if order is None else ReviewOrder(order),
+            looks=looks,
             parameters=parameters or Parameters(),
             candidates=candidates,
             judges=judges,

@@ -163,22 +163,38 @@ def _described_candidate(fields: Fields, checks: Checks) -> Declared | None:
 
 
 def judges(value: Value, path: Path, complaints: Complaints, checks: Checks, files: Files) -> tuple[JudgeSpec, ...]:
-    """The judges a `judge:` value names: one reference, one mapping, or a list of them for a panel."""
-    if not isinstance(value, list):
-        found = _judge(value, path, complaints, checks, files)
-        return () if found is None else (found,)
-    if not value:
+    """The judges a `judge:` value names: one reference, one mapping, {rotate: [...]}, or a list of them for a panel."""
+    if isinstance(value, list) and not value:
         complaints.add(path, "is an empty list, expected at least one judge.")
+    items = [((*path, place), item) for place, item in enumerate(value)] if isinstance(value, list) else [(path, value)]
     panel: dict[str, JudgeSpec] = {}
-    for position, item in enumerate(value):
-        inner = (*path, position)
-        found = _judge(item, inner, complaints, checks, files)
-        if found is None:
-            continue
-        if found.name.casefold() in panel:
-            complaints.add(inner, f"is a second judge named {found.name!r}.", "Give it a `name` of its own.")
-        panel.setdefault(found.name.casefold(), found)
+    for inner, item in items:
+        for at, found in _rotating_or_one(item, inner, complaints, checks, files):
+            if found.name.casefold() in panel:
+                complaints.add(at, f"is a second judge named {found.name!r}.", "Give it a `name` of its own.")
+            panel.setdefault(found.name.casefold(), found)
     return tuple(panel.values())
+
+
+def _rotating_or_one(
+    value: Value, path: Path, complaints: Complaints, checks: Checks, files: Files
+) -> list[tuple[Path, JudgeSpec]]:
+    """The judges of {rotate: [...]}, each with its turn, or the one judge a value describes."""
+    if not isinstance(value, dict) or "rotate" not in value:
+        found = _judge(value, path, complaints, checks, files)
+        return [] if found is None else [(path, found)]
+    fields = Fields(value, path, complaints)
+    turns = fields.raw("rotate")
+    fields.finish()
+    if not isinstance(turns, list) or len(turns) < 2:
+        fields.complain("rotate", f"is {shown(turns)}, expected a list of at least two judges.")
+        return []
+    taken = [
+        (inner, found)
+        for place, item in enumerate(turns)
+        if (found := _judge(item, (inner := (*path, "rotate", place)), complaints, checks, files)) is not None
+    ]
+    return [(inner, replace(found, turn=(place, len(taken)))) for place, (inner, found) in enumerate(taken)]
 
 
 def _judge(value: Value, path: Path, complaints: Complaints, checks: Checks, files: Files) -> JudgeSpec | None:
@@ -205,6 +221,9 @@ def _described_judge(fields: Fields, checks: Checks, files: Files) -> JudgeSpec 
         fields.complain("temperature", f"is {temperature:g}, but parameters.temperature is {asked_with.temperature:g}.",
                         "Keep one of them.")  # fmt: skip
     required = fields.choice("require_calibration", [tier.value for tier in DEMANDABLE])
+    if required is not None and mode == JudgeMode.PAIRWISE:
+        fields.complain("require_calibration", "is demanded of a pairwise judge, and `assay calibrate` measures scores.",
+                        "Remove it, or use `mode: joint` or `each`.")  # fmt: skip
     max_code_chars = fields.whole("max_code_chars", low=1, high=10**9)
     prompt_path = fields.name("prompt")
     prompt = None if prompt_path is None else files.text(prompt_path, fields.at("prompt"), fields.complaints)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.calibration import DEMANDABLE
 from assay.domain.lifecycle import Policy
-from assay.domain.suite import JudgeMode
+from assay.domain.suite import MOST_LOOKS, JudgeMode, ReviewOrder
 from assay.suites.checks import METHODS
 from assay.suites.models import LARGEST_SEED
 from assay.suites.tasks import MOST_TRIALS, ROLES, TASK_KEYS
@@ -40,9 +40,13 @@ def suite_json_schema() -> dict[str, JsonValue]:
                 "system_prompt": _TEXT,
                 "trials": _said(_TRIALS, "How often each task is repeated, unless the task or --trials says otherwise."),
                 "review": _said(_choice([policy.value for policy in Policy]), "Which LLM grades wait for a person."),
+                "order": _said(
+                    _choice([order.value for order in ReviewOrder]), "In which order what waits comes to a reviewer."
+                ),
+                "looks": _said({"type": "integer", "minimum": 1, "maximum": MOST_LOOKS}, "Planned looks at the result."),
                 "parameters": _parameters(),
                 "candidates": {"type": "array", "items": _candidate()},
-                "judge": {"anyOf": [_NAME, _judge(), {"type": "array", "minItems": 1, "items": {"anyOf": [_NAME, _judge()]}}]},
+                "judge": {"anyOf": [*_judges(), {"type": "array", "minItems": 1, "items": {"anyOf": [*_judges()]}}]},
                 "margin": _margin(),
                 "rubric": {"type": "array", "minItems": 1, "items": {"anyOf": [_NAME, _criterion()]}},
                 "score": _said(_score(), "How tasks are scored that do not say it themselves."),
@@ -120,6 +124,19 @@ def _described() -> dict[str, JsonValue]:
 def _candidate() -> dict[str, JsonValue]:
     described = _mapping({"name": _NAME, "model": _NAME, **_described()})
     return {"anyOf": [_NAME, {**described, "anyOf": [{"required": ["name"]}, {"required": ["model"]}]}]}
+
+
+def _judges() -> list[JsonValue]:
+    """A judge by its reference, described, or several that take turns."""
+    turns: dict[str, JsonValue] = {"type": "array", "minItems": 2, "items": {"anyOf": [_NAME, _judge()]}}
+    return [
+        _NAME,
+        _judge(),
+        _mapping(
+            {"rotate": _said(turns, "Judges that take turns: the k-th trial is graded by one of them.")},
+            required=("rotate",),
+        ),
+    ]
 
 
 def _judge() -> dict[str, JsonValue]:

@@ -66,6 +66,43 @@ tasks:
       hasty: The answer is 51.
 """
 
+_SET: Final = """\
+[
+  {
+    "thingName": "Slug",
+    "context": "Return the title in lower case, words joined by single hyphens, everything but letters and digits dropped.",
+    "language": "python",
+    "trialsNeeded": 3,
+    "snippets": [
+      {
+        "name": "alice",
+        "content": "import re\\n\\ndef slug(title):\\n    return '-'.join(re.findall(r'[a-z0-9]+', title.lower()))\\n"
+      },
+      {
+        "name": "bob",
+        "content": "def slug(title):\\n    return title.lower().replace(' ', '-')\\n"
+      }
+    ]
+  },
+  {
+    "thingName": "Median",
+    "context": "Return the median of a list of numbers; None for an empty list. The list given stays as it was.",
+    "language": "python",
+    "trialsNeeded": 3,
+    "snippets": [
+      {
+        "name": "alice",
+        "content": "import statistics\\n\\ndef median(numbers):\\n    return statistics.median(numbers) if numbers else None\\n"
+      },
+      {
+        "name": "bob",
+        "content": "def median(numbers):\\n    numbers.sort()\\n    return numbers[len(numbers) // 2]\\n"
+      }
+    ]
+  }
+]
+"""
+
 _IGNORED: Final = """\
 .assay/
 .env
@@ -74,4 +111,4 @@ _IGNORED: Final = """\
 
 def starter_files() -> dict[str, str]:
     """Texts of a new project's files by path, in the order in which they are written."""
-    return {"assay.yaml": _SETTINGS, "suites/first.yaml": _SUITE, ".gitignore": _IGNORED}
+    return {"assay.yaml": _SETTINGS, "suites/first.yaml": _SUITE, "suites/people.json": _SET, ".gitignore": _IGNORED}

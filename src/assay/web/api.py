@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from assay.app import registry, reviewing
+from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Item, Showcase, named
 from assay.app.wiring import Workspace
@@ -45,6 +46,7 @@ class Rooms:
     showcase: Showcase
     live: Live
     reruns: Reruns
+    overviews: Overviews
     token: Token | None
 
 

@@ -35,6 +35,7 @@ class Live:
         self._workspace = workspace
         self._changed = asyncio.Condition()
         self._rows: dict[str, bytes] = {}
+        self._decided = 0
         self._listeners = 0
         self._looking: asyncio.Task[None] | None = None
         self._stopped = False
@@ -53,11 +54,12 @@ class Live:
         return shown, shown[-1]["id"] if len(summaries) > SHOWN else None
 
     async def listen(self) -> AsyncIterator[bytes]:
-        """Server-sent events: every run at first, then each that changed."""
+        """Server-sent events: every run at first, then each that changed; and the number of the newest decision."""
         self._listeners += 1
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         seen: dict[str, bytes] = {}
+        told: int | None = None
         try:
             yield b"retry: 2000\n\n"
             while not self._stopped:
@@ -65,6 +67,9 @@ class Live:
                 seen = dict(self._rows)
                 if news:
                     yield b"event: runs\ndata: [" + b",".join(news) + b"]\n\n"
+                if told != self._decided:
+                    told = self._decided
+                    yield b"event: decided\ndata: %d\n\n" % told
                 try:
                     async with self._changed:
                         await asyncio.wait_for(self._changed.wait(), BREATH_S)
@@ -86,12 +91,13 @@ class Live:
         while self._listeners and not self._stopped:
             try:
                 rows, _ = await asyncio.to_thread(self.rows)
+                decided, _ = await asyncio.to_thread(self._workspace.archive.decided_since, None)
             except StoreError:
                 rows = None  # the next look may find it again; a page shows what it last heard
             if rows is not None:
                 fresh = {row["id"]: orjson.dumps(row) for row in rows}
-                if fresh != self._rows:
-                    self._rows = fresh
+                if fresh != self._rows or decided != self._decided:
+                    self._rows, self._decided = fresh, decided
                     async with self._changed:
                         self._changed.notify_all()
             await asyncio.sleep(LOOK_S)

@@ -36,8 +36,12 @@ TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
 THEMES: Final = ("auto", "light", "dark")
 
-NAV: Final = (("queue", "/", "nav.queue"), ("review", "/review", "nav.review"))
-"""Pages of the main navigation: name, address, text. Statistics takes its place here."""
+NAV: Final = (
+    ("queue", "/", "nav.queue"),
+    ("review", "/review", "nav.review"),
+    ("statistics", "/statistics", "nav.statistics"),
+)
+"""Pages of the main navigation: name, address, text."""
 
 _COMMENT: Final = re.compile(rb"//.*|/\*.*\*/")
 
@@ -266,6 +270,9 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "judges": len(summary.judges),
             "candidate_names": None if waits else list(summary.candidates),
             "judge_names": None if waits else list(summary.judges),
+            "judge_stamps": sorted(
+                {registry.stamp_of(rooms.workspace, summary.id, judge.name) for judge in plan.judges}
+            ),
             "seed": plan.seed,
             "policy": str(plan.policy),
         },
@@ -318,6 +325,9 @@ def _page(request: Request, template: str, page: str, title: str, *, twin: str |
         page=page, title=title, twin=twin, theme=theme if theme in THEMES else "auto", reviewer=reviewer, **values
     )  # fmt: skip
     return HTMLResponse(html, headers={"cache-control": "no-store"})
+
+
+page_of = _page  # for pages that stand in modules of their own
 
 
 def _data(value: object) -> Markup:

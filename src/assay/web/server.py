@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import webbrowser
@@ -16,10 +17,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
+from assay.app.shuffle import order_seeds
+from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, pages
+from assay.web import api, pages, statistics
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.live import Live
@@ -33,6 +37,9 @@ if TYPE_CHECKING:
     from assay.app.wiring import Workspace
 
 FOREVER: Final = "public, max-age=31536000, immutable"
+RESULTS_IDLE_S: Final = 2.0
+"""From a decision to its place in the results folder; decisions made meanwhile are written with it."""
+
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
@@ -52,26 +59,34 @@ def create_app(
     """
     check_exposure(host, token)
     known = code or (Token(token) if token else None)
-    queue = ReviewQueue(workspace.archive, workspace.clock)
+    queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, order_seeds(workspace))
+    workspace.results.idle_s = RESULTS_IDLE_S
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
+        await asyncio.to_thread(workspace.results.flush)
 
     app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
     app.state.rooms = api.Rooms(
         workspace=workspace,
         queue=queue,
-        showcase=Showcase(workspace.archive, workspace.journal),
+        showcase=Showcase(
+            workspace.archive,
+            workspace.journal,
+            stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
+        ),
         live=Live(workspace),
         reruns=Reruns(workspace, queue),
+        overviews=Overviews(workspace),
         token=known,
     )
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
     app.include_router(pages.router)
+    app.include_router(statistics.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)

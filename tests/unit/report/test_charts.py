@@ -109,3 +109,22 @@ def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.
     with pytest.raises(InputError, match=r"assay-bench\[charts\]"):
         charts.as_svg(chart)
     assert charts.as_csv(chart).startswith("candidate,mean")
+
+
+def test_the_standard_set_begins_with_the_scores_and_compares_only_where_there_is_something_to_compare() -> None:
+    full = a_table()
+    kinds = [chart.kind for chart in charts.standard(rank(full), full)]
+    assert kinds == ["forest", "pairs", "ranks", "scores"]
+    alone = ScoreTable.from_columns(task=["a", "b"], candidate=["ann"] * 2, trial=[1, 1], score=[0.5, 0.7])
+    assert [chart.kind for chart in charts.standard(rank(alone), alone)] == ["forest", "scores"]
+
+
+def test_a_drawing_can_stand_inside_a_page_of_the_strictest_policy() -> None:
+    table = a_table()
+    for chart in charts.standard(rank(table), table):
+        drawn_one = charts.drawing(chart)
+        assert drawn_one.png is not None
+        assert drawn_one.png.startswith(b"\x89PNG")
+        assert not re.search(r"style=|<script|<style|<image|href=\"(?!#)|url\((?!#)", drawn_one.svg)
+        assert len(list(csv.DictReader(io.StringIO(drawn_one.csv)))) == len(chart.rows)
+    assert charts.drawing(chart, png=False).png is None

@@ -364,3 +364,32 @@ def test_whatever_the_scores_the_sentences_are_sound(
         assert not NEVER.search(text), text
     if found.decision == "not_decided":
         assert "equal" not in wording.verdict(found).replace("equally good", "")
+
+
+def _every_task_alike(n_tasks: int, trials: int) -> ScoreTable:
+    rows = [
+        (f"t{t}", name, k, score)
+        for name, score in (("ann", 0.9), ("bob", 0.4))
+        for t in range(n_tasks)
+        for k in range(trials)
+    ]
+    task, candidate, trial, score = (list(column) for column in zip(*rows, strict=True))
+    return ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=score)
+
+
+def test_a_lead_that_never_varies_is_explained_instead_of_left_without_a_word() -> None:
+    few = wording.verdict(compare(_every_task_alike(3, 2), "ann", "bob"))
+    assert few.startswith("Not decided: ann is 50.0 points ahead on exactly these 3 tasks")
+    assert "every repetition gave the same score" in few
+    single = wording.verdict(compare(_every_task_alike(3, 1), "ann", "bob"))
+    assert "p = 0.2500" in single
+    assert "six or more" in single
+    assert compare(_every_task_alike(6, 1), "ann", "bob").decision == "better"
+
+
+def test_trials_that_nobody_passed_are_not_called_approved() -> None:
+    one = estimate(_every_task_alike(3, 2), "ann")
+    assert wording.estimate_line(one).endswith("3 tasks, 6 approved trials")
+    assert wording.estimate_line(one, approved=False).endswith("3 tasks, 6 trials")
+    assert "approved" not in wording.estimate_sentence(one, approved=False)
+    assert "approved" not in wording.task_line(one.by_task[0], approved=False)

@@ -72,6 +72,6 @@ def test_yes_and_no_of_yaml_are_words() -> None:
     ],
 )
 def test_a_wrong_description_is_said(value: object, said: str) -> None:
-    with pytest.raises(ValueError, match=".") as caught:
+    with pytest.raises(ValueError, match=r".") as caught:
         reading_of(value)  # type: ignore[arg-type]  # whatever YAML holds
     assert said in str(caught.value)

@@ -8,7 +8,8 @@ import pytest
 
 from assay.domain.suite import Criterion, Rubric
 from assay.scoring.evaluator import UnreadableReply
-from assay.scoring.reading import read_grading, read_score
+from assay.scoring.reading import read_grading
+from assay.scoring.scores import read_score
 
 RUBRIC = Rubric(criteria=(Criterion(name="integrity"), Criterion(name="data_flow")))
 LONE = Rubric(criteria=(Criterion(name="quality"),))
@@ -116,7 +117,7 @@ def test_a_plural_is_a_wrapper_and_no_candidate(wrapper: str) -> None:
         ("8.", 8.0, False),
         ("[[8]]", 8.0, False), (85, 85.0, True), ("85", 85.0, True), (-1, -1.0, True), ("12/10", 12.0, True),
         ("8 points", 8.0, False),
-        ("7-8", None, False), ("7 – 8", None, False), ("eight", None, False), ("N/A", None, False), ("7,5", None, False),
+        ("7-8", None, False), ("7 – 8", None, False), ("eight", 8.0, False), ("N/A", None, False), ("7,5", 7.5, False),
     ],
 )  # fmt: skip
 def test_a_scale_is_never_guessed(written: str | float, raw: float | None, outside: bool) -> None:

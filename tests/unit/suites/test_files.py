@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ def _sources(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link.py").symlink_to("/etc/hostname")
 
 
 def test_one_file_is_read_as_it_stands(tmp_path: Path) -> None:
@@ -66,7 +69,11 @@ def test_a_folder_gives_its_text_files_in_order_without_caches_and_hidden_ones(t
         ("{folder: empty}", "which holds no files"),
         ("{files: []}", "is an empty list"),
         ("{files: [bob.py, absent.py]}", "names 'absent.py', which does not exist"),
-        ("{file: '/dev/zero'}", "is not a regular file"),
+        ("{file: pipe}", "is not a regular file"),
+        ("{file: '/dev/zero'}", "names '/dev/zero', which lies outside the suite's folder and the project's"),
+        ("{file: ../other.py}", "list its folder under `read_from` in assay.yaml"),
+        ("{folder: ..}", "names '..', which lies outside"),
+        ("{files: [bob.py, link.py]}", "names 'link.py', which lies outside"),
         ('{file: "a\\0b"}', "NUL character"),
         ("{}", "has no `file`"),
     ],

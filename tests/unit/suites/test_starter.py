@@ -27,6 +27,15 @@ def test_the_suite_runs_at_once_without_a_key(tmp_path: Path) -> None:
     assert notes_on(suite) == ()
 
 
+def test_the_set_file_compares_two_people(tmp_path: Path) -> None:
+    suite = load_suite(written(tmp_path) / "suites" / "people.json", judge="openai/gpt-4o-mini")
+    assert [candidate.name for candidate in suite.candidates] == ["alice", "bob"]
+    assert [(task.thing, task.trials) for task in suite.tasks] == [("Slug", 3), ("Median", 3)]
+    for task in suite.tasks:
+        for snippet in task.snippets:
+            compile(snippet.text, snippet.candidate, "exec")
+
+
 def test_what_is_commented_out_is_right_as_well(tmp_path: Path) -> None:
     text = starter_files()["suites/first.yaml"].replace("    score: exact\n", "")
     head, tasks = text.split("\ntasks:")

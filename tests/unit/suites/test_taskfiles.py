@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tracemalloc
 from pathlib import Path
@@ -134,7 +135,8 @@ def test_a_file_that_changed_under_the_run_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_task_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    for file, why in [("absent.jsonl", "does not exist"), (".", "is a folder"), ("/dev/zero", "is not a regular file")]:
+    os.mkfifo(tmp_path / "pipe")
+    for file, why in [("absent.jsonl", "does not exist"), (".", "is a folder"), ("pipe", "is not a regular file")]:
         (problem,) = problems_in(suite_over(tmp_path, "t.jsonl", "", f"{{file: {file}}}"))
         assert f"suite.yaml:3 tasks.file: names {file!r}, which {why}." in str(problem)
 

@@ -256,5 +256,5 @@ function drawReport(item, view) {
   return h("details", { class: "card report", open: view.reportOpen, on: { toggle: (event) => view.onReport(event.target.open) } },
     h("summary", {}, t("review.report"), h("kbd", {}, view.badge("report"))),
     h("div", { class: "prose" }, item.report.length ? fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane)) : h("p", { class: "soft" }, t("review.no_report"))),
-    ranking, item.judge ? soft(t("review.judge", { name: item.judge })) : soft(t("review.no_names")));
+    ranking, soft(t(item.judge ? "review.judge" : "review.no_names", { name: item.judge, stamp: item.stamp })));
 }

@@ -1,0 +1,84 @@
+"""What exactly a run was: who answered, how it was asked and graded, in what surroundings, how fast and at what cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from assay.domain.run import RunPlan
+    from assay.domain.selection import CallTotals, RunSummary
+    from assay.ports import Archive, Journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """A run with its plan and its calls, summed by model."""
+
+    summary: RunSummary
+    plan: RunPlan
+    totals: tuple[CallTotals, ...]
+
+    @property
+    def seconds(self) -> float | None:
+        """From the run's start to its end; None while it has none."""
+        return None if self.summary.finished is None else between(self.summary.started, self.summary.finished)
+
+    @property
+    def calls(self) -> int:
+        return sum(one.calls for one in self.totals)
+
+    @property
+    def calls_per_s(self) -> float | None:
+        """Calls over the run's whole time; None without calls, without an end, or within no time."""
+        return self.calls / self.seconds if self.calls and self.seconds else None
+
+
+class Rooms(Protocol):
+    """Where stored runs are read; a workspace is one."""
+
+    @property
+    def archive(self) -> Archive: ...
+
+    @property
+    def journal(self) -> Journal: ...
+
+
+def provenance(rooms: Rooms, summary: RunSummary) -> Provenance:
+    """The provenance of a stored run."""
+    return Provenance(
+        summary=summary,
+        plan=rooms.journal.plan_of(summary.id),
+        totals=rooms.archive.call_totals(summary.id),
+    )
+
+
+def between(start: str, end: str) -> float:
+    """Seconds between two stored times."""
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+
+
+def provenance_document(found: Provenance) -> dict[str, Any]:
+    """What is added to the document of a run."""
+    return {
+        "seconds": found.seconds,
+        "calls": found.calls,
+        "calls_per_second": None if found.calls_per_s is None else round(found.calls_per_s, 4),
+        "answered": [
+            {
+                "role": one.role,
+                "name": one.name,
+                "model": one.model,
+                "model_version": one.model_version,
+                "calls": one.calls,
+                "failed_calls": one.failed,
+                "tokens": {"input": one.input_tokens, "output": one.output_tokens},
+                "cost_usd": one.cost_usd,
+                "latency_s": one.latency_s,
+                "first_call": one.first,
+                "last_call": one.last,
+            }
+            for one in found.totals
+        ],
+    }

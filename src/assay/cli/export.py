@@ -1,0 +1,89 @@
+"""`assay export`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.cli.options import common, filters, selection, workspace
+from assay.cli.output import print_json, tell, visible
+from assay.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from assay.app.exporting import Exported
+
+
+@click.command()
+@click.argument("format", metavar="FORMAT")
+@click.option("--output", metavar="PATH", help="The file to write; without it, text goes to stdout.")
+@click.option("--all", "everything", is_flag=True, help="What does not count as well, in a second file with its state.")
+@click.option("--anonymise", is_flag=True, help="Pseudonyms for candidates and reviewers.")
+@click.option("--threshold", metavar="D", help="junit: a task passes from this mean on: 0.7, or 70pts.")
+@click.option("--against", metavar="NAME", help="junit: a task passes when not worse than this candidate.")
+@click.option("--margin", metavar="D", help="junit: by how much it may be worse: 0.03, or 3pts.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@filters
+@common
+def export(
+    format: str,  # noqa: A002 # the contract's word for it
+    output: str | None,
+    everything: bool,
+    anonymise: bool,
+    threshold: str | None,
+    against: str | None,
+    margin: str | None,
+    force: bool,
+    store: str | None,
+    as_json: bool,
+    **chosen: Any,
+) -> int:
+    """Write what counts: csv, parquet, jsonl, json, html, markdown, latex, junit or results."""
+    from assay.app import exporting
+    from assay.app.findings import parsed_margin
+
+    if as_json and output is None and format not in {"json", "results"}:
+        raise InputError("--json", "stdout takes one document only.", remedy="Say --output FILE as well.")
+    with workspace(store) as opened:
+        found = exporting.export(
+            opened,
+            format,
+            selection(chosen),
+            output=None if output is None else Path(output),
+            everything=everything,
+            anonymise=anonymise,
+            force=force,
+            write=_to_stdout,
+            threshold=None if threshold is None else parsed_margin(threshold, option="--threshold"),
+            against=against,
+            margin=None if margin is None else parsed_margin(margin),
+        )
+    if as_json and (output is not None or format == "results"):
+        print_json(exporting.exported_document(found))
+    else:
+        _tell(found)
+    return 0
+
+
+def _tell(found: Exported) -> None:
+    """What was written; on stderr, since stdout may be the export itself."""
+    if found.rows is None:
+        if found.output is not None:
+            tell(f"{found.output}: written")
+        return
+    if found.format == "results":
+        tell(f"{found.output}: {found.rows} runs")
+        return
+    where = "" if found.output is None else f"{found.output}: "
+    tell(f"{where}{found.rows} rows that count{', none yet' if not found.rows else ''}")
+    if found.unseen:
+        tell(f"{found.unseen} of them were seen by no person, as the policy allows")
+    if found.apart is not None:
+        tell(f"{found.apart}: {found.rows_apart} rows that do not count")
+
+
+def _to_stdout(text: str) -> None:
+    """Text as it is for a program that reads on; a person's terminal gets no control characters."""
+    sys.stdout.write(visible(text) if sys.stdout.isatty() else text)

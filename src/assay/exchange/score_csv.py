@@ -1,0 +1,63 @@
+"""The score table as CSV, with cells that no spreadsheet takes for a formula.
+
+A text that begins with `=`, `+`, `-`, `@`, a tab or a line break (or their full-width forms) gets a `'` put before it, which
+spreadsheets show as text. So does one that begins with such a `'` already, so that `unguarded` gives back exactly what was
+there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Cell = str | int | float | bool | None
+
+_FORMULA: Final = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_SPECIAL: Final = re.compile('[,"\r\n]|^ | $')
+
+
+class CsvLines:
+    """Writes rows as CSV lines: comma, quotes where needed, `\\n` at the end.
+
+    Args:
+        write: takes each line.
+        header: names of the columns.
+    """
+
+    def __init__(self, write: Callable[[str], object], header: Sequence[str]) -> None:
+        self._write = write
+        self.row(header)
+
+    def row(self, cells: Sequence[Cell]) -> None:
+        """One line; None is an empty cell, a bool `true` or `false`, a number its shortest exact form."""
+        self._write(",".join(_quoted(_written(cell)) for cell in cells) + "\n")
+
+
+def guarded(text: str) -> str:
+    """The text as a cell that is never a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """What `guarded` was given."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def _written(cell: Cell) -> str:
+    match cell:
+        case None:
+            return ""
+        case bool():
+            return "true" if cell else "false"
+        case str():
+            return guarded(cell)
+        case _:
+            return repr(cell)
+
+
+def _quoted(cell: str) -> str:
+    # The standard library's writer leaves a lone carriage return bare, and its reader then takes it for the end of the line.
+    return '"' + cell.replace('"', '""') + '"' if _SPECIAL.search(cell) else cell

@@ -1,0 +1,73 @@
+"""Results as JUnit XML, for pipelines that show tests: one testcase a candidate and task, and one for its score as a whole.
+
+Two rules, of which the caller picks one; which it was stands in the file.
+
+* threshold: a task passes when the candidate's mean over its trials that count is at least T. The score as a whole passes
+  when the mean over tasks is.
+* against: a task passes when the candidate's mean is not lower than the other's on that task by more than the margin. The
+  testcase `as a whole` is the gate: it passes when non-inferiority is shown, so a lack of data does not pass.
+
+A task on which nothing counts yet is skipped, with the reason; it neither passes nor fails.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from xml.sax.saxutils import escape, quoteattr
+
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One testcase: passed when both are None, else failed or skipped with a sentence."""
+
+    candidate: str
+    name: str
+    failure: str | None = None
+    skipped: str | None = None
+
+
+def junit(*, title: str, rule: str, cases: tuple[Case, ...], notes: tuple[str, ...], written: str) -> str:
+    """The XML document: a testsuite a candidate; `rule` and `notes` are said in its properties and output."""
+    suites: dict[str, list[Case]] = {}
+    for case in cases:
+        suites.setdefault(case.candidate, []).append(case)
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f"<testsuites name={_attribute(title)} {_counts(cases)}>",
+    ]
+    for candidate, own in suites.items():
+        lines += [
+            f"  <testsuite name={_attribute(candidate)} {_counts(own)} timestamp={_attribute(written[:19])}>",
+            f'    <properties><property name="rule" value={_attribute(rule)}/></properties>',
+            *(_testcase(case) for case in own),
+            *([f"    <system-out>{_text(chr(10).join(notes))}</system-out>"] if notes else []),
+            "  </testsuite>",
+        ]
+    return "\n".join([*lines, "</testsuites>"]) + "\n"
+
+
+def _counts(cases: tuple[Case, ...] | list[Case]) -> str:
+    failed = sum(case.failure is not None for case in cases)
+    skipped = sum(case.skipped is not None for case in cases)
+    return f'tests="{len(cases)}" failures="{failed}" errors="0" skipped="{skipped}"'
+
+
+def _testcase(case: Case) -> str:
+    start = f"    <testcase classname={_attribute(case.candidate)} name={_attribute(case.name)}"
+    if case.failure is not None:
+        return f'{start}><failure type="score" message={_attribute(case.failure)}/></testcase>'
+    if case.skipped is not None:
+        return f"{start}><skipped message={_attribute(case.skipped)}/></testcase>"
+    return f"{start}/>"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_NOT_XML.sub("\ufffd", text), {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
+
+
+def _text(text: str) -> str:
+    return escape(_NOT_XML.sub("\ufffd", text))

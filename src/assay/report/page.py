@@ -1,0 +1,49 @@
+"""The report as one HTML file: no script, nothing fetched from anywhere, and pages that print as they are read."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from assay.report import text_tables, wording
+
+if TYPE_CHECKING:
+    from assay.report.summary import Report
+
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""Said in the file itself: even if something hostile got in, nothing could run or be fetched."""
+
+
+def html(report: Report) -> str:
+    """The whole document. All text is escaped; of what it holds only our own drawings are markup."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(str(resources.files("assay") / "report" / "templates"))),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    tasks_header, tasks, tasks_left_out = text_tables.task_rows(report)
+    criteria_header, criteria = text_tables.criterion_rows(report)
+    return environment.get_template("report.html").render(
+        report=report,
+        policy=_POLICY,
+        wording=wording,
+        count=wording.count,
+        ranked=report.ranking.candidates,
+        scores=[text_tables.score_row(one) for one in text_tables.in_order(report)],
+        pairs=[text_tables.pair_row(one) for one in report.ranking.pairs],
+        pair_header=text_tables.PAIR_HEADER,
+        tasks_header=tasks_header,
+        tasks=tasks,
+        tasks_left_out=tasks_left_out,
+        criteria_header=criteria_header,
+        criteria=criteria,
+        guidance=[one for one in report.criteria if one.guidance],
+        counts=text_tables.counts_sentence(report),
+        drawings=[(one, Markup(one.svg)) for one in report.drawings],  # our own drawings
+    )

@@ -1,0 +1,85 @@
+"""What a report holds, whatever it is written as; made by `app`, written by `page`, `text_tables` and `junit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.selection import Excluded
+    from assay.report.charts import Drawing
+    from assay.statistics.cautions import Caution
+    from assay.statistics.estimates import Estimate
+    from assay.statistics.ranking import Ranking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionPart:
+    """One criterion of a suite's rubric, with each candidate's mean on it (None where nothing counts)."""
+
+    suite: str
+    name: str
+    weight: float
+    scale: tuple[float, float]
+    guidance: str
+    means: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPart:
+    """One run, as pairs of a name and its value in words; `models` has a row for each model asked."""
+
+    id: str
+    facts: tuple[tuple[str, str], ...]
+    models: tuple[Mapping[str, str], ...]
+
+    @property
+    def model_rows(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(row.values()) for row in self.models)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPart:
+    """One decision, in words."""
+
+    at: str
+    about: str
+    verb: str
+    reviewer: str
+    how: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything a report says.
+
+    Attributes:
+        about: what was selected, in a sentence.
+        verdicts: the best candidate against each other one, in the product's words.
+        criteria: rubrics of the selected runs; means in the order of `estimates`.
+        behind: diagnostics, in words; no part of the result.
+        counted: trials that count; `unseen` of their grades no person saw.
+        reviews: the newest decisions, oldest first; `reviews_left_out` older ones are not shown.
+        runs: newest first; `runs_left_out` older ones are not shown.
+    """
+
+    title: str
+    written: str
+    about: str
+    anonymised: bool
+    estimates: tuple[Estimate, ...]
+    ranking: Ranking
+    verdicts: tuple[str, ...]
+    criteria: tuple[CriterionPart, ...]
+    behind: tuple[str, ...]
+    counted: int
+    excluded: Excluded
+    cautions: tuple[Caution, ...]
+    drawings: tuple[Drawing, ...]
+    how_to_draw: str
+    reviews: tuple[ReviewPart, ...]
+    reviews_left_out: int
+    runs: tuple[RunPart, ...]
+    runs_left_out: int

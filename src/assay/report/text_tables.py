@@ -1,0 +1,186 @@
+"""A report as Markdown, and its tables as LaTeX: scores, pairs and tasks, with what must be said beside them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from assay.report import wording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from assay.report.summary import Report
+    from assay.statistics.estimates import Estimate
+    from assay.statistics.ranking import RankedPair
+
+TASKS_SHOWN: Final = 200
+"""Rows of the table of tasks; a longer one is for other programs, not for reading."""
+
+_MARKS: Final = re.compile(r"([\\`*_{}\[\]<>#|~$])")
+
+_LATEX: Final = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "±": r"$\pm$", "–": "--",
+    "<": r"\textless{}", ">": r"\textgreater{}",    "≥": r"$\ge$", "≤": r"$\le$", "\n": " ",
+}  # fmt: skip
+
+
+def markdown(report: Report) -> str:
+    """The report as Markdown: text from outside is escaped, so that it shows as it was written."""
+    parts = [f"# {_md(report.title)}", _md(report.about)]
+    parts.append("\n".join(f"* {_md(verdict)}" for verdict in report.verdicts))
+    parts += ["## Scores", _md_table(score_header(), (score_row(one) for one in in_order(report)), numbers={1, 2})]
+    if report.ranking.pairs:
+        parts += ["## All pairs", _md_table(PAIR_HEADER, map(pair_row, report.ranking.pairs), numbers={1, 3, 4})]
+        if len(report.ranking.pairs) > 1:
+            parts.append(_md(wording.many_comparisons(len(report.ranking.pairs))))
+    header, rows, left_out = task_rows(report)
+    if rows:
+        parts += ["## Tasks", _md_table(header, rows, numbers=set(range(1, len(header))))]
+        if left_out:
+            parts.append(f"{wording.count(left_out, 'more task')} not shown.")
+    if report.criteria:
+        parts += ["## Criteria", _md_table(*criterion_rows(report))]
+    parts += ["## What counts", _md(counts_sentence(report))]
+    if report.cautions:
+        parts += ["## Warnings", "\n".join(f"* {_md(one.text)}" for one in report.cautions)]
+    for run in report.runs:
+        parts += [f"## Run {_md(run.id)}", _md_table(("what", "is"), run.facts)]
+        if run.models:
+            parts.append(_md_table(tuple(run.models[0]), run.model_rows))
+    if report.reviews:
+        header = ("when", "about", "decision", "reviewer", "how", "said")
+        rows_of = ((one.at, one.about, one.verb, one.reviewer, one.how, one.said) for one in report.reviews)
+        parts += ["## Reviews", _md_table(header, rows_of)]
+        if report.reviews_left_out:
+            parts.append(f"{wording.count(report.reviews_left_out, 'older decision')} not shown.")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def latex(report: Report) -> str:
+    """Scores and pairs as two `table` environments; they need the package booktabs and nothing else."""
+    lines = [
+        f"% {_comment(report.title)}: {_comment(report.about)}",
+        f"% written {report.written} by Assay; needs \\usepackage{{booktabs}}",
+        *(f"% {_comment(one.text)}" for one in report.cautions),
+    ]
+    caption = f"Scores of 100. {counts_sentence(report)}"
+    lines += _latex_table(score_header(), [score_row(one) for one in in_order(report)], "lrrll", caption, "scores")
+    if report.ranking.pairs:
+        note = f" {wording.many_comparisons(len(report.ranking.pairs))}" if len(report.ranking.pairs) > 1 else ""
+        rows = [pair_row(one) for one in report.ranking.pairs]
+        lines += _latex_table(PAIR_HEADER, rows, "lrlrrl", f"Differences in points.{note}", "pairs")
+    return "\n".join(lines) + "\n"
+
+
+def in_order(report: Report) -> tuple[Estimate, ...]:
+    """Candidates best first, those without a score last."""
+    return tuple(one.estimate for one in report.ranking.candidates)
+
+
+def score_header() -> tuple[str, ...]:
+    return ("candidate", "score", "sd", "95% range", "from")
+
+
+def score_row(one: Estimate) -> tuple[str, ...]:
+    """A candidate's line; what cannot be had is said, not left out."""
+    if one.mean is None:
+        return (str(one.candidate), "", "", wording.MISSING[one.reason or "no_approved_trials"], "")
+    return (
+        str(one.candidate),
+        wording.number(one.mean),
+        "" if one.sd is None else wording.number(one.sd),
+        "no range" if one.ci95 is None else wording.range_words(one.ci95),
+        f"{wording.count(one.n_tasks, 'task')}, {wording.count(one.n_trials, 'approved trial')}",
+    )
+
+
+PAIR_HEADER: Final = ("pair", "points", "95% range", "p", "p (Holm)", "decision")
+
+
+def pair_row(one: RankedPair) -> tuple[str, ...]:
+    return (
+        f"{one.a} − {one.b}",
+        "" if one.difference is None else wording.signed(one.difference),
+        "" if one.ci95 is None else wording.difference_range(one.ci95),
+        wording.probability(one.p_value),
+        wording.probability(one.p_holm),
+        one.decision.replace("_", " "),
+    )
+
+
+def task_rows(report: Report) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
+    """Means by task and candidate: header, rows (up to `TASKS_SHOWN`), and how many are left out."""
+    names = [str(one.candidate) for one in report.estimates]
+    by_task: dict[str, dict[str, str]] = {}
+    for one in report.estimates:
+        for task in one.by_task:
+            if str(task.task) in by_task or len(by_task) < TASKS_SHOWN:
+                by_task.setdefault(str(task.task), {})[str(one.candidate)] = wording.number(task.mean)
+    every = {str(task.task) for one in report.estimates for task in one.by_task}
+    rows = [(task, *(found.get(name, "–") for name in names)) for task, found in by_task.items()]
+    return ("task", *names), rows, len(every) - len(rows)
+
+
+def criterion_rows(report: Report) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Criteria with weight, scale and each candidate's mean."""
+    several = len({one.suite for one in report.criteria}) > 1
+    names = [str(one.candidate) for one in report.estimates]
+    return ("criterion", "weight", "scale", *names), [
+        (
+            f"{one.suite}: {one.name}" if several else one.name,
+            f"{one.weight:g}",
+            f"{one.scale[0]:g} to {one.scale[1]:g}",
+            *("–" if mean is None else wording.number(mean) for mean in one.means),
+        )
+        for one in report.criteria
+    ]
+
+
+def counts_sentence(report: Report) -> str:
+    """How many trials count, and what became of the others."""
+    out = report.excluded
+    count = "counts" if report.counted == 1 else "count"
+    return (
+        f"{wording.count(report.counted, 'trial')} {count}; not counted: {out.pending} pending, {out.rejected} rejected, "
+        f"{out.failed} failed; {wording.count(out.superseded, 'superseded attempt')}."
+    )
+
+
+def _md(text: str) -> str:
+    return _MARKS.sub(r"\\\1", " ".join(text.split()))
+
+
+def _md_table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: set[int] | None = None) -> str:
+    marks = ["--:" if place in (numbers or ()) else "---" for place in range(len(header))]
+    lines = [[_md(cell) for cell in header], marks, *([_md(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _tex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text if character >= " " or character == "\n")
+
+
+def _comment(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _latex_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], columns: str, caption: str, label: str
+) -> list[str]:
+    return [
+        "",
+        r"\begin{table}[htbp]",
+        r"  \centering",
+        rf"  \caption{{{_tex(caption)}}}",
+        rf"  \label{{tab:assay-{label}}}",
+        rf"  \begin{{tabular}}{{{columns}}}",
+        r"    \toprule",
+        f"    {' & '.join(_tex(cell) for cell in header)} \\\\",
+        r"    \midrule",
+        *(f"    {' & '.join(_tex(cell) for cell in row)} \\\\" for row in rows),
+        r"    \bottomrule",
+        r"  \end{tabular}",
+        r"\end{table}",
+    ]

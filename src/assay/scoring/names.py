@@ -1,0 +1,68 @@
+"""Whom and what a word in a judge's reply may mean."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.domain.suite import Criterion, Rubric
+
+WRAPPING: Final = " \t\r\n*_`\"'“”‘’[]()"
+"""What may stand around a name or a score without belonging to it."""
+
+NOUN: Final = (
+    r"(?i:candidate|option|response|implementation|solution|submission|snippet|model|answer|assistant|code|label)"
+)
+GLUED_NOUN: Final = (
+    r"(?:[Cc]andidate|[Oo]ption|[Rr]esponse|[Ii]mplementation|[Ss]olution|[Ss]ubmission|[Ss]nippet)(?=[A-Z])"
+)
+_CALLED: Final = re.compile(rf"^(?:(?i:the)\s+)?(?:{NOUN}[\s_\-:#]+|{GLUED_NOUN})(?P<rest>\S.*)$")
+_CRITERION_TAIL: Final = ("score", "rating", "grade", "points", "value")
+
+
+def canonical(text: str) -> str:
+    """Lower case without blanks, underscores, hyphens and the backslashes Markdown puts before them."""
+    return re.sub(r"[\s_\-‐‑–\\]+", "", text).casefold()
+
+
+class Names:
+    """Whom and what a key may mean."""
+
+    def __init__(self, labels: Mapping[str, str], rubric: Rubric) -> None:
+        self.candidates = {canonical(name): name for name in labels}
+        self.candidates |= {canonical(label): name for name, label in labels.items()}  # a label outdoes a name
+        self.criteria = {canonical(criterion.name): criterion for criterion in rubric.criteria}
+        self.pairs = {
+            canonical(whose) + canonical(about): (candidate, criterion)
+            for whose, candidate in self.candidates.items()
+            for about, criterion in self.criteria.items()
+        }
+        self.lone_candidate = next(iter(labels)) if len(labels) == 1 else None
+        self.lone_criterion = rubric.criteria[0] if len(rubric.criteria) == 1 else None
+
+    def candidate(self, key: str) -> str | None:
+        key = key.strip(WRAPPING)
+        found = self.candidates.get(canonical(key)) or self.candidates.get(canonical(key.rstrip(".:)")))
+        if found is None and (called := _CALLED.match(key)):
+            found = self.candidates.get(canonical(called["rest"].strip(WRAPPING).rstrip(".:)")))
+        return found
+
+    def criterion(self, key: str) -> Criterion | None:
+        plain = canonical(key.strip(WRAPPING).rstrip(".:"))
+        if found := self.criteria.get(plain):
+            return found
+        for tail in _CRITERION_TAIL:
+            if plain.endswith(tail) and (found := self.criteria.get(plain.removesuffix(tail))):
+                return found
+        return None
+
+    def both(self, key: str) -> tuple[str, Criterion] | None:
+        """A candidate and a criterion in one key: `A_integrity`, `A.integrity`, `candidate_a_integrity`."""
+        plain = re.sub(r"[.:/()]", "", canonical(key.strip(WRAPPING)))
+        for tail in ("", *_CRITERION_TAIL):
+            if plain.endswith(tail) and (found := self.pairs.get(plain.removesuffix(tail).removeprefix("candidate"))):
+                return found
+        return None

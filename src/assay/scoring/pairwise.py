@@ -1,0 +1,226 @@
+"""Pairwise judging: every two candidates of a task side by side, in both orders.
+
+Judges favour what they read first, or last, and only the pair of verdicts shows by how much. A pair is won where both
+orders name the same candidate; where they do not agree it is a tie, with a flag that says so. A candidate's score is the
+share of its pairs it won, a tie counting half: 1, 0.5 or 0 against a single opponent.
+
+One call at a time: each is read before the next is made, so that an unreadable one is asked again by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade
+from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
+from assay.domain.run import Slot
+from assay.domain.suite import Criterion, Rubric
+from assay.scoring.evaluator import MoreRequests, UnreadableReply
+from assay.scoring.judge import asked_with, cut_flags, labels_of, messages_of
+from assay.scoring.prompts import PAIR
+from assay.scoring.reading import read_grading
+
+if TYPE_CHECKING:
+    from assay.domain.assessment import Response
+    from assay.domain.suite import JudgeSpec
+    from assay.scoring.evaluator import Answer, Sitting
+
+PREFERENCE: Final = "preference"
+"""The one criterion: the share of pairs won."""
+
+_TIE: Final = ("tie", "draw", "equal", "no difference")
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """One verdict: the name of the better one, None for a tie; why, and how sure."""
+
+    better: str | None
+    reason: str
+    confidence: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseJudge:
+    """Two calls for every pair of candidates, one in each order."""
+
+    spec: JudgeSpec
+    rubric: Rubric
+
+    @property
+    def grader(self) -> str:
+        return self.spec.name
+
+    @property
+    def by_model(self) -> bool:
+        return True
+
+    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
+        """One slot for all candidates together: their shares depend on each other."""
+        return (Slot(grader=self.grader, candidate=None, by_model=True),) if candidates else ()
+
+    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+        """The first question; the others follow one by one. Raises ValueError with fewer than two candidates."""
+        if len(sitting.responses) < 2:
+            raise ValueError("A pairwise judge compares at least two candidates.")
+        return (self._request(sitting, meetings(sitting.responses)[0]),)
+
+    def foreseen(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+        """The questions about every pair in both orders."""
+        return tuple(self._request(sitting, meeting) for meeting in meetings(sitting.responses))
+
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
+        """The next question while there is one, then the assessment.
+
+        Raises:
+            UnreadableReply: the last reply names neither of the two and no tie.
+        """
+        order = meetings(sitting.responses)
+        if not answers:
+            raise UnreadableReply("There is no reply to read.")
+        labels = labels_of(sitting)
+        heard = [_heard(answer, meeting, labels) for answer, meeting in zip(answers, order, strict=False)]
+        if len(heard) < len(order):
+            return MoreRequests(requests=(self._request(sitting, order[len(heard)]),))
+        return self._assessment(sitting, labels, heard, answers)
+
+    def _request(self, sitting: Sitting, meeting: tuple[Response, Response]) -> ModelRequest:
+        labels = labels_of(sitting)
+        two = replace(sitting, responses=meeting)
+        first, second = (labels[response.candidate] for response in meeting)
+        example = f'```json\n{{"reason": "...", "verdict": <"{first}" or "{second}" or "tie">}}\n```'
+        return ModelRequest(
+            model=self.spec.model,
+            messages=messages_of(self.spec, self.rubric, two, labels, template=PAIR, example=example),
+            parameters=asked_with(self.spec, sitting),
+            purpose=Purpose(
+                role=Role.JUDGE,
+                task=sitting.task.id,
+                trial=sitting.k,
+                attempt=sitting.attempt,
+                judge=self.spec.name,
+                labels=labels,
+            ),
+            answer_schema=AnswerSchema(
+                name="verdict",
+                schema={
+                    "type": "object",
+                    "properties": {
+                        "reason": {"type": "string"},
+                        "verdict": {"type": "string", "enum": [first, second, "tie"]},
+                    },
+                    "required": ["reason", "verdict"],
+                    "additionalProperties": False,
+                },
+            ),
+        )
+
+    def _assessment(
+        self, sitting: Sitting, labels: dict[str, str], heard: list[_Heard], answers: tuple[Answer, ...]
+    ) -> Assessment:
+        names = [response.candidate for response in sitting.responses]
+        points: dict[str, list[float]] = {name: [] for name in names}
+        remarks: dict[str, list[str]] = {name: [] for name in names}
+        report: list[str] = []
+        flags = list(cut_flags(self.spec, sitting, labels))
+        for place, (one, other) in enumerate(combinations(names, 2)):
+            forth, back = heard[2 * place], heard[2 * place + 1]
+            winner = forth.better if forth.better == back.better else None
+            split = forth.better != back.better
+            for name, rival in ((one, other), (other, one)):
+                points[name].append(0.5 if winner is None else float(winner == name))
+                said = "the order decides against" if split else "ties with" if winner is None else (
+                    "beats" if winner == name else "loses to"
+                )  # fmt: skip
+                remarks[name].append(f"{said} {labels[rival]}")
+            if split:
+                flags.append(
+                    Flag(
+                        kind=FlagKind.ORDER_DECIDES,
+                        detail=(
+                            f"{labels[one]} against {labels[other]}: {_said(forth, labels)} with {labels[one]} shown first, "
+                            f"{_said(back, labels)} with {labels[other]} first; counted as a tie."
+                        ),
+                    )
+                )
+            for told, (first, second) in ((forth, (one, other)), (back, (other, one))):
+                report.append(
+                    f"- **{labels[first]}, then {labels[second]}**: {_said(told, labels)}. {told.reason}".rstrip()
+                )
+        shares = {name: sum(won) / len(won) for name, won in points.items()}
+        cut = [answer for answer in answers if isinstance(answer, Reply) and answer.truncated]
+        if cut:
+            flags.append(
+                Flag(kind=FlagKind.TRUNCATED, detail=f"The token limit cut {len(cut)} of the judge's replies off.")
+            )
+        sure = [told.confidence for told in heard if told.confidence is not None]
+        return Assessment(
+            grades=tuple(
+                Grade(
+                    candidate=name,
+                    criterion=PREFERENCE,
+                    score=share,
+                    raw_score=share,
+                    min_score=0.0,
+                    max_score=1.0,
+                    reason=_sentence(remarks[name]),
+                    confidence=min(sure) if len(sure) == len(heard) else None,
+                )
+                for name, share in shares.items()
+            ),
+            scores=dict(shares),
+            weights={PREFERENCE: 1.0},
+            report="\n".join(report),
+            ranking=tuple(sorted(names, key=lambda name: -shares[name])) if len(set(shares.values())) > 1 else (),
+            labels={name: label for name, label in labels.items() if name in sitting.labels},
+            flags=tuple(flags),
+            raw="\n\n".join(answer.text for answer in answers if isinstance(answer, Reply)),
+        )
+
+
+def meetings(responses: tuple[Response, ...]) -> list[tuple[Response, Response]]:
+    """Every two responses in both orders, the orders of one pair behind each other."""
+    return [meeting for one, other in combinations(responses, 2) for meeting in ((one, other), (other, one))]
+
+
+def _heard(answer: Answer, meeting: tuple[Response, Response], labels: dict[str, str]) -> _Heard:
+    if not isinstance(answer, Reply):
+        raise UnreadableReply("There is no reply to read.")
+    if answer.finish_reason == "refusal":
+        raise UnreadableReply("The judge refused to answer.")
+    one, other = (response.candidate for response in meeting)
+    words = [
+        (word, raw)
+        for name, raw in ((one, 1.0), (other, 0.0))
+        for word in (labels[name], f"Candidate {labels[name]}", f"Answer {labels[name]}", f"Response {labels[name]}",
+                     f"Option {labels[name]}")
+    ]  # fmt: skip
+    verdict = Criterion(
+        name=PREFERENCE,
+        low=0.0,
+        high=1.0,
+        labels=(*words, *((word, 0.5) for word in _TIE if word not in labels.values())),
+    )
+    reading = read_grading(
+        answer.text, labels={"": "the pair"}, rubric=Rubric(criteria=(verdict,)), cut=answer.truncated
+    )
+    grade = reading.grades.get(("", PREFERENCE))
+    if grade is None or grade.score is None or grade.score.raw is None or not grade.score.by_word:
+        raise UnreadableReply(f"The judge names neither {labels[one]} nor {labels[other]} as better, and no tie.")
+    raw = grade.score.raw
+    return _Heard(
+        better=one if raw == 1.0 else other if raw == 0.0 else None,
+        reason=" ".join(grade.reason.split())[:2000],
+        confidence=grade.confidence,
+    )
+
+
+def _said(told: _Heard, labels: dict[str, str]) -> str:
+    return "tie" if told.better is None else f"{labels[told.better]} is better"
+
+
+def _sentence(remarks: list[str]) -> str:
+    text = "; ".join(remarks)
+    return f"{text[:1].upper()}{text[1:]}."

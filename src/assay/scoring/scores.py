@@ -1,0 +1,145 @@
+"""Scores as judges write them: numbers with or without their scale, percents, words, signs.
+
+A scale is never guessed from the size of a number: `85` on a scale to 10 lies outside it, `85%` and `8.5/10` say what
+they mean.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from assay.scoring.loose_json import CutText
+from assay.scoring.names import WRAPPING, canonical
+
+if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
+    from assay.domain.suite import Criterion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadScore:
+    """A score as it was written: `raw` on the criterion's scale, None where `written` could not be read as one.
+
+    `outside` says that it lies outside the scale, `by_word` that one of the criterion's labels was written.
+    """
+
+    raw: float | None
+    written: str
+    outside: bool = False
+    by_word: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadGrade:
+    """One grade as the judge gave it; `score` is None when there is none to be found."""
+
+    score: ReadScore | None
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+    confidence: float | None = None
+
+    @property
+    def weight(self) -> tuple[bool, bool]:
+        """Of two grades for the same thing the heavier holds: a readable score, then a reason."""
+        return (self.score is not None and self.score.raw is not None, bool(self.reason))
+
+
+NUMERAL: Final = r"[-+−]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?"
+_WRITTEN_SCORE: Final = re.compile(
+    rf"(?P<number>{NUMERAL})\s*"
+    rf"(?:(?P<percent>%|percent\b)|(?:/|out\s+of|of)\s*(?P<total>{NUMERAL})|(?:points?|pts?)\b)?"
+    r"\s*(?:[.,;:!]?|[-–—(].*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def read_score(value: JsonValue, criterion: Criterion, *, total: JsonValue = None) -> ReadScore | None:
+    """A score out of whatever stands where a score should; None when nothing stands there.
+
+    Words count where the criterion's labels name them. `total` is a maximum that the judge wrote beside the score.
+    """
+    if isinstance(value, bool):
+        return _by_label(_truth_words(value), criterion)
+    if isinstance(value, int | float):
+        top = total if isinstance(total, int | float) and not isinstance(total, bool) else None
+        return _on_scale(float(value), criterion, total=top, written=_shown(float(value)))
+    if isinstance(value, CutText) or not isinstance(value, str) or not value.strip():
+        return None
+    written = value.strip()
+    if found := _by_label((written,), criterion):
+        return found
+    bare = written.strip(WRAPPING) or written
+    if (word := bare.rstrip(".!").casefold()) in NUMBER_WORDS and not criterion.labels:
+        return _on_scale(float(NUMBER_WORDS.index(word)), criterion, total=None, written=written)
+    if _DECIMAL_COMMA.fullmatch(bare):
+        bare = bare.replace(",", ".", 1)
+    match = _WRITTEN_SCORE.fullmatch(bare)
+    if match is None or re.match(r"\s*[-–—]\s*[\d.]", bare[match.end("number") :]):  # `7-8` is no score
+        return ReadScore(raw=None, written=written[:80])
+    number = _to_float(match["number"])
+    if match["percent"]:
+        if criterion.low == 0 and criterion.high == 100:
+            return _on_scale(number, criterion, total=None, written=written)
+        return _on_scale(number, criterion, total=100.0, written=written)
+    top = _to_float(match["total"]) if match["total"] else None
+    if top is None and isinstance(total, int | float) and not isinstance(total, bool):
+        top = float(total)
+    return _on_scale(number, criterion, total=top, written=written)
+
+
+def _on_scale(number: float, criterion: Criterion, *, total: float | None, written: str) -> ReadScore:
+    if total is not None and total != criterion.high:
+        if not 0 < total < 1e9 or not 0 <= number <= total:
+            return ReadScore(raw=number, written=written, outside=True)
+        number = criterion.low + number / total * (criterion.high - criterion.low)
+    return ReadScore(raw=number, written=written, outside=not criterion.low <= number <= criterion.high)
+
+
+def _by_label(words: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
+    """The label a word is; else one it bends (`passed`), one it is a sign for (✅), or one it begins with (`Yes, …`)."""
+    for word in words:
+        bare = word.strip(WRAPPING).rstrip(".,;:!")
+        begun = re.split(r"[,.;:(–—]|\s-\s", bare, maxsplit=1)[0]
+        for likeness in (_is_it, _bends_it, _signs_it):
+            for label, value in criterion.labels:
+                if likeness(canonical(bare), canonical(label)):
+                    return ReadScore(raw=value, written=word, by_word=True)
+        for label, value in criterion.labels if begun != bare else ():
+            if canonical(begun) == canonical(label):
+                return ReadScore(raw=value, written=word[:80], by_word=True)
+    return None
+
+
+def _is_it(word: str, label: str) -> bool:
+    return word == label
+
+
+_BENT: Final = ("ed", "es", "s", "ing", "ly", "lymet", "lycorrect", "lysatisfied", "met", "credit", "satisfied")
+
+
+def _bends_it(word: str, label: str) -> bool:
+    return len(label) > 3 and word.startswith(label) and word.removeprefix(label) in _BENT
+
+
+def _signs_it(word: str, label: str) -> bool:
+    return (word in ("✅", "✔", "✔️", "✓", "👍") and label in _truth_words(True)) or (
+        word in ("❌", "✗", "✘", "✖", "✖️", "👎") and label in _truth_words(False)
+    )
+
+
+NUMBER_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_DECIMAL_COMMA: Final = re.compile(r"\d{1,2},\d{1,2}(?:\s*/\s*\d{1,3})?")
+
+
+def _truth_words(value: bool) -> tuple[str, ...]:
+    return ("yes", "pass", "true", "correct") if value else ("no", "fail", "false", "incorrect")
+
+
+def _to_float(numeral: str) -> float:
+    return float(numeral.replace("−", "-").replace(",", "")[:320])
+
+
+def _shown(number: float) -> str:
+    return f"{number:g}"

@@ -1,0 +1,265 @@
+"""Grades that a judge wrote without JSON: as lines, in a table, as YAML or tags, in sentences.
+
+House rule: a score is taken only where it is plain whose it is and what it is about. Ranges (`7-8`), denials and two
+different scores for one thing are left unread.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from assay.scoring.names import NOUN, WRAPPING, Names
+from assay.scoring.scores import NUMBER_WORDS, NUMERAL, ReadGrade, ReadScore, read_score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from assay.domain.suite import Criterion, Rubric
+
+MAX_PLAIN: Final = 60_000
+"""Characters at the end of a reply that are searched for grades written as plain lines."""
+
+MAX_MENTIONS: Final = 5_000
+
+_LONE_CALLED: Final = (
+    "score", "rating", "grade", "verdict", "final answer", "final score", "overall score", "overall", "result", "decision",
+    "judgement", "judgment",
+)  # fmt: skip
+_LEADING_NUMBER: Final = re.compile(
+    rf"[*_`\"'\[( ]*{NUMERAL}\s*(?:/\s*{NUMERAL}|out\s+of\s+{NUMERAL}|%)?(?:(?![\w%/])|(?=[A-Z][a-z]))"
+)
+_LEADING_WORDS: Final = re.compile(r"[*_`\"'\[( ]*([A-Za-z][\w ]{0,30}?)[*_`\"'\]).,;:!]*(?:\s|$)")
+
+
+def spoken_grades(
+    text: str, labels: Mapping[str, str], names: Names, rubric: Rubric
+) -> dict[tuple[str, str], ReadGrade]:
+    """The grades in a reply without JSON, by (candidate's name, criterion); the end of a long reply is looked at."""
+    prose = text[-MAX_PLAIN:]
+    if not prose.strip():
+        return {}
+    grades = {} if names.lone_candidate is None else _lines_about_one(prose, names.lone_candidate, names, rubric)
+    if len(grades) < len(labels) * len(rubric.criteria) and (names.lone_candidate is None or len(rubric.criteria) > 1):
+        for found in (_table(prose, names), _passages(prose, labels, rubric)):
+            if len(found) > len(grades):
+                grades = found
+    return grades
+
+
+# --- one candidate ---------------------------------------------------------------------------------------------------
+
+
+def _lines_about_one(prose: str, candidate: str, names: Names, rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
+    """Grades of a lone candidate written as lines (`Score: 8/10`, `integrity: 7`); the last line of a kind holds."""
+    grades: dict[tuple[str, str], ReadGrade] = {}
+    for criterion in rubric.criteria:
+        called = (criterion.name, *(_LONE_CALLED if names.lone_criterion else ()))
+        score = _spoken_score(prose, called, criterion)
+        if score is None and names.lone_criterion:
+            score = _whole_score(prose, criterion) or _declared_label(prose, criterion) or _only_score(prose, criterion)
+        if score is not None:
+            reason = "" if len(prose) < 40 else prose
+            grades[candidate, criterion.name] = ReadGrade(score=score, reason=reason if names.lone_criterion else "")
+    return grades
+
+
+def _spoken_score(prose: str, called: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
+    names = "|".join(r"[\s_\-]{1,3}".join(re.escape(part) for part in re.split(r"[\s_\-]+", name)) for name in called)
+    line = re.compile(
+        rf"(?:^|(?<=[\s*_#>|(\[0-9<]))(?:{names})(?:[ \t]+(?:score|rating|grade))?[\"'*_`\])]{{0,4}}[ \t]*"
+        rf"(?:[:=|>]|\bis\b|\bof\b|–|—|-(?=[ \t]))[ \t]*(?P<value>[^\n|]{{1,200}})",
+        re.IGNORECASE | re.MULTILINE,
+    )
+    best = None
+    position = 0
+    while match := line.search(prose, position):
+        position = match.start("value")  # a value may hold the next name: `first: 8second: 6`
+        value = match["value"].strip()
+        leading = (_LEADING_WORDS if criterion.labels else _LEADING_NUMBER).match(value)
+        for part in (value.strip(WRAPPING), leading[0].strip(WRAPPING) if leading else ""):
+            score = read_score(part, criterion) if part else None
+            if score and score.raw is not None and (score.by_word or not criterion.labels):
+                best = score
+                break
+    return best
+
+
+def _whole_score(prose: str, criterion: Criterion) -> ReadScore | None:
+    """A reply that is nothing but the score."""
+    score = read_score(prose, criterion) if len(prose) <= 40 else None
+    return score if score and score.raw is not None else None
+
+
+_OF_TOTAL: Final = re.compile(
+    rf"(?<![\w.\-–])(?P<number>{NUMERAL}|{'|'.join(NUMBER_WORDS)})\s*(?:/|out\s+of)\s*(?P<total>{NUMERAL}|ten|five)(?![\w/%])",
+    re.IGNORECASE,
+)
+_GIVEN: Final = re.compile(
+    rf"\b(?:rate[sd]?|g(?:i|a)ve|score[sd]?|grade[sd]?|deserves?|earns?|gets?|award(?:s|ed)?|assign(?:s|ed)?)\b(?:\s+[a-z']{{1,12}}){{0,4}}?"
+    rf"\s+(?P<number>{NUMERAL})(?=\s*(?:[.,;!)]|$)(?![\d]))|\\boxed\{{\s*(?P<boxed>{NUMERAL})\s*\}}",
+    re.IGNORECASE,
+)
+_STARS: Final = re.compile(r"(?<!★)★{1,10}☆{1,10}")
+
+
+def _only_score(prose: str, criterion: Criterion) -> ReadScore | None:
+    """A score said anywhere (`8 out of 10`, `I give it an 8.`, ★★★★☆), where nothing else is said beside it."""
+    if criterion.labels:
+        return _only_label(prose, criterion)
+    said = {(_numeral(match["number"]), _numeral(match["total"])) for match in _OF_TOTAL.finditer(prose)}
+    said |= {(f"{match[0].count('★')}", f"{len(match[0])}") for match in _STARS.finditer(prose)}
+    if not said:
+        given = {match["number"] or match["boxed"] for match in _GIVEN.finditer(prose)}
+        score = read_score(given.pop(), criterion) if len(given) == 1 else None
+    else:
+        score = read_score("{}/{}".format(*said.pop()), criterion) if len(said) == 1 else None
+    return score if score and score.raw is not None else None
+
+
+def _numeral(written: str) -> str:
+    word = written.casefold()
+    return f"{NUMBER_WORDS.index(word)}" if word in NUMBER_WORDS else written
+
+
+def _only_label(prose: str, criterion: Criterion) -> ReadScore | None:
+    """The one label that a short reply holds in whatever form, unless it holds a denial as well."""
+    if len(prose) > 200 or re.search(r"\b(?:not|never|neither)\b|n['’]t\b", prose, re.IGNORECASE):
+        return None
+    words = re.findall(r"[\w]+|[^\w\s]\ufe0f?", prose)
+    found = {score.raw: score for word in words if (score := read_score(word, criterion)) and score.by_word}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _declared_label(prose: str, criterion: Criterion) -> ReadScore | None:
+    """The label that a line consists of, or that is said to be better; the last one holds, two in the first line none."""
+    best: tuple[int, ReadScore] | None = None
+    for label, value in criterion.labels:
+        declared = re.compile(
+            rf"(?:^(?:[^\w\n]|_){{0,12}}{re.escape(label)}(?:[^\w\n]|_){{0,12}}$"
+            rf"|(?<!\w){re.escape(label)}[\"'*`]{{0,3}}\s{{1,3}}(?:is|was|as)\s{{1,3}}(?!not\b)(?:\w{{1,20}}\s{{1,3}})?(?:the\s{{1,3}})?"
+            rf"(?:better|best|superior|preferred|winner)\b)",
+            re.IGNORECASE | re.MULTILINE,
+        )
+        for match in declared.finditer(prose):
+            if best is None or match.start() > best[0]:
+                best = match.start(), ReadScore(raw=value, written=match[0].strip()[:80])
+    return best[1] if best else None
+
+
+# --- several candidates ----------------------------------------------------------------------------------------------
+
+_FILLER: Final = re.compile(
+    r"(?:[\s*_`\"'’)\](:=|>—–\-/]|</?[\w ]{1,20}>"
+    r"|\b(?:the|an?|i|would|score[sd]?|rating|rated|rate|grade|is|was|of|gets?|got|receives?|received|earns?|deserves?|at|be|as|give|it|"
+    r"solid|points?|value|final|overall)\b){0,40}",
+    re.IGNORECASE,
+)
+"""What may stand between a name and its score."""
+_SCORE_HERE: Final = re.compile(
+    rf"(?P<score>{NUMERAL}\s*(?:/\s*{NUMERAL}|out\s+of\s+{NUMERAL}|%)?|(?:{'|'.join(NUMBER_WORDS)})\b)"
+    r"(?!\s*[-–]\s*\d|\w)(?![ \t]+(?!because|for|and|on|as|but|while|since|with|points?|pts?\b)[A-Za-z]{3,})",
+    re.IGNORECASE,
+)
+_BEHIND: Final = r"[ \t]*[*_`\"')\]]{0,4}[ \t]*(?:[:=>)|]|[—–-][ \t]|$|\n)"
+
+
+def _passages(prose: str, labels: Mapping[str, str], rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
+    """Grades in lists and sentences: whose and which criterion are what was named last before a score.
+
+    A text names candidates and under each the criteria, or the other way round; the way that finds more holds, and a
+    name of the outer kind forgets the inner one.
+    """
+    whose = {label.casefold(): name for name, label in labels.items()}
+    about = {re.sub(r"[\s_\-]+", " ", criterion.name).casefold(): criterion for criterion in rubric.criteria}
+    lone = next(iter(labels)) if len(labels) == 1 else None
+    mention = re.compile(
+        rf"(?:{NOUN}[\s_\-:#*=\"'<>]{{1,4}}(?P<called>{_any(whose)})(?!\w)"
+        rf"|(?:(?<![^\n])[ \t]*(?:[-*#>]{{1,6}}[ \t]*|\d{{1,2}}[.)][ \t]*)?|(?<=[(\[<,;|*\"' ]))"
+        rf"[*_`\"'(\[<]{{0,4}}(?P<bare>(?-i:{_any(labels.values())}))"
+        rf"(?:(?={_BEHIND})|(?=[ \t]+(?:{_any(about)})\b)))"
+        rf"|(?<![A-Za-z])(?P<about>{_any(about)})(?![A-Za-z])",
+        re.IGNORECASE,
+    )
+    marks = list(islice(mention.finditer(prose), MAX_MENTIONS))
+    readings = []
+    for outer in ("whose", "about"):
+        found: dict[tuple[str, str], ReadGrade] = {}
+        candidate: str | None = lone
+        criterion: Criterion | None = rubric.criteria[0] if len(rubric.criteria) == 1 else None
+        for place, mark in enumerate(marks):
+            if mark["about"]:
+                criterion = about[re.sub(r"[\s_\-]+", " ", mark["about"]).casefold()]
+                candidate = candidate if outer == "whose" else lone
+            else:
+                candidate = whose[(mark["called"] or mark["bare"]).casefold()]
+                criterion = criterion if outer == "about" or len(rubric.criteria) == 1 else None
+            end = marks[place + 1].start() if place + 1 < len(marks) else len(prose)
+            if candidate is not None and criterion is not None:
+                grade = _graded_here(prose[mark.end() : end], criterion)
+                if grade is not None:
+                    found[candidate, criterion.name] = grade
+        readings.append(found)
+    return max(readings, key=len)
+
+
+def _any(names: Iterable[str]) -> str:
+    longest_first = sorted(names, key=len, reverse=True)
+    return "|".join(r"[\s_\-]{1,3}".join(map(re.escape, re.split(r"[\s_\-]+", name))) for name in longest_first)
+
+
+def _graded_here(after: str, criterion: Criterion) -> ReadGrade | None:
+    """The score that follows a name, with what is said between it and the next name as its reason."""
+    gap = _FILLER.match(after[:200])
+    start = gap.end() if gap else 0
+    if criterion.labels:
+        words = _LEADING_WORDS.match(after, start)
+        score = read_score(words[0].strip(WRAPPING), criterion) if words else None
+        end = words.end() if words else start
+        if score is None or not score.by_word:
+            return None
+    else:
+        match = _SCORE_HERE.match(after, start)
+        if match is None:
+            return None
+        score, end = read_score(match["score"], criterion), match.end()
+    if score is None or score.raw is None:
+        return None
+    reason = after[end:].split("\n\n")[0].strip(" \t\r\n-–—:;.,|*_<>/)#")
+    return ReadGrade(score=score, reason=reason if len(reason) > 3 else "")
+
+
+def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade]:
+    """Grades in a table, Markdown's or one with commas: candidates down and criteria across, or the other way round."""
+    found: dict[tuple[str, str], ReadGrade] = {}
+    header: list[str] = []
+    for line in prose.splitlines():
+        cells = _cells(line)
+        if len(cells) < 2:
+            header = []
+            continue
+        known = sum(bool(names.criterion(cell) or names.candidate(cell)) for cell in cells[1:])
+        if known and known == sum(bool(cell) for cell in cells[1:]) - _spare(cells[1:], names):
+            header = cells
+            continue
+        if not header or len(cells) != len(header):
+            continue
+        for top, cell in zip(header[1:], cells[1:], strict=True):
+            candidate = names.candidate(cells[0]) or names.candidate(top)
+            criterion = names.criterion(top) or names.criterion(cells[0]) or names.lone_criterion
+            if candidate and criterion and (score := read_score(cell, criterion)) and score.raw is not None:
+                found[candidate, criterion.name] = ReadGrade(score=score)
+    return found
+
+
+def _spare(cells: list[str], names: Names) -> int:
+    """Columns of a header that are neither a candidate nor a criterion, such as a total; one or two may be."""
+    others = [cell for cell in cells if cell and not (names.criterion(cell) or names.candidate(cell))]
+    return len(others) if len(others) <= 2 and not any(re.search(r"\d", cell) for cell in others) else 0
+
+
+def _cells(line: str) -> list[str]:
+    if "|" in line:
+        return [cell.strip() for cell in line.strip().strip("|").split("|")]
+    return [cell.strip() for cell in line.split("\t" if "\t" in line else ",")] if len(line) < 400 else []

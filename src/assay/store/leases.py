@@ -1,0 +1,95 @@
+"""Leases: which waiting assessment lies on whose desk, for every process at the store.
+
+A lease is a courtesy, not a record: should the machine lose power, the last ones may be forgotten, and the store still
+refuses the second decision. So they are written without waiting for the disk, and a claim costs no more than a read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import delete, func, literal_column, or_, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.selection import Selection
+from assay.store import schema
+from assay.store.selecting import scope_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from sqlalchemy import ColumnElement
+
+    from assay.store.database import Database
+
+_PENDING: Final[ColumnElement[str]] = literal_column(f"'{AssessmentState.PENDING.value}'")
+
+
+class StoreLeases:
+    """`ports.Leases` over a database; may be used from any thread."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def seeker(self, selection: Selection, /) -> Callable[[int], int | None]:
+        """Finds the first waiting key above a number by one seek; the selection is looked up once, now."""
+        with self._database.reading() as connection:
+            scope = scope_of(connection, selection)
+        table = schema.assessment
+        statement = (
+            select(table.c.key)
+            .where(table.c.state == _PENDING, *scope.where(table), *scope.where_grader(table))
+            .order_by(table.c.key)
+            .limit(1)
+        )
+
+        def first(after: int, /) -> int | None:
+            with self._database.reading() as connection:
+                key: int | None = connection.execute(statement.where(table.c.key > after)).scalar_one_or_none()
+            return key
+
+        return first
+
+    def lease(self, keys: Collection[int], /, *, desk: str, now: float, until: float) -> frozenset[int]:
+        """Lay waiting items on a desk until then; those that lie there now, the others lie elsewhere.
+
+        Args:
+            now: seconds since 1970; what other desks had until then is free.
+        """
+        if not keys:
+            return frozenset()
+        table = schema.lease
+        insert = (sqlite if self._database.is_sqlite else postgresql).insert(table)
+        statement = insert.on_conflict_do_update(
+            index_elements=[table.c.assessment_key],
+            set_={"desk": insert.excluded.desk, "until": insert.excluded.until},
+            where=or_(table.c.until < now, table.c.desk == insert.excluded.desk),
+        ).returning(table.c.assessment_key)
+        rows = [{"assessment_key": key, "desk": desk, "until": until} for key in keys]
+        with self._database.writing_lightly() as connection:
+            connection.execute(delete(table).where(table.c.until < now))
+            return frozenset(int(key) for key in connection.execute(statement.values(rows)).scalars())
+
+    def free(self, *, key: int | None = None, desk: str | None = None) -> None:
+        """End the leases of an item, of a desk, or of an item on a desk."""
+        table = schema.lease
+        where = [] if key is None else [table.c.assessment_key == key]
+        where += [] if desk is None else [table.c.desk == desk]
+        if where:
+            with self._database.writing_lightly() as connection:
+                connection.execute(delete(table).where(*where))
+
+    def on_desk(self, desk: str, /, *, now: float) -> tuple[int, ...]:
+        """What lies on a desk, by key."""
+        table = schema.lease
+        statement = select(table.c.assessment_key).where(table.c.desk == desk, table.c.until >= now)
+        with self._database.reading() as connection:
+            return tuple(connection.execute(statement.order_by(table.c.assessment_key)).scalars())
+
+    def on_other_desks(self, desk: str, /, *, now: float) -> int:
+        """How many items lie on other desks."""
+        table = schema.lease
+        statement = select(func.count()).where(table.c.desk != desk, table.c.until >= now)
+        with self._database.reading() as connection:
+            return int(connection.execute(statement).scalar_one())

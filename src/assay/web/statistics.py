@@ -1,0 +1,233 @@
+"""The statistics pages: what `app.overview` knows, laid out; no number is computed here."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import RedirectResponse
+
+from assay.app import charting, findings, registry, reviewing
+from assay.app.overview import trials_behind
+from assay.domain.errors import UnknownName
+from assay.domain.selection import Selection
+from assay.web.api import Answer, rooms_of
+from assay.web.asked import FILTERS, Asked
+from assay.web.pages import page_of
+from assay.web.statistics_parts import behind_parts, first_parts, matrix_part, trial_parts
+from assay.web.texts import for_script, t
+
+if TYPE_CHECKING:
+    from assay.app.charting import Chart
+    from assay.app.overview import Behind, Overview
+
+TRIALS_SHOWN: Final = 100
+_CHOICES: Final = 200  # runs, judges and so on offered in the form; others can be typed into the address
+_KINDS: Final = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+}
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/statistics")
+def statistics_page(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+    """Scores, comparison, ranks and the matrix of tasks, for what the address selects."""
+    asked = Asked(request)
+    found = rooms_of(request).overviews.of(asked.selection, **asked.how)
+    return page_of(
+        request, "statistics.html", "statistics", t("stats.title"), twin=asked.address("/statistics.json"),
+        **first_parts(found, asked), matrix=matrix_part(found, asked, start), form=_form(request, asked, found),
+        figures=[_figure(asked, chart) for chart in _first_charts(found)], can_draw=charting.can_draw(),
+        how_to_draw=charting.HOW_TO_DRAW, behind=asked.address("/statistics/behind"),
+        boot={"texts": for_script("stats", "queue"), "page": "statistics"},
+    )  # fmt: skip
+
+
+@router.get("/statistics.json")
+def statistics_twin(request: Request) -> Response:
+    """The page as data: the documents of `assay stats`, `assay rank` and `assay compare`, and what they hold for."""
+    asked = Asked(request)
+    overviews = rooms_of(request).overviews
+    first, behind = overviews.of(asked.selection, **asked.how), overviews.behind(asked.selection, **asked.how)
+    return Answer(_document(asked, first, behind))
+
+
+@router.get("/statistics/behind")
+def behind_page(request: Request) -> Response:
+    """What stands behind the numbers: fair play, agreement, calibration, coverage, partial review, single trials."""
+    asked = Asked(request)
+    overviews = rooms_of(request).overviews
+    first, found = overviews.of(asked.selection, **asked.how), overviews.behind(asked.selection, **asked.how)
+    return page_of(
+        request, "behind.html", "statistics", t("stats.behind"), twin=asked.address("/statistics.json"),
+        **behind_parts(first, found, asked), figures=[_figure(asked, found.scores)], can_draw=charting.can_draw(),
+        how_to_draw=charting.HOW_TO_DRAW, back=asked.address("/statistics"),
+        boot={"texts": for_script("stats", "queue"), "page": "behind"},
+    )  # fmt: skip
+
+
+@router.get("/statistics/trials.json")
+def trials_twin(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+    """The trials behind a number as data."""
+    asked = Asked(request)
+    rows, more = trials_behind(rooms_of(request).workspace, asked.selection, start=start, limit=TRIALS_SHOWN)
+    parts = trial_parts(rows, asked, request.query_params.get("candidate"))
+    after = asked.address("/statistics/trials.json", **{"from": start + TRIALS_SHOWN}) if more else None
+    return Answer({"candidates": parts["candidates"], "trials": parts["rows"], "next": after})
+
+
+@router.get("/statistics/trials")
+def trials_page(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+    """The trials behind a number, each with its scores and the way to its assessment."""
+    asked = Asked(request)
+    candidate = request.query_params.get("candidate")
+    rows, more = trials_behind(rooms_of(request).workspace, asked.selection, start=start, limit=TRIALS_SHOWN)
+    state: dict[str, str | int | None] = {"candidate": candidate}
+    earlier = asked.address("/statistics/trials", **state, **{"from": max(start - TRIALS_SHOWN, 0) or None})
+    later = asked.address("/statistics/trials", **state, **{"from": start + TRIALS_SHOWN})
+    return page_of(
+        request, "trials.html", "statistics", t("stats.trials"),
+        twin=asked.address("/statistics/trials.json", **state, **{"from": start or None}),
+        **trial_parts(rows, asked, candidate), earlier=earlier if start else None, later=later if more else None,
+        back=asked.address("/statistics"), boot={"texts": for_script("stats"), "page": "trials"},
+    )  # fmt: skip
+
+
+@router.get("/statistics/trials/{trial_id}")
+def one_trial(request: Request, trial_id: str) -> Response:
+    """The assessment behind a point."""
+    key, archive = reviewing.trial_key(trial_id), rooms_of(request).workspace.archive
+    row = None if key is None else next(archive.assessments(Selection(), trial=key, limit=1), None)
+    if row is None:
+        raise UnknownName("trial", trial_id)
+    return RedirectResponse(f"/runs/{row.run_id}/trials/{trial_id}", status_code=303)
+
+
+@router.get("/statistics/charts/{name}")
+def chart_file(request: Request, name: str, dark: bool = False, page: bool = False) -> Response:
+    """One chart: `.svg`, `.png`, `.csv` (its table) or `.json` (Vega-Lite); with `page`, for a page's own colours."""
+    kind, _, ending = name.rpartition(".")
+    if kind not in charting.KINDS or ending not in _KINDS:
+        raise UnknownName("chart", name, remedy=f"Kinds: {', '.join(charting.KINDS)}; endings: {', '.join(_KINDS)}.")
+    asked = Asked(request)
+    overviews = rooms_of(request).overviews
+    if kind == "scores":
+        chart = overviews.behind(asked.selection, **asked.how).scores
+    else:
+        chart = charting.chart_of_report(overviews.of(asked.selection, **asked.how).report, kind)
+    headers = {"cache-control": "private, max-age=3600" if request.query_params.get("at") else "no-store"}
+    if page and ending == "svg":
+        return Response(_drawn(_Linked(chart, asked)), media_type=_KINDS["svg"], headers=headers)
+    headers["content-disposition"] = f'attachment; filename="assay-{kind}.{ending}"'
+    return Response(charting.chart_bytes(chart, ending, dark=dark), media_type=_KINDS[ending], headers=headers)
+
+
+class _Linked:
+    """A chart with its links, told apart by what it shows, so that what was drawn once is not drawn again."""
+
+    def __init__(self, chart: Chart, asked: Asked) -> None:
+        self.chart = charting.with_links(chart, lambda row: _address_of(chart.kind, row, asked))
+        self.key = key_of(self.chart)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Linked) and other.key == self.key
+
+
+@lru_cache(maxsize=64)
+def _drawn(linked: _Linked) -> bytes:
+    return charting.chart_bytes(linked.chart, "svg", page=True)
+
+
+def key_of(chart: Chart) -> str:
+    """Changes whenever the chart would look otherwise or lead elsewhere."""
+    text = json.dumps([chart.kind, chart.about, chart.rows], default=str, sort_keys=True)
+    return blake2b(text.encode(), digest_size=9).hexdigest()
+
+
+def _address_of(kind: str, row: Any, asked: Asked) -> str:
+    match kind:
+        case "pairs":
+            return asked.address("/statistics", a=row["row"], b=row["column"])
+        case "scores":
+            return f"/statistics/trials/{row['trial']}"
+        case _:
+            return asked.address("/statistics/trials", candidate=row["candidate"])
+
+
+def _first_charts(found: Overview) -> list[Chart]:
+    kinds = ["forest", "pairs", "ranks"] if len(found.report.estimates) > 1 else ["forest"]
+    return [charting.chart_of_report(found.report, kind) for kind in kinds]
+
+
+def _figure(asked: Asked, chart: Chart) -> dict[str, Any]:
+    key = key_of(charting.with_links(chart, lambda row: _address_of(chart.kind, row, asked)))
+    return {
+        "kind": chart.kind,
+        "title": chart.title,
+        "about": chart.about,
+        "key": key,
+        "drawing": asked.address(f"/statistics/charts/{chart.kind}.svg", page="true", at=key),
+        "files": [
+            (ending.upper(), asked.address(f"/statistics/charts/{chart.kind}.{ending}"))
+            for ending in (("csv", "svg", "png") if charting.can_draw() else ("csv",))
+        ],
+        "rows": len(chart.rows),
+    }
+
+
+def _form(request: Request, asked: Asked, found: Overview) -> dict[str, Any]:
+    """The filters as they stand, each with the address that takes it away, and what may be added."""
+    summaries = registry.runs(rooms_of(request).workspace, Selection())[:_CHOICES]
+    names = [str(one.candidate) for one in found.report.ranking.candidates]
+    return {
+        "active": [
+            {"name": name, "value": value, "remove": asked.without(name, value)}
+            for name in FILTERS
+            for value in asked.filters[name]
+        ],
+        "choices": {
+            "run": [one.id for one in summaries],
+            "suite": sorted({one.suite for one in summaries}),
+            "batch_id": sorted({one.batch_id for one in summaries if one.batch_id}),
+            "judge": sorted({judge for one in summaries for judge in one.judges}),
+            "task": sorted({label.task for label in found.tasks.values()})[:_CHOICES],
+            "criterion": [],
+            "tag": [],
+            "language": [],
+        },
+        "scope": asked.scope,
+        "margin": asked.margin,
+        "names": names,
+        "a": str(found.contrast.a) if found.contrast else "",
+        "b": str(found.contrast.b) if found.contrast else "",
+        "kept": [(name, value) for name in FILTERS for value in asked.filters[name]],
+        "clear": "/statistics",
+    }
+
+
+def _document(asked: Asked, first: Overview, behind: Behind) -> dict[str, Any]:
+    standing = findings.standing_document(behind.standing)
+    contrast = None if behind.contrast is None else findings.contrast_document(behind.contrast)
+    if first.hides:
+        for hidden in ("judge_as_it_is", "partial_review"):
+            standing["diagnostics"].pop(hidden, None)
+            if contrast is not None:
+                contrast["diagnostics"].pop(hidden, None)
+    return {
+        "filters": {name: list(values) for name, values in asked.filters.items() if values},
+        "stats": standing,
+        "rank": findings.ranks_document(behind.ranks),
+        "compare": contrast,
+        "protocols": [dict(one) for one in first.protocols],
+        "read": {"at": behind.read_at, "event": behind.newest, "decisions_since": behind.since},
+    }

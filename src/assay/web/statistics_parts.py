@@ -1,0 +1,289 @@
+"""What the statistics pages show, as rows of words: `report.wording` says how a number is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.app.findings import wording
+from assay.domain.identifiers import shown_trial
+from assay.web.texts import t
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.app.overview import Behind, CountedTrial, Overview
+    from assay.statistics.cautions import Caution
+    from assay.statistics.comparisons import Comparison
+    from assay.statistics.estimates import Estimate
+    from assay.web.asked import Asked
+
+TASKS_SHOWN: Final = 100
+NOTHING: Final = "–"
+
+
+def first_parts(found: Overview, asked: Asked) -> dict[str, Any]:
+    """Everything of the page that follows each decision."""
+    ranking = found.report.ranking
+    return {
+        "headline": _headline(found),
+        "n_trials": wording.count(found.n_trials, "approved trial" if found.approved else "trial"),
+        "left_out": _left_out(found, asked),
+        "runs": list(found.runs),
+        "warnings": [_warning(one) for one in found.cautions],
+        "unfinished": found.unfinished,
+        "looks": None
+        if found.looks is None
+        else wording.looks(found.looks, None if found.contrast is None else found.contrast.p_value),
+        "anytime": None if found.anytime is None else wording.anytime_difference(found.anytime),
+        "protocols": [", ".join(f"{key} {value}" for key, value in one.items()) for one in found.protocols],
+        "candidates": [
+            {
+                "name": str(one.candidate),
+                "mean": NOTHING if one.mean is None else wording.number(one.mean),
+                "line": wording.estimate_line(one.estimate, approved=found.approved),
+                "rank": wording.rank_range(one),
+                "said": wording.estimate_sentence(one.estimate, approved=found.approved),
+                "trials": asked.address("/statistics/trials", candidate=str(one.candidate)),
+            }
+            for one in ranking.candidates
+        ],
+        "contrast": None if found.contrast is None else contrast_part(found.contrast, str(found.verdict)),
+        "pairs": [
+            {
+                "a": str(one.a), "b": str(one.b), "points": _signed(one.difference),
+                "range": NOTHING if one.ci95 is None else wording.difference_range(one.ci95),
+                "p": wording.probability(one.p_holm), "decision": one.decision,
+                "word": t(f"stats.decision.{one.decision}"),
+                "open": asked.address("/statistics", a=str(one.a), b=str(one.b)),
+            }
+            for one in ranking.pairs
+        ],
+        "many": wording.many_comparisons(len(ranking.pairs)) if len(ranking.pairs) > 1 else None,
+        "newest": found.newest,
+    }  # fmt: skip
+
+
+def contrast_part(one: Comparison, verdict: str) -> dict[str, Any]:
+    """Two candidates: the sentence, and what it rests on."""
+    facts = []
+    if one.difference is not None and one.mean_a is not None and one.mean_b is not None:
+        facts.append(("means", f"{one.a} {wording.number(one.mean_a)}, {one.b} {wording.number(one.mean_b)}"))
+        shown = NOTHING if one.ci95 is None else wording.difference_range(one.ci95)
+        facts.append(("difference", f"{wording.signed(one.difference)} ({t('stats.range')} {shown})"))
+    facts.append(("p", _p(one.p_value, one.method)))
+    if one.other_scope is not None:
+        other = one.other_scope
+        shown = NOTHING if other.ci95 is None else wording.difference_range(other.ci95)
+        facts.append((f"other.{other.scope}", f"{shown}, p {wording.probability(other.p_value)}"))
+    if one.second_opinion is not None and one.second_opinion.p_value is not None:
+        facts.append(("second", _p(one.second_opinion.p_value, one.second_opinion.method)))
+    if one.equivalence is not None:
+        facts.append(("equivalence", f"±{wording.number(one.equivalence.margin)}: {_held(one.equivalence.holds)}"))
+    if one.non_inferiority is not None:
+        margin = one.non_inferiority.margin
+        said = wording.not_worse(str(one.a), str(one.b), margin, shown=one.non_inferiority.holds)
+        facts.append(("non_inferiority", said))
+    if one.d_total is not None:
+        facts.append(("effect", f"d {one.d_total:.2f} ({one.effect_label})".replace("-", "−")))
+    facts.append(("tasks", t("stats.won", won=one.tasks_won, lost=one.tasks_lost, tied=one.tasks_tied)))
+    facts.append(("trials", f"{one.n_trials_a}, {one.n_trials_b}"))
+    return {
+        "a": str(one.a),
+        "b": str(one.b),
+        "verdict": verdict,
+        "decision": one.decision,
+        "facts": [(t(f"stats.fact.{name}"), value) for name, value in facts],
+        "decide": None if one.to_decide is None else wording.what_would_decide(one.to_decide),
+    }
+
+
+def matrix_part(found: Overview, asked: Asked, start: int) -> dict[str, Any]:
+    """Tasks against candidates, a page of it; each cell leads to its trials."""
+    ranked = [str(one.candidate) for one in found.report.ranking.candidates]
+    by_name = {str(one.candidate): {str(task.task): task for task in one.by_task} for one in found.report.estimates}
+    labels = list(found.tasks.items())
+    rows = []
+    for name, label in labels[start : start + TASKS_SHOWN]:
+        cells = []
+        for candidate in ranked:
+            one = by_name[candidate].get(name)
+            cells.append({
+                "mean": NOTHING if one is None else wording.number(one.mean),
+                "shade": None if one is None else min(9, int(10 * one.mean)),
+                "said": "" if one is None else wording.task_line(one, approved=found.approved),
+                "n": 0 if one is None else one.n_trials,
+                "open": asked.address("/statistics/trials", task=label.task, candidate=candidate),
+            })  # fmt: skip
+        rows.append({
+            "name": name, "thing": label.thing, "weight": label.weight, "cells": cells,
+            "open": asked.address("/statistics/trials", task=label.task),
+        })  # fmt: skip
+    return {
+        "candidates": ranked,
+        "rows": rows,
+        "first": start + 1,
+        "last": start + len(rows),
+        "of": len(labels),
+        "weighted": len({label.weight for _, label in labels}) > 1,
+        "earlier": asked.address("/statistics", **{"from": max(start - TASKS_SHOWN, 0) or None}) if start else None,
+        "later": asked.address("/statistics", **{"from": start + TASKS_SHOWN})
+        if start + TASKS_SHOWN < len(labels)
+        else None,
+    }
+
+
+def behind_parts(first: Overview, found: Behind, asked: Asked) -> dict[str, Any]:
+    """What needs every row."""
+    standing, beside = found.standing, found.standing.diagnostics
+    assert beside is not None  # the page asks for them
+    names = [str(one.candidate) for one in standing.estimates]
+    ours, contrast = found.contrast, None if found.contrast is None else found.contrast.diagnostics
+    shown = [*beside.cautions, *(contrast.cautions if contrast is not None else ())]
+    return {
+        "since": found.since,
+        "read_at": found.read_at,
+        "hides": first.hides,
+        "warnings": [_warning(one) for one in dict.fromkeys(shown)],
+        "names": names,
+        "criteria": [_split(one.name, one.estimates, asked.address("/statistics", criterion=one.name))
+                     for one in beside.by_criterion],
+        "judges": [_split(one.name, one.estimates, asked.address("/statistics", judge=one.name)) for one in beside.by_judge],
+        "rates": [
+            {
+                "name": one.candidate, "judged": one.n_judged, "decided": one.n_decided,
+                "approved": _share(one.approved + one.corrected, one.n_decided),
+                "corrected": _share(one.corrected, one.n_decided),
+                "rejected": _share(one.rejected, one.n_decided), "rerun": _share(one.rerun, one.n_judged),
+            }
+            for one in beside.fair_play.rates
+        ],
+        "fair": _fair(beside.fair_play),
+        "people": [wording.judge_bias(one) for one in beside.against_people],
+        "among": None if beside.among_judges is None else wording.agreement(beside.among_judges),
+        "coverage": [wording.coverage_line(one) for one in beside.coverage],
+        "partly": [] if first.hides else [
+            {"name": str(one.vetted.candidate), "waiting": one.n_waiting, "rows": wording.partly_rows(one)}
+            for one in beside.partly
+        ],
+        "review": asked.address("/review"),
+        "sensitivity": _sensitivity(found),
+        "variance": [
+            {
+                "name": str(one.candidate), "task": _sd(one.var_task), "trial": _sd(one.var_trial),
+                "judge": _sd(one.var_judge), "icc": NOTHING if one.icc1 is None else f"{one.icc1:.2f}",
+                "reason": "" if one.reason is None else wording.MISSING.get(one.reason, t("stats.too_little")),
+            }
+            for one in beside.variance
+        ],
+        "anytime": _anytime(found),
+        "superiority": wording.superiority(ours.comparison)
+        if ours is not None and ours.comparison.prob_superiority is not None
+        else None,
+    }  # fmt: skip
+
+
+def trial_parts(found: Sequence[CountedTrial], asked: Asked, candidate: str | None) -> dict[str, Any]:
+    """Trials with what counts of each; where nothing does, only why."""
+    names = [candidate] if candidate else list(dict.fromkeys(name for one in found for name in one.scores))
+    rows = []
+    for one in found:
+        row = one.row
+        rows.append({
+            "id": shown_trial(row.key), "run": row.run_id, "task": row.task, "thing": row.thing, "k": row.k, "of": row.of,
+            "state": str(row.state),
+            "scores": {name: one.scores.get(name) for name in names},
+            "words": [NOTHING if one.scores.get(name) is None else wording.number(one.scores[name]) for name in names],
+            "open": f"/runs/{row.run_id}/trials/{shown_trial(row.key)}"
+            if str(row.state) in {"needs_review", "approved", "rejected"}
+            else None,
+        })  # fmt: skip
+    return {"candidates": names, "rows": rows, "candidate": candidate, "filters": asked.pairs()}
+
+
+def _headline(found: Overview) -> str:
+    if found.verdict is not None and found.contrast is not None and found.contrast.difference is not None:
+        return wording.headline(found.contrast)
+    if found.n_trials == 0:
+        return t("stats.nothing")
+    return t("stats.title") if found.verdict is None else found.verdict
+
+
+def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
+    one = found.excluded
+    run = {"run": found.runs[0]} if len(found.runs) == 1 else {}
+    links = {"pending": asked.address("/review", **run), "rejected": None, "failed": None, "superseded": None}
+    numbers = {"pending": one.pending, "rejected": one.rejected, "failed": one.failed, "superseded": one.superseded}
+    if len(found.runs) == 1:
+        links["rejected"] = links["failed"] = f"/runs/{found.runs[0]}"
+    return [
+        {"name": name, "n": n, "word": t(f"stats.left.{name}", n=n), "open": links[name]} for name, n in numbers.items()
+    ]
+
+
+def _warning(one: Caution) -> dict[str, str]:
+    return {"code": one.code, "text": one.text}
+
+
+def _split(name: str, estimates: Sequence[Estimate], address: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "open": address,
+        "cells": [
+            {"mean": NOTHING if one.mean is None else wording.number(one.mean),
+             "range": "" if one.ci95 is None else wording.range_words(one.ci95), "n": one.n_trials}
+            for one in estimates
+        ],
+    }  # fmt: skip
+
+
+def _fair(found: Any) -> list[str]:
+    lines = []
+    for name, test in (("approval", found.approval), ("rerun", found.rerun)):
+        if test is not None and test.p_value is not None:
+            lines.append(t(f"stats.fair.{name}", p=wording.probability(test.p_value)))
+    lines += [
+        t("stats.fair.joint", a=one.a, b=one.b, p=wording.probability(one.p_holm))
+        for one in found.joint
+        if one.p_holm is not None
+    ]
+    return lines or [t("stats.fair.nothing")]
+
+
+def _sensitivity(found: Behind) -> list[str]:
+    from assay.app.diagnosing import contrast_lines
+
+    contrast = found.contrast
+    if contrast is None or contrast.diagnostics is None:
+        return []
+    return [one for one in contrast_lines(contrast.diagnostics, contrast.comparison)
+            if one not in {wording.judge_bias(other) for other in contrast.diagnostics.against_people}]  # fmt: skip
+
+
+def _anytime(found: Behind) -> list[str]:
+    lines = []
+    if found.contrast is not None and found.contrast.anytime is not None:
+        lines.append(wording.anytime_difference(found.contrast.anytime))
+    for one, now in zip(found.standing.estimates, found.standing.anytime or (), strict=False):
+        lines.append(wording.anytime_mean(str(one.candidate), now))
+    return lines
+
+
+def _signed(value: float | None) -> str:
+    return NOTHING if value is None else wording.signed(value)
+
+
+def _p(value: float | None, method: str | None) -> str:
+    said = wording.probability(value)
+    return said if method is None else f"{said} ({wording.method_words(method)})"
+
+
+def _held(holds: bool) -> str:
+    return t("stats.shown") if holds else t("stats.not_shown")
+
+
+def _share(k: int, n: int) -> str:
+    return NOTHING if n == 0 else f"{100 * k / n:.0f}% ({k})"
+
+
+def _sd(variance: float | None) -> str:
+    return NOTHING if variance is None else wording.number(variance**0.5)

@@ -1,0 +1,79 @@
+"""What every store of leases must do: lay an item on one desk, let it go by time, and find what waits by one seek."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.contract.stores import a_decision, a_plan, a_task, grades, judged, planned, wait
+
+from assay.domain.errors import UnknownName
+from assay.domain.identifiers import AssessmentKey
+from assay.domain.lifecycle import Verb
+from assay.domain.selection import Selection
+from assay.store.opening import Store
+
+EVERYTHING = Selection()
+SCORES = grades({name: {"integrity": 0.8, "fitness": 0.5} for name in ("alice", "bob")})
+
+
+def waiting(store: Store, n: int = 4, identifier: str = "20250102-030405-arithmetic-abcd") -> list[int]:
+    """Keys of `n` assessments that wait in a run of their own."""
+    plan = a_plan(identifier)
+    store.journal.open_run(plan, planned(a_task("auth"), a_task("pay"), trials=n // 2))
+    for trial in store.journal.claim(plan.id, limit=n):
+        wait(store.journal.record(judged(trial, SCORES)))
+    return [row.key for row in store.archive.assessments(Selection(runs=(identifier,)))]
+
+
+def test_an_item_lies_on_one_desk_until_its_time_is_over(store: Store) -> None:
+    one, two, *_ = waiting(store)
+    leases = store.leases
+    assert leases.lease([one, two], desk="a", now=100, until=200) == {one, two}
+    assert leases.lease([one], desk="b", now=150, until=250) == frozenset()
+    assert leases.lease([one], desk="a", now=150, until=250) == {one}, "one's own lease is renewed"
+    assert leases.lease([one, two], desk="b", now=201, until=300) == {two}
+    assert leases.on_desk("a", now=201) == (one,)
+    assert (leases.on_other_desks("a", now=201), leases.on_other_desks("c", now=201)) == (1, 2)
+
+
+def test_leases_end_by_item_by_desk_and_by_both(store: Store) -> None:
+    one, two, three, _ = waiting(store)
+    store.leases.lease([one, two], desk="a", now=0, until=10)
+    store.leases.lease([three], desk="b", now=0, until=10)
+    store.leases.free(key=three, desk="a")
+    assert store.leases.on_desk("b", now=0) == (three,)
+    store.leases.free(key=three)
+    store.leases.free(desk="a")
+    assert store.leases.on_other_desks("c", now=0) == 0
+    assert store.leases.lease([], desk="a", now=0, until=10) == frozenset()
+
+
+def test_the_next_that_waits_is_found_within_the_selection(store: Store) -> None:
+    first = waiting(store)
+    second = waiting(store, identifier="20250102-030405-arithmetic-bcde")
+    everything, of_second = (
+        store.leases.seeker(EVERYTHING),
+        store.leases.seeker(Selection(runs=(a_plan().id[:-4] + "bcde",))),
+    )
+    assert everything(0) == first[0]
+    assert everything(first[1]) == first[2]
+    assert of_second(0) == second[0]
+    assert everything(second[-1]) is None
+    store.desk.decide([a_decision(Verb.APPROVE, AssessmentKey(first[0]))])
+    assert everything(0) == first[1]
+    of_task = store.leases.seeker(Selection(tasks=("pay",)))
+    assert of_task(0) == first[2]
+    with pytest.raises(UnknownName):
+        store.leases.seeker(Selection(suites=("nowhere",)))
+
+
+def test_eight_who_ask_at_once_get_different_items(store: Store) -> None:
+    keys = waiting(store, 40)
+
+    def take(desk: int) -> set[int]:
+        return {key for key in keys if store.leases.lease([key], desk=f"desk {desk}", now=0, until=10)}
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = list(pool.map(take, range(8)))
+    assert sum(len(mine) for mine in taken) == len(set().union(*taken)) == len(keys)

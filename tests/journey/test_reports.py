@@ -1,0 +1,173 @@
+"""Reports through the command line: one file that fetches nothing, says what the statistics say, and hides what was asked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.journey.conftest import Command
+from tests.support.browser import browser
+from tests.support.model_server import ModelServer
+from tests.support.sets import NAMES, write_set
+
+JUDGE = "openai/judge-1"
+HOSTILE = '<script>alert(1)</script>"|&\x1b[2J\\input{x}'
+
+
+@pytest.fixture
+def reviewed(assay: Command, server: ModelServer, project: Path) -> dict[str, Any]:
+    """A judged set of 15 trials of which 12 are approved, one is rejected for a hostile reason, 2 wait; the comparison."""
+    assay("run", write_set(project), "--judge", JUDGE)
+    ids = [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
+    assay("review", "approve", *ids[:12], "--reviewer", "rita")
+    assay("review", "reject", ids[12], "--reason", f"{HOSTILE} by nora", "--reviewer", "sam")
+    found: dict[str, Any] = assay("rank", "--json").document
+    return found
+
+
+def written(assay: Command, kind: str, *more: str) -> str:
+    said = assay("export", kind, *more)
+    assert said.code == 0, said.err
+    return said.out
+
+
+def test_the_html_report_is_one_file_that_fetches_and_runs_nothing(
+    assay: Command, reviewed: dict[str, Any], project: Path
+) -> None:
+    assert assay("export", "html", "--output", "report.html").code == 0
+    text = (project / "report.html").read_text("utf-8")
+    assert re.findall(r"(?:src|href|srcset|action|xlink:href)\s*=\s*[\"']?(?!#|data:)[^\s>]+", text) == []
+    assert re.findall(r"url\((?!#|[\"']?data:)", text) == []
+    assert re.findall(r"<script|<iframe|<object|\son\w+=|@import", text) == []
+    asked: list[str] = []
+    said: list[str] = []
+    with browser() as running:
+        page = running.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.goto((project / "report.html").as_uri())
+        wide = page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        page.set_viewport_size({"width": 390, "height": 800})
+        narrow = page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        body = page.inner_text("body")
+        printed = page.pdf(prefer_css_page_size=True)
+    assert asked == [(project / "report.html").as_uri()]
+    assert said == []
+    assert (wide, narrow) == (True, True)
+    assert "<script>alert(1)</script>" in body
+    assert printed.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) >= 2
+
+
+def test_every_report_says_what_the_statistics_say(assay: Command, reviewed: dict[str, Any]) -> None:
+    best, second = reviewed["candidates"][0], reviewed["candidates"][1]
+    score = f"{100 * best['mean']:.1f}"
+    verdict = assay("compare", best["candidate"], second["candidate"], "--json").document["verdict"]
+    html, markdown, latex = (written(assay, kind) for kind in ("html", "markdown", "latex"))
+    for text in (html, markdown, latex):
+        assert score in text
+        assert "12 trials count; not counted: 2 pending, 1 rejected, 0 failed" in text
+    assert verdict.replace("'", "&#39;") in html
+    assert verdict.split(".")[0] in markdown.replace("\\", "")
+    assert "uncalibrated" in str(assay("stats", "--json").document["warnings"])
+    assert "no current calibration" in html
+    for name in NAMES:
+        assert name in html
+        assert name in markdown
+        assert name in latex
+
+
+def test_hostile_text_is_shown_and_never_markup(assay: Command, reviewed: dict[str, Any]) -> None:
+    html, markdown = written(assay, "html"), written(assay, "markdown")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "<script>" not in html
+    assert r"\<script\>alert(1)\</script\>" in markdown
+    assert "rejected | sam" in markdown
+    row = next(line for line in markdown.splitlines() if "alert" in line)
+    assert len(re.findall(r"(?<!\\)\|", row)) == 7
+
+
+def test_the_report_names_what_was_run(assay: Command, reviewed: dict[str, Any]) -> None:
+    html = written(assay, "html")
+    shown = assay("show", reviewed["runs"][0], "--json").document
+    for fact in (
+        shown["suite_digest"][:16],
+        shown["environment"]["python"],
+        shown["environment"]["assay"],
+        str(shown["seed"]),
+    ):
+        assert fact in html
+    assert re.search(r"<td>openai/judge-1</td>", html)
+
+
+def test_an_anonymised_report_names_nobody(assay: Command, reviewed: dict[str, Any]) -> None:
+    for kind in ("html", "markdown", "latex"):
+        text = written(assay, kind, "--anonymise")
+        assert [name for name in (*NAMES, "rita", "sam") if re.search(rf"\b{name}\b", text)] == []
+        assert "candidate 1" in text
+    assert "reviewer 2" in written(assay, "markdown", "--anonymise")
+
+
+def cases(text: str) -> dict[tuple[str, str], str]:
+    found = {}
+    for case in ElementTree.fromstring(text).iter("testcase"):
+        kinds = [child.tag for child in case]
+        found[case.attrib["classname"], case.attrib["name"]] = kinds[0] if kinds else "passed"
+    return found
+
+
+def test_junit_passes_a_task_from_the_threshold_on(assay: Command, reviewed: dict[str, Any]) -> None:
+    stats = assay("stats", "--json").document["candidates"]
+    means = sorted(task["mean"] for one in stats for task in one["by_task"])
+    threshold = means[len(means) // 2]
+    text = written(assay, "junit", "--threshold", str(threshold))
+    found = cases(text)
+    for one in stats:
+        for task in one["by_task"]:
+            wanted = "passed" if task["mean"] >= threshold else "failure"
+            assert found[one["candidate"], task["task"]] == wanted
+        assert found[one["candidate"], "as a whole"] == ("passed" if one["mean"] >= threshold else "failure")
+    assert {"passed", "failure"} <= set(found.values())
+    root = ElementTree.fromstring(text)
+    assert int(root.attrib["tests"]) == len(found)
+    assert int(root.attrib["failures"]) == sum(kind == "failure" for kind in found.values())
+    assert "at least" in text
+
+
+def test_junit_against_a_candidate_ends_with_the_gate(assay: Command, reviewed: dict[str, Any]) -> None:
+    base, others = NAMES[0], NAMES[1:]
+    found = cases(written(assay, "junit", "--against", base, "--margin", "5pts"))
+    assert {name for name, _ in found} == set(others)
+    for name in others:
+        passed = assay("gate", name, "--against", base, "--margin", "5pts").code == 0
+        assert (found[name, "as a whole"] == "passed") == passed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("junit",), "--threshold"),
+        (("junit", "--threshold", "0.5", "--against", "nora"), "one rule"),
+        (("junit", "--against", "nora"), "--margin"),
+        (("junit", "--against", "norah", "--margin", "3pts"), "'nora'"),
+        (("junit", "--threshold", "3"), "--threshold"),
+        (("csv", "--threshold", "0.5"), "for junit"),
+        (("html", "--all"), "csv and json"),
+    ],
+)
+def test_what_a_report_cannot_do_is_said(
+    assay: Command, reviewed: dict[str, Any], arguments: tuple[str, ...], said: str
+) -> None:
+    answer = assay("export", *arguments)
+    assert answer.code == 2
+    assert said in answer.err
+
+
+def test_an_empty_store_gives_reports_that_say_so(assay: Command, project: Path) -> None:
+    assert "<h1>No run</h1>" in written(assay, "html")
+    assert "0 trials" in written(assay, "markdown") or "no trial" in written(assay, "markdown")
+    assert cases(written(assay, "junit", "--threshold", "0.5")) == {}

@@ -1,0 +1,96 @@
+"""Files through the readers, as the import verb sends them, without a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from assay.exchange.belonging import belonging
+from assay.exchange.recognising import ReadOptions, recognised
+from assay.exchange.records import (
+    Found,
+    FoundAssessment,
+    FoundAtEnd,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    Noted,
+    Skipped,
+)
+from assay.exchange.sources import Unpackable, file_source, files_in
+
+
+@dataclass(slots=True)
+class Read:
+    """What readers found, by kind."""
+
+    runs: list[FoundRun] = field(default_factory=list)
+    ends: list[FoundAtEnd] = field(default_factory=list)
+    tasks: list[FoundTask] = field(default_factory=list)
+    responses: list[FoundResponse] = field(default_factory=list)
+    assessments: list[FoundAssessment] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[Noted] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """Runs, tasks, responses, assessments."""
+        return len(self.runs), len(self.tasks), len(self.responses), len(self.assessments)
+
+    def scores(self, judge: str, criterion: str = "") -> dict[tuple[str, str, int], float | None]:
+        """Score by task, candidate and trial, of one judge on one criterion."""
+        return {
+            (one.task, grade.candidate, one.trial): grade.score
+            for one in self.assessments
+            if one.judge == judge
+            for grade in one.grades
+            if grade.criterion == criterion
+        }
+
+    def take(self, found: Found) -> None:
+        """Sort one record in."""
+        match found:
+            case FoundRun():
+                self.runs.append(found)
+            case FoundAtEnd():
+                self.ends.append(found)
+            case FoundTask():
+                self.tasks.append(found)
+            case FoundResponse():
+                self.responses.append(found)
+            case FoundAssessment():
+                self.assessments.append(found)
+            case Skipped():
+                self.skipped.append(found)
+            case Noted():
+                self.notes.append(found)
+
+
+def read_files(*paths: Path, options: ReadOptions | None = None) -> Read:
+    """Everything in files and folders; damage that ends a file early is among what was skipped."""
+    read = Read()
+    recognisable = []
+    for path in paths:
+        for file in files_in(path) if path.is_dir() else (path,):
+            source = file_source(file)
+            reader = recognised(source.sample)
+            if reader is None:
+                read.strangers.append(file.name)
+            else:
+                recognisable.append((source, reader))
+    groups, _ = belonging(recognisable, options or ReadOptions())
+    for group in groups:
+        try:
+            for one in group.reader.read(group.source, group.options):
+                read.take(one)
+        except Unpackable as error:
+            read.skipped.append(Skipped(where=error.where, why=error.problem))
+    return read
+
+
+def formats_of(paths: Sequence[Path]) -> list[str | None]:
+    """The format each file is recognised as."""
+    readers = (recognised(file_source(path).sample) for path in paths)
+    return [None if reader is None else reader.NAME for reader in readers]

@@ -1,0 +1,415 @@
+"""What other harnesses' results become: one small evaluation of each, written as its own code writes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from tests.support import harness_files as files
+from tests.support.found import formats_of, read_files
+
+from assay.domain.failure import Fault
+from assay.domain.suite import Message
+from assay.exchange.recognising import ReadOptions
+from assay.exchange.records import GradedBy
+
+# --- lm-evaluation-harness ----------------------------------------------------------------------------------------------
+
+
+def test_lm_eval_filters_are_judges_and_metrics_criteria(tmp_path: Path) -> None:
+    read = read_files(files.lm_eval(tmp_path))
+    assert read.counts == (1, 2, 2, 4)
+    assert not read.skipped
+    assert (read.runs[0].suite, read.runs[0].candidates[0].name) == ("sums", "org/tiny")
+    assert read.runs[0].started == "2026-03-01T09:00:00.500Z"
+    assert list(read.scores("lm_eval strict-match", "exact_match").values()) == [1.0, 1.0]
+    assert list(read.scores("lm_eval flexible-extract", "exact_match").values()) == [0.0, 1.0]
+    assert read.responses[0].content == "It is 2."
+    assert read.tasks[0].prompt == (Message(role="user", content="Q: 0 + 2?\nA:"),)
+    assert {one.by for one in read.assessments} == {GradedBy.RULE}
+
+
+def test_lm_eval_results_alone_say_what_is_missing(tmp_path: Path) -> None:
+    folder = files.lm_eval(tmp_path)
+    next(folder.rglob("samples_*")).unlink()
+    read = read_files(folder)
+    assert read.counts == (0, 0, 0, 0)
+    assert "--log_samples" in read.skipped[0].why
+
+
+def test_lm_eval_multiple_choice_answers_with_the_likeliest_continuation(tmp_path: Path) -> None:
+    row = files.lm_eval_row(
+        0,
+        filter="none",
+        arguments={
+            f"gen_args_{n}": {"arg_0": "Sky?", "arg_1": f" {colour}"} for n, colour in enumerate(("red", "blue"))
+        },
+        resps=[[["-4.5", "False"]], [["-0.5", "True"]]],
+        filtered_resps=[["-4.5", "False"], ["-0.5", "True"]],
+        metrics=["acc", "acc_norm"],
+        acc=1.0,
+        acc_norm=0.0,
+    )
+    read = read_files(files.put_lines(tmp_path / "samples_sky.jsonl", [row]))
+    assert read.responses[0].content == "blue"
+    assert {grade.criterion: grade.score for grade in read.assessments[0].grades} == {"acc": 1.0, "acc_norm": 0.0}
+    assert read.assessments[0].judge == "lm_eval"
+
+
+def test_lm_eval_of_the_old_layout_is_a_list_under_a_jsonl_name(tmp_path: Path) -> None:
+    old = {
+        "doc_id": 7,
+        "doc": {"question": "2 + 2?"},
+        "target": "4",
+        "arguments": [["Q: 2 + 2?", {"until": ["\n"]}]],
+        "resps": [["4"]],
+        "filtered_resps": ["4"],
+        "exact_match": 1.0,
+    }
+    path = files.put(tmp_path / "org__tiny/pretrained__org__tiny_sums.jsonl", [old])
+    read = read_files(path)
+    assert formats_of([path]) == ["lm_eval"]
+    assert (read.tasks[0].id, read.responses[0].content, read.responses[0].candidate) == ("7", "4", "org/tiny")
+    assert read.scores("lm_eval", "exact_match") == {("7", "org/tiny", 1): 1.0}
+
+
+def test_a_metric_without_a_scale_is_kept_raw_and_weighs_nothing(tmp_path: Path) -> None:
+    rows = [files.lm_eval_row(n, metrics=["bleu", "exact_match"], bleu=37.5, exact_match=1.0) for n in (0, 1)]
+    read = read_files(files.put_lines(tmp_path / "samples_translate.jsonl", rows))
+    weights = {one.name: one.weight for one in read.runs[0].rubric}
+    assert weights == {"bleu": 0.0, "exact_match": 1.0}
+    bleu = next(one for one in read.assessments[0].grades if one.criterion == "bleu")
+    assert (bleu.score, bleu.raw_score) == (None, 37.5)
+    assert "bleu" in read.notes[0].what
+
+
+def test_a_line_with_nan_in_it_is_read_and_the_nan_is_no_score(tmp_path: Path) -> None:
+    lines = [files.lm_eval_row(0), files.lm_eval_row(1, exact_match=float("nan"))]
+    read = read_files(files.put_lines(tmp_path / "samples_sums.jsonl", lines))
+    assert len(read.responses) == 2
+    assert [one.where for one in read.skipped] == [f"{tmp_path}/samples_sums.jsonl:2"]
+    assert "no metric" in read.skipped[0].why
+
+
+# --- promptfoo ----------------------------------------------------------------------------------------------------------
+
+
+def test_promptfoo_providers_are_candidates_and_repeats_are_trials(tmp_path: Path) -> None:
+    read = read_files(files.promptfoo(tmp_path))
+    assert read.counts == (1, 2, 6, 12)
+    assert [one.name for one in read.runs[0].candidates] == ["openai:small", "openai:large"]
+    assert read.runs[0].suite == "cities"
+    trials = Counter((one.candidate, one.trial) for one in read.responses)
+    assert trials == {(name, trial): 3 - trial for name in ("openai:small", "openai:large") for trial in (1, 2)}
+    assert (read.responses[0].latency_s, read.responses[0].cost_usd, read.responses[0].input_tokens) == (0.25, 0.001, 5)
+
+
+def test_promptfoo_rubrics_wait_with_the_graders_words_and_rules_count(tmp_path: Path) -> None:
+    read = read_files(files.promptfoo(tmp_path))
+    assert {(one.judge, one.by) for one in read.assessments} == {
+        ("promptfoo", GradedBy.RULE), ("llm-rubric (openai:gpt-4.1)", GradedBy.MODEL),
+    }  # fmt: skip
+    waiting = next(one for one in read.assessments if one.by is GradedBy.MODEL)
+    assert (waiting.reply, waiting.grades[0].score) == ("It says please.", 0.9)
+
+
+def test_promptfoo_tells_a_failed_assertion_from_a_broken_test(tmp_path: Path) -> None:
+    failed = files.promptfoo_result(
+        "p", "Oslo", success=False, failureReason=1, error="Expected output to contain Oslo"
+    )
+    failed["gradingResult"]["componentResults"][0] |= {"pass": False, "score": 0}
+    broke = files.promptfoo_result(
+        "p", "Lima", success=False, failureReason=2, error="429 too many requests", response={}
+    )
+    read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(failed, broke)))
+    assert read.scores("promptfoo") == {(read.tasks[0].id, "p", 1): 0.0}
+    assert read.responses[0].content == "Well: Oslo."
+    failure = read.responses[1].failure
+    assert failure is not None
+    assert (failure.fault, failure.detail) == (Fault.PROVIDER, "429 too many requests")
+
+
+def test_promptfoo_prompts_of_one_provider_are_candidates_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        files.promptfoo_result(
+            "p", "Oslo", promptIdx=n, promptId=f"p{n}", prompt={"raw": f"{label} Oslo", "label": label}
+        )
+        for n, label in enumerate(("short", "long"))
+    ]
+    read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(*rows)))
+    assert [one.name for one in read.runs[0].candidates] == ["p, short", "p, long"]
+    assert len(read.tasks) == 1
+
+
+def test_promptfoo_of_a_table_alone_is_read_too(tmp_path: Path) -> None:
+    cell = {"pass": False, "score": 0.25, "text": "no", "latencyMs": 10, "gradingResult": {"pass": False, "score": 0.25,
+            "reason": "wrong"}}  # fmt: skip
+    table = {
+        "head": {"prompts": [{"provider": "openai:small", "raw": "Say {{x}}", "label": "Say {{x}}"}], "vars": ["x"]},
+        "body": [
+            {
+                "vars": ["yes"],
+                "outputs": [cell],
+                "test": {"vars": {"x": "yes"}, "assert": [{"type": "equals", "value": "yes"}]},
+            }
+        ],
+    }
+    document = {
+        "results": {"version": 2, "timestamp": "2024-05-01T10:00:00Z", "results": [], "stats": {}, "table": table}
+    }
+    read = read_files(files.put(tmp_path / "old.json", document))
+    assert read.counts == (1, 1, 1, 1)
+    assert (read.responses[0].candidate, read.responses[0].content) == ("openai:small", "no")
+    assert read.assessments[0].grades[0].score == 0.25
+    assert read.tasks[0].expected == ("yes",)
+
+
+def test_promptfoo_of_a_newer_format_is_read_and_said_to_be_newer(tmp_path: Path) -> None:
+    read = read_files(
+        files.put(tmp_path / "r.json", files.promptfoo_document(files.promptfoo_result("p", "Oslo"), version=9))
+    )
+    assert len(read.responses) == 1
+    assert "version 9" in read.notes[0].what
+
+
+def test_a_promptfoo_test_without_assertions_is_answered_but_not_graded(tmp_path: Path) -> None:
+    row = files.promptfoo_result("p", "Oslo")
+    row["testCase"].pop("assert")
+    row["gradingResult"] = {"pass": True, "score": 1, "reason": "No assertions", "componentResults": []}
+    read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(row)))
+    assert read.counts == (1, 1, 1, 0)
+
+
+# --- OpenAI Evals -------------------------------------------------------------------------------------------------------
+
+
+def test_openai_logs_meet_by_sample_though_threads_wrote_them_mixed(tmp_path: Path) -> None:
+    read = read_files(files.openai_log(tmp_path))
+    assert read.counts == (1, 2, 3, 2)
+    assert (read.runs[0].suite, read.runs[0].candidates[0].name) == ("sums.dev.v0", "gpt-4o-mini")
+    assert read.runs[0].started is None  # the spec's time has no zone
+    assert [(one.id, one.expected) for one in read.tasks] == [("sums.dev.0", ("4",)), ("sums.dev.1", ("5",))]
+    assert read.scores("match") == {("sums.dev.0", "gpt-4o-mini", 1): 1.0, ("sums.dev.1", "gpt-4o-mini", 1): 0.0}
+    assert read.ends[0].complete is True
+    failure = read.responses[-1].failure
+    assert failure is not None
+    assert "RateLimitError" in failure.detail
+
+
+def test_an_openai_log_without_its_final_report_is_of_a_run_that_was_not_finished(tmp_path: Path) -> None:
+    read = read_files(files.put_lines(tmp_path / "log.jsonl", files.openai_log_rows()[:-1]))
+    assert read.runs[0].complete is False
+    assert not read.ends
+
+
+def test_a_choice_of_a_grading_model_waits_with_its_words(tmp_path: Path) -> None:
+    rows = files.openai_log_rows()[:2]
+    rows[0]["spec"]["completion_fns"] = ["gpt-4o-mini", "gpt-4"]
+    rows[0]["spec"]["run_config"]["eval_spec"]["args"] = {"modelgraded_spec": "closedqa"}
+    more = {"sample_id": "sums.dev.0", "created_at": "2026-03-01 10:00:02+00:00"}
+    rows.append({**more, "type": "sampling", "data": {"prompt": "Is it right?", "sampled": ["It is.\nY"]}})
+    rows.append({**more, "type": "metrics", "data": {"choice": "Y", "score": 1.0}})
+    read = read_files(files.put_lines(tmp_path / "log.jsonl", rows))
+    assert [one.content for one in read.responses] == ["4"]
+    graded = read.assessments[0]
+    assert (graded.judge, graded.by, graded.reply) == ("closedqa (gpt-4)", GradedBy.MODEL, "It is.\nY")
+    assert graded.grades[0].score == 1.0
+
+
+def test_a_choice_whose_worth_the_log_does_not_say_has_no_score(tmp_path: Path) -> None:
+    rows = files.openai_log_rows()[:2]
+    rows.append({"sample_id": "sums.dev.0", "type": "metrics", "data": {"choice": "B"}})
+    read = read_files(files.put_lines(tmp_path / "log.jsonl", rows))
+    assert read.assessments[0].grades[0].score is None
+    assert "1 choices have no score" in read.notes[0].what
+
+
+def test_openai_items_with_their_eval_say_names_references_and_scales(tmp_path: Path) -> None:
+    read = read_files(files.openai_api(tmp_path))
+    assert read.counts == (1, 2, 2, 4)
+    assert not read.skipped
+    assert (read.runs[0].suite, read.runs[0].candidates[0].name) == ("headlines", "gpt-4o-mini")
+    assert read.tasks[0].expected == ("Markets",)
+    assert [one.content for one in read.responses] == ["Markets", "Sports"]
+    assert list(read.scores("String check").values()) == [1.0, 0.0]
+    tone = [one for one in read.assessments if one.judge == "tone (gpt-4.1)"]
+    assert {one.by for one in tone} == {GradedBy.MODEL}
+    assert (tone[0].grades[0].score, tone[0].grades[0].raw_score, tone[0].grades[0].max_score) == (0.75, 4.0, 5.0)
+    assert '"result": 4.0' in (tone[0].reply or "")
+
+
+def test_openai_items_alone_are_read_and_a_score_beyond_0_to_1_has_no_scale(tmp_path: Path) -> None:
+    read = read_files(
+        files.put(tmp_path / "page.json", {"object": "list", "data": [files.openai_item(1, True)], "has_more": True})
+    )
+    assert (read.runs[0].suite, read.runs[0].candidates[0].name) == ("eval_1", "gpt-4o-mini-2024-07-18")
+    assert read.runs[0].complete is False
+    assert "has_more" in read.notes[0].what
+    tone = next(one for one in read.assessments if one.by is GradedBy.MODEL)
+    assert (tone.grades[0].score, tone.grades[0].raw_score) == (None, 4.0)
+
+
+def test_an_openai_grader_nobody_knows_waits_for_a_person(tmp_path: Path) -> None:
+    item = files.openai_item(1, True, results=[{"name": "mystery", "passed": True, "score": 1.0}])
+    read = read_files(files.put_lines(tmp_path / "items.jsonl", [item]))
+    assert [(one.judge, one.by) for one in read.assessments] == [("mystery", GradedBy.MODEL)]
+
+
+def test_an_openai_item_that_broke_is_a_failure(tmp_path: Path) -> None:
+    item = files.openai_item(1, False)
+    item["sample"] |= {"error": {"code": "server_error", "message": "try later"}, "output": []}
+    read = read_files(files.put_lines(tmp_path / "items.jsonl", [item]))
+    assert read.responses[0].failure is not None
+    assert read.responses[0].failure.kind == "server_error"
+    assert not read.assessments
+
+
+# --- AlpacaEval, MT-bench -----------------------------------------------------------------------------------------------
+
+
+def test_alpaca_annotations_are_preferences_that_wait(tmp_path: Path) -> None:
+    read = read_files(files.alpaca(tmp_path))
+    assert read.counts == (1, 3, 6, 3)
+    assert [[grade.score for grade in one.grades] for one in read.assessments] == [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
+    assert {(one.joint, one.by, one.judge) for one in read.assessments} == {
+        (True, GradedBy.MODEL, "alpaca_eval_gpt4_turbo_fn")
+    }
+    assert {grade.criterion for one in read.assessments for grade in one.grades} == {"preference"}
+
+
+def test_alpaca_probabilities_are_kept_and_what_is_no_preference_is_unread(tmp_path: Path) -> None:
+    rows = [files.alpaca_annotation(1, 1.75), files.alpaca_annotation(2, None), files.alpaca_annotation(3, 0)]
+    read = read_files(files.put(tmp_path / "annotations.json", rows))
+    assert [one.grades[0].score for one in read.assessments] == [0.25, None, 0.5]
+    assert "1 preferences are probabilities" in read.notes[0].what
+
+
+def test_alpaca_outputs_meet_annotations_by_their_instruction(tmp_path: Path) -> None:
+    rows = [{"dataset": "helpful_base", "instruction": "Say 1.", "output": "It is 1.", "generator": "new"}]
+    outputs = read_files(files.put(tmp_path / "a/model_outputs.json", rows))
+    annotations = read_files(files.alpaca(tmp_path / "b"))
+    assert outputs.counts == (1, 1, 1, 0)
+    assert outputs.tasks[0] == annotations.tasks[0]
+
+
+def test_mt_bench_folders_are_one_run_with_turns_as_tasks(tmp_path: Path) -> None:
+    read = read_files(files.mt_bench(tmp_path))
+    assert read.counts == (1, 2, 4, 8)
+    assert not read.skipped
+    assert [one.name for one in read.runs[0].candidates] == ["alpha", "beta"]
+    second = next(one for one in read.tasks if one.id == "101-2")
+    assert [one.content for one in second.prompt] == ["2+2?", "And 2+3?"]
+    assert (second.expected, second.tags) == (("5",), ("math",))
+    singles = read.scores("gpt-4/single-math-v1")
+    assert singles[("101-1", "alpha", 1)] == 1.0
+    assert singles[("101-1", "beta", 1)] == 0.0
+    assert singles[("101-2", "beta", 1)] is None  # -1: no rating could be read
+    assert read.scores("gpt-4/pair-math-v1, model_1 first", "preference")[("101-2", "alpha", 1)] == 1.0
+    assert read.scores("gpt-4/pair-math-v1, model_2 first", "preference")[("101-2", "alpha", 1)] == 0.5
+
+
+def test_mt_bench_answers_alone_are_responses_of_every_model(tmp_path: Path) -> None:
+    home = files.mt_bench(tmp_path)
+    for path in (home / "model_judgment").iterdir():
+        path.unlink()
+    read = read_files(home)
+    assert read.counts == (1, 2, 4, 0)
+    assert {one.candidate for one in read.responses} == {"alpha", "beta"}
+
+
+# --- SWE-bench, Harbor --------------------------------------------------------------------------------------------------
+
+
+def test_swe_bench_counts_an_empty_patch_as_unresolved_and_a_broken_evaluation_not_at_all(tmp_path: Path) -> None:
+    read = read_files(files.swe_bench(tmp_path))
+    assert read.counts == (1, 4, 4, 3)
+    assert read.runs[0].candidates[0].name == "org/agent"
+    assert {task: score for (task, _, _), score in read.scores("SWE-bench harness").items()} == {
+        "django__django-1": 1.0, "django__django-2": 0.0, "django__django-3": 0.0,
+    }  # fmt: skip
+    missed = next(one for one in read.assessments if one.task == "django__django-2")
+    assert "FAIL_TO_PASS: 0 passed, 1 failed (t1)" in missed.grades[0].reason
+    assert any("1 patches broke" in one.what for one in read.notes)
+    assert any("never tried" in one.what for one in read.notes)
+
+
+def test_swe_bench_predictions_alone_are_ungraded_patches(tmp_path: Path) -> None:
+    files.swe_bench(tmp_path)
+    read = read_files(tmp_path / "predictions.jsonl")
+    assert read.counts == (1, 4, 4, 0)
+    assert read.tasks[0].tags == ("django/django",)
+
+
+def test_swe_bench_reports_of_instances_gather_into_one_run(tmp_path: Path) -> None:
+    files.swe_bench(tmp_path)
+    (tmp_path / "org__agent.run7.json").unlink()
+    read = read_files(tmp_path)
+    assert read.counts == (1, 4, 4, 2)
+
+
+def test_a_swe_bench_report_alone_names_its_model_by_its_file(tmp_path: Path) -> None:
+    files.swe_bench(tmp_path)
+    read = read_files(tmp_path / "org__agent.run7.json")
+    assert read.runs[0].candidates[0].name == "org/agent"
+    assert len(read.assessments) == 3
+    assert [one.failure.kind for one in read.responses if one.failure] == ["evaluation_error"]
+
+
+def test_harbor_jobs_are_one_run_with_trials_counted_by_task(tmp_path: Path) -> None:
+    read = read_files(files.harbor(tmp_path))
+    assert read.counts == (1, 2, 3, 2)
+    assert not read.skipped
+    assert not read.strangers
+    assert read.runs[0].suite == "terminal-bench"
+    assert read.runs[0].finished == "2026-03-01T10:20:00.000Z"
+    name = "terminus-2 (anthropic/claude-x)"
+    assert read.scores("verifier") == {("hello-world", name, 1): 1.0, ("hello-world", name, 2): 0.0}
+    assert read.tasks[-1].prompt[0].content.startswith("Solve ")
+    solved = next(one for one in read.responses if one.task == "hello-world")
+    assert (solved.content, solved.latency_s, solved.cost_usd, solved.output_tokens) == ("Done.", 120.0, 0.25, 20)
+    broke = next(one.failure for one in read.responses if one.failure)
+    assert (broke.kind, broke.fault) == ("EnvironmentStartTimeoutError", Fault.HARNESS)
+
+
+def test_a_harbor_trial_that_was_rewarded_although_time_ran_out_counts(tmp_path: Path) -> None:
+    broke = {
+        "exception_type": "AgentTimeoutError",
+        "exception_message": "900 s",
+        "exception_traceback": "",
+        "occurred_at": "",
+    }
+    path = files.put(tmp_path / "t/result.json", files.harbor_trial("a", "a__1", 0.0, exception_info=broke))
+    read = read_files(path)
+    assert list(read.scores("verifier").values()) == [0.0]
+    assert read.responses[0].finish_reason == "AgentTimeoutError"
+
+
+def test_several_harbor_rewards_are_criteria_and_reward_is_the_whole(tmp_path: Path) -> None:
+    trial = files.harbor_trial("a", "a__1", 1.0, verifier_result={"rewards": {"reward": 0.5, "f2p": 1, "p2p": 0}})
+    read = read_files(files.put(tmp_path / "t/result.json", trial))
+    assert read.scores("verifier") == {("a", "terminus-2 (anthropic/claude-x)", 1): 0.5}
+    assert list(read.scores("verifier", "f2p").values()) == [1.0]
+
+
+def test_terminal_benchs_first_results_are_read_too(tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "trial_name": "hello.1-of-1", "task_id": "hello", "instruction": "Write hello.", "is_resolved": True,
+         "failure_mode": "unset", "parser_results": {"test_hello": "passed"}, "total_input_tokens": 5, "total_output_tokens": 2},
+        {"id": "2", "trial_name": "bye.1-of-1", "task_id": "bye", "instruction": "Say bye.", "is_resolved": None,
+         "failure_mode": "agent_timeout", "parser_results": None},
+    ]  # fmt: skip
+    read = read_files(
+        files.put(tmp_path / "2026-03-01__10-00-00/results.json", {"id": "r", "results": rows, "accuracy": 0.5})
+    )
+    assert read.counts == (1, 2, 2, 1)
+    assert list(read.scores("verifier").values()) == [1.0]
+    assert read.responses[1].failure is not None
+    assert read.responses[1].failure.fault is Fault.CANDIDATE
+
+
+def test_a_name_given_takes_the_place_of_the_one_found(tmp_path: Path) -> None:
+    for number, write in enumerate((files.lm_eval, files.openai_log, files.openai_api, files.inspect, files.harbor)):
+        read = read_files(write(tmp_path / str(number)), options=ReadOptions(candidate="mine", dataset="ours"))
+        assert {one.candidate for one in read.responses} == {"mine"}, write.__name__
+        assert [one.name for one in read.runs[0].candidates] == ["mine"], write.__name__
+        assert {one.suite for one in read.runs} == {"ours"}, write.__name__
