@@ -31,6 +31,7 @@ from assay.domain.model import Parameters
 from assay.domain.run import RunPlan
 from assay.domain.suite import CandidateSpec, Rubric, SuiteCopy
 from assay.engine.planning import run_id
+from assay.exchange import described
 from assay.exchange.belonging import Group, belonging
 from assay.exchange.lines import file_trouble
 from assay.exchange.recognising import Reader, ReadOptions, reader_named, recognised, role_of
@@ -216,6 +217,9 @@ def _read_options(options: ImportOptions) -> ReadOptions:
     mapping = None
     if options.mapping is not None:
         mapping = _mapping_of(options.mapping)
+        problem = described.problems(mapping)
+        if problem is not None:
+            raise InputError(str(options.mapping), problem, remedy="See docs/imports.md for examples.")
     return ReadOptions(
         candidate=options.candidate,
         dataset=options.dataset,
