@@ -33,7 +33,7 @@ from assay.domain.suite import CandidateSpec, Rubric, SuiteCopy
 from assay.engine.planning import run_id
 from assay.exchange import described
 from assay.exchange.belonging import Group, belonging
-from assay.exchange.lines import file_trouble
+from assay.exchange.lines import file_trouble, mojibake, row_of
 from assay.exchange.recognising import Reader, ReadOptions, reader_named, recognised, role_of
 from assay.exchange.sources import Source, Unpackable, file_source, files_in, is_archive, members
 
@@ -187,17 +187,23 @@ def _recognise(
 
 
 def _unknown(source: Source) -> str:
-    head = source.sample.head
-    from assay.exchange.lines import row_of
-
-    first = next((line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()), b"")
-    if first.lstrip()[:1] in (b"{", b"[") and source.sample.document is None and not source.sample.rows:
-        said = row_of(first)
-        if isinstance(said, str) and (
-            "git" in said.lower() or "nested" in said or "NUL" in said or "UTF" in said or "one line" in said
-        ):
-            return said
-    return "is not recognised as any format; `--format` names one, `--map FILE` describes one."
+    """Why a file is no results: what is wrong with its JSON, else only that no format is like it."""
+    sample = source.sample
+    why = "is not recognised as any format; `--format` names one, `--map FILE` describes one."
+    first = sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if first not in (b"{", b"[") or sample.rows:
+        return why
+    if sample.document is not None:
+        odd = mojibake(sample.head)
+        return why if odd is None else f"{why} Its text was read with the wrong encoding somewhere ({odd!r})."
+    if sample.whole:
+        said = row_of(sample.head)
+        return said if isinstance(said, str) else why
+    line = sample.head.split(b"\n", 1)[0]
+    if len(line) == len(sample.head):
+        return "is one line of more than a megabyte, and no format is like it."
+    said = row_of(line)
+    return said if isinstance(said, str) else why
 
 
 def _read_options(options: ImportOptions) -> ReadOptions:
@@ -335,7 +341,12 @@ def _import_tasks(
     if imports.known(digest) is not None:
         result.unchanged[source.name] = ()
         return
-    dataset = dataset_digest(source)
+    try:
+        dataset = dataset_digest(source)
+    except Unpackable as error:
+        keeping.give_up()
+        result.skipped.append(Skipped(where=error.where, why=error.problem))
+        return
     suite = options.dataset or imports.suite_of_dataset(dataset) or names.get(dataset) or source.stem
     names.setdefault(dataset, suite)
     target = imports.begin(digest=digest, name=source.name, form=group.reader.NAME, dataset=dataset)
@@ -379,7 +390,11 @@ def _files_of(group: Group) -> list[Path]:
 
 def _digest(group: Group, content: str, options: ImportOptions) -> str:
     """What was imported and how: the same content read the same way is imported once."""
-    mapping = "" if group.options.mapping is None else orjson.dumps(group.options.mapping, default=str).decode()
+    mapping = (
+        ""
+        if group.options.mapping is None
+        else orjson.dumps(group.options.mapping, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    )
     how = [group.reader.NAME, content, group.source.member, mapping, options.candidate or "", options.dataset or ""]
     return text_digest("\x1f".join(how))
 

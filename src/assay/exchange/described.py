@@ -113,7 +113,7 @@ class _Described:
         self._named = options.candidate
         low, high = said.get("scale") or (0, 1)
         self._low, self._high = float(low), float(high)
-        self._labels = {text_of(key).casefold(): value for key, value in (said.get("labels") or {}).items()}
+        self._labels = {label: value for key, value in (said.get("labels") or {}).items() for label in _words(key)}
         self._missing = {text_of(one) for one in said.get("missing") or ()}
         judged = bool(said.get("judge"))
         self._by = GradedBy(said["by"]) if said.get("by") else GradedBy.MODEL if judged else GradedBy.RULE
@@ -227,6 +227,13 @@ class _Described:
         if folded in _TRUE:
             return self._low + _TRUE[folded] * (self._high - self._low)
         return number_of(said)
+
+
+def _words(key: Any) -> tuple[str, ...]:
+    """A label as it may stand in a cell; YAML takes `Yes` and `No` for truth values, and tables hold words."""
+    if isinstance(key, bool):
+        return ("yes", "true") if key else ("no", "false")
+    return (text_of(key).casefold(),)
 
 
 def _content(value: Any) -> str:
