@@ -427,8 +427,8 @@ def _linked(alt: Any, chart: Chart) -> dict[str, Any]:
 
 def _trend(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     base = alt.Chart(alt.Data(values=list(chart.rows)))
-    x = alt.X("started:T", title=None, axis=alt.Axis(labelOverlap=True))
-    colour = alt.Color("candidate:N", title=None, legend=alt.Legend(orient="bottom"))
+    x = alt.X("started:T", title=None, axis=alt.Axis(labelOverlap=True, grid=False, tickCount=6))
+    colour = alt.Color("candidate:N", title=None, legend=alt.Legend(orient="bottom", symbolOpacity=1))
     dash = alt.StrokeDash("candidate:N", legend=None)
     y = alt.Y("mean:Q", title="score, points of 100", scale=alt.Scale(zero=False, nice=True))
     tips = [
