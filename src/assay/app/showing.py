@@ -136,7 +136,7 @@ class Item:
     Attributes:
         hidden: whether names are hidden.
         judge: who graded; None while names are hidden.
-        stamp: whether the judge is calibrated, in words; `a rule` for a scorer.
+        stamp: what the grades rest on, in words: a judge that is calibrated or not, or a rule.
         missing: what has to be corrected before the assessment can be approved, as (pane, criterion or None).
         ranking: panes, best first.
         rerunnable: whether one more attempt is allowed without insisting.
@@ -215,7 +215,9 @@ class Showcase:
             hidden=hidden,
             joint=row.candidate is None,
             judge=None if hidden else row.grader,
-            stamp=(self._stamp(row.run_id, row.grader) or "uncalibrated") if row.by_model else "a rule",
+            stamp=f"Judge: {self._stamp(row.run_id, row.grader) or 'uncalibrated'}"
+            if row.by_model
+            else "Graded by a rule",
             by_model=row.by_model,
             rerunnable=row.by_model and row.current and row.attempt < MAX_ATTEMPTS,
             language=detail.task.language,

@@ -76,16 +76,21 @@ def regrade(
     *,
     judge: str | None = None,
     suite: str | Path | None = None,
+    budget_usd: float | None = None,
     store: str | None = None,
     folder: Path | None = None,
     listener: Listener = nobody,
 ) -> Regraded:
-    """A new run over a run's stored responses, and which grades and conclusions changed; no candidate is asked."""
+    """A new run over a run's stored responses, and which grades and conclusions changed; no candidate is asked.
+
+    Without `budget_usd` the settings' budget holds.
+    """
     from assay.app import regrading
 
     with _open(folder, store) as workspace:
         path = None if suite is None else Path(suite)
-        return regrading.regrade(workspace, run_id, judge=judge, suite=path, listener=listener)
+        cap = workspace.settings.values["budget"] if budget_usd is None else budget_usd
+        return regrading.regrade(workspace, run_id, judge=judge, suite=path, budget_usd=cap, listener=listener)
 
 
 def import_results(
@@ -110,10 +115,14 @@ def calibrate(
     with_built_in: bool = False,
     suite: str | Path | None = None,
     repeat: int = 1,
+    budget_usd: float | None = None,
     store: str | None = None,
     folder: Path | None = None,
 ) -> Calibrated:
-    """A judge against references and people's corrections; `.trust` holds the figures, `.record` what was kept."""
+    """A judge against references and people's corrections; `.trust` holds the figures, `.record` what was kept.
+
+    Without `budget_usd` the settings' budget holds.
+    """
     from assay.app import calibrating
 
     with _open(folder, store) as workspace:
@@ -124,6 +133,7 @@ def calibrate(
             with_built_in=with_built_in,
             suite=None if suite is None else Path(suite),
             repeat=repeat,
+            budget_usd=workspace.settings.values["budget"] if budget_usd is None else budget_usd,
         )
 
 

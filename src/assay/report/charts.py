@@ -288,7 +288,7 @@ def specification(chart: Chart, *, dark: bool = False, page: bool = False) -> di
         drawn = alt.Chart(alt.Data(values=[{"text": "Nothing counts yet."}])).mark_text(size=14, color=colours["soft"])
         drawn = drawn.encode(text="text:N").properties(width=WIDTH, height=2 * ROW_HEIGHT)
     else:
-        draw = {"forest": _forest, "ranks": _ranks, "pairs": _pairs, "scores": _scores}[chart.kind]
+        draw = {"forest": _forest, "ranks": _ranks, "pairs": _pairs, "scores": _scores, "trend": _trend}[chart.kind]
         drawn = draw(alt, chart, colours)
     if page:
         found: dict[str, Any] = _configured(drawn, colours).to_dict()
@@ -423,6 +423,25 @@ def _linked(alt: Any, chart: Chart) -> dict[str, Any]:
     """What every mark says and where it leads."""
     found = {"description": alt.Description(f"{_SAID}:N")}
     return {**found, "href": alt.Href(f"{_HREF}:N")} if chart.rows and _HREF in chart.rows[0] else found
+
+
+def _trend(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
+    base = alt.Chart(alt.Data(values=list(chart.rows)))
+    x = alt.X("started:T", title=None, axis=alt.Axis(labelOverlap=True))
+    colour = alt.Color("candidate:N", title=None, legend=alt.Legend(orient="bottom"))
+    dash = alt.StrokeDash("candidate:N", legend=None)
+    y = alt.Y("mean:Q", title="score, points of 100", scale=alt.Scale(zero=False, nice=True))
+    tips = [
+        alt.Tooltip("candidate:N"), alt.Tooltip("run:N"), alt.Tooltip("mean:Q", format=".1f"),
+        alt.Tooltip("low:Q", format=".1f"), alt.Tooltip("high:Q", format=".1f"),
+    ]  # fmt: skip
+    ranges = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=5, opacity=0.28)
+    layers = (
+        ranges.encode(x=x, y=alt.Y("low:Q", title="score, points of 100"), y2="high:Q", color=colour),
+        base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash),
+        base.mark_point(filled=True, size=70, opacity=1).encode(x=x, y=y, color=colour, tooltip=tips),
+    )
+    return alt.layer(*layers).properties(width=WIDTH, height=260)
 
 
 def _rows_base(alt: Any, chart: Chart) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import exists, select, true
 
 from assay.domain.errors import UnknownName
-from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, folded, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
 from assay.store import columns, exporting, run_record, schema
@@ -250,10 +250,14 @@ def _tallies(connection: Connection, scope: Scope) -> dict[tuple[int, str], dict
 
 
 def _candidates(connection: Connection, scope: Scope) -> dict[int, list[str]]:
-    table = schema.run_candidate
+    """Candidates by run in its order, as it writes them; where a name was mended, the mended one."""
+    table, candidate = schema.run_candidate, schema.candidate
     found: dict[int, list[str]] = {}
-    for run_key, name in connection.execute(
-        select(table.c.run_key, table.c.name).where(*scope.where_run(table)).order_by(table.c.run_key, table.c.position)
+    for run_key, name, now, same in connection.execute(
+        select(table.c.run_key, table.c.name, candidate.c.name, candidate.c.folded)
+        .join(candidate, candidate.c.key == table.c.candidate_key)
+        .where(*scope.where_run(table))
+        .order_by(table.c.run_key, table.c.position)
     ):
-        found.setdefault(run_key, []).append(name)
+        found.setdefault(run_key, []).append(name if folded(name) == same else now)
     return found

@@ -135,7 +135,7 @@ const soft = (...children) => h("p", { class: "soft small" }, children);
 export function drawJudgement(item, view) {
   return [
     drawFlags(item, view),
-    card("grades", drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
+    card("grades", soft(item.stamp), drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
     h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
     item.attempts.length ? drawAttempts(item) : null,
     drawReport(item, view),
@@ -256,5 +256,5 @@ function drawReport(item, view) {
   return h("details", { class: "card report", open: view.reportOpen, on: { toggle: (event) => view.onReport(event.target.open) } },
     h("summary", {}, t("review.report"), h("kbd", {}, view.badge("report"))),
     h("div", { class: "prose" }, item.report.length ? fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane)) : h("p", { class: "soft" }, t("review.no_report"))),
-    ranking, soft(t(item.judge ? "review.judge" : "review.no_names", { name: item.judge, stamp: item.stamp })));
+    ranking, soft(t(item.judge ? "review.judge" : "review.no_names", { name: item.judge })));
 }
