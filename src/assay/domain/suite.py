@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from assay.domain.digest import JsonValue, digest
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
+from assay.domain.protocol import PLAIN, Protocol
 
 if TYPE_CHECKING:
     from assay.domain.model import ModelSpec
@@ -21,6 +22,9 @@ class ReviewOrder(StrEnum):
     SPREAD = "spread"
     RANDOM = "random"
 
+
+PERSON = "human"
+"""The judge that is a person: nothing is asked, and grades are what a reviewer enters."""
 
 MOST_LOOKS = 20
 """More planned looks than this leave the early ones no chance of deciding anything."""
@@ -234,6 +238,7 @@ class Suite:
     review: Policy = Policy.EVERY
     order: ReviewOrder = ReviewOrder.SPREAD
     looks: int | None = None
+    protocol: Protocol = PLAIN
     parameters: Parameters = field(default_factory=Parameters)
     candidates: tuple[CandidateSpec, ...] = ()
     judges: tuple[JudgeSpec, ...] = ()

@@ -72,9 +72,8 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
 def _protocol(suite: Suite) -> dict[str, JsonValue]:
     """How the run is to be reviewed and looked at, fixed before there is anything to see."""
     found: dict[str, JsonValue] = {
-        "version": 1,
+        **suite.protocol.as_json(),
         "policy": str(suite.review),
-        "mode": "plain",
         "order": str(suite.order),
     }
     return found if suite.looks is None else {**found, "looks": suite.looks}

@@ -16,11 +16,11 @@ from assay.domain.calls import ModelRequest, Purpose, Role
 from assay.domain.digest import derived_seed
 from assay.domain.failure import Failure, Fault
 from assay.domain.isolation import IsolatedRequest
-from assay.domain.lifecycle import first_state
+from assay.domain.lifecycle import Policy, first_state
 from assay.domain.model import Parameters
 from assay.domain.pages import PageRequest
 from assay.domain.run import Entry, NewAssessment
-from assay.domain.suite import Message
+from assay.domain.suite import PERSON, Message
 from assay.engine.asking import GaveUp
 from assay.scoring.blinding import labels_for
 from assay.scoring.building import evaluators_for
@@ -288,7 +288,8 @@ def _undecided(error: Unscorable) -> Failure:
 
 
 def _new(plan: RunPlan, slot: Slot, assessment: Assessment, *, attempt: int) -> NewAssessment:
-    state = first_state(by_model=slot.by_model, policy=plan.policy, flagged=bool(assessment.flags))
+    policy = Policy.EVERY if slot.grader == PERSON else plan.policy  # an empty form counts for nothing
+    state = first_state(by_model=slot.by_model, policy=policy, flagged=bool(assessment.flags))
     return NewAssessment(slot=slot, attempt=attempt, assessment=assessment, state=state)
 
 

@@ -36,6 +36,10 @@ READERS: Final = (
     "batch_input",
     "batch_object",
     "server_log",
+    "score_table",
+    "set_file",
+    "rlhf",
+    "described",
 )
 """Modules of this package, in the order in which equally sure readers are preferred."""
 

@@ -28,6 +28,7 @@ from assay.store.names import Names
 from assay.store.recording import Recorder
 from assay.store.renaming import Renaming
 from assay.store.restoring import Restoring
+from assay.store.witness import StoreWitness
 from assay.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Store:
     renaming: Renaming
     imports: StoreImports
     leases: StoreLeases
+    witness: StoreWitness
 
     def close(self) -> None:
         """Give up claims, finish writing and let go of the database; safe to call twice."""
@@ -102,6 +104,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         renaming=Renaming(database, writer, names, clock),
         imports=StoreImports(database, writer, names, claims, clock),
         leases=StoreLeases(database),
+        witness=StoreWitness(database, writer),
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.calibration import DEMANDABLE
 from assay.domain.lifecycle import Policy
+from assay.domain.protocol import MOST, SHARES
 from assay.domain.suite import MOST_LOOKS, JudgeMode, ReviewOrder
 from assay.suites.checks import METHODS
 from assay.suites.models import LARGEST_SEED
@@ -44,6 +45,7 @@ def suite_json_schema() -> dict[str, JsonValue]:
                 "order": _said(
                     _choice([order.value for order in ReviewOrder]), "In which order what waits comes to a reviewer."
                 ),
+                "protocol": _said(_protocol(), "Which shares of its items are reviewed with more care."),
                 "looks": _said({"type": "integer", "minimum": 1, "maximum": MOST_LOOKS}, "Planned looks at the result."),
                 "parameters": _parameters(),
                 "candidates": {"type": "array", "items": _candidate()},
@@ -56,6 +58,10 @@ def suite_json_schema() -> dict[str, JsonValue]:
             required=("tasks",),
         ),
     }  # fmt: skip
+
+
+def _protocol() -> dict[str, JsonValue]:
+    return _mapping({name: {"type": "number", "minimum": 0, "maximum": MOST[name]} for name in SHARES})
 
 
 def set_json_schema() -> dict[str, JsonValue]:

@@ -36,7 +36,7 @@ def first_parts(found: Overview, asked: Asked) -> dict[str, Any]:
         if found.looks is None
         else wording.looks(found.looks, None if found.contrast is None else found.contrast.p_value),
         "anytime": None if found.anytime is None else wording.anytime_difference(found.anytime),
-        "protocols": [", ".join(f"{key} {value}" for key, value in one.items()) for one in found.protocols],
+        "protocols": [wording.protocol(one) for one in found.protocols],
         "candidates": [
             {
                 "name": str(one.candidate),
