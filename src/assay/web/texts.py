@@ -475,6 +475,7 @@ TEXTS: Final[dict[str, str]] = {
     "stats.since.one": "Read one decision ago; it takes long for so many scores and follows by itself.",
     "stats.hides": "While a review under this protocol waits, nothing is shown that rests on scores nobody has passed.",
     "stats.criteria": "By criterion",
+    "stats.criterion": "Criterion",
     "stats.judges": "By judge",
     "stats.judge": "Judge or scorer",
     "stats.fairness": "Acceptance and fair play",
