@@ -191,9 +191,9 @@ def _unknown(source: Source) -> str:
     sample = source.sample
     why = "is not recognised as any format; `--format` names one, `--map FILE` describes one."
     first = sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if first not in (b"{", b"[") or sample.rows:
+    if first not in (b"{", b"["):
         return why
-    if sample.document is not None:
+    if sample.rows or sample.document is not None:
         odd = mojibake(sample.head)
         return why if odd is None else f"{why} Its text was read with the wrong encoding somewhere ({odd!r})."
     if sample.whole:
