@@ -26,6 +26,7 @@ from assay.domain.found import (
     Noted,
     Skipped,
 )
+from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
 from assay.domain.run import RunPlan
@@ -34,7 +35,7 @@ from assay.engine.planning import run_id
 from assay.exchange import described
 from assay.exchange.belonging import Group, belonging
 from assay.exchange.lines import file_trouble, mojibake, row_of
-from assay.exchange.recognising import Reader, ReadOptions, reader_named, recognised, role_of
+from assay.exchange.recognising import Reader, ReadOptions, leavings_of, reader_named, recognised, role_of
 from assay.exchange.sources import Source, Unpackable, file_source, files_in, is_archive, members
 from assay.scoring.fields import read_field, reading_as_json, reading_of
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 PORTION: Final = 10_000
 _PORTION_CHARS: Final = 12 << 20
 """A portion is what one transaction writes: so many rows, or fewer when they are long."""
+
+_NO_FORMAT: Final = "is not recognised as any format; `--format` names one, `--map FILE` describes one."
 
 Progress = Callable[[str, int], None]
 """Hears the name of what is being imported and how many rows of it there are so far."""
@@ -116,6 +119,7 @@ def import_paths(
     found = list(_recognise(sources, reader, result, named))
     workspace.store.imports.sweep()
     groups, rest = belonging(found, named)
+    _sum_up_leavings(groups, result)
     names: dict[str, str] = {}
     with _without_collecting():
         for group in groups:
@@ -125,6 +129,8 @@ def import_paths(
             _import_tasks(workspace, group, options, result, names, progress)
         else:
             _only_said(group, result)
+    for run in result.run_ids:
+        workspace.results.adopt(RunId(run))
     return result
 
 
@@ -193,7 +199,7 @@ def _recognise(
 def _unknown(source: Source) -> str:
     """Why a file is no results: what is wrong with its JSON, else only that no format is like it."""
     sample = source.sample
-    why = "is not recognised as any format; `--format` names one, `--map FILE` describes one."
+    why = _NO_FORMAT
     first = sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if first not in (b"{", b"["):
         return why
@@ -208,6 +214,25 @@ def _unknown(source: Source) -> str:
         return "is one line of more than a megabyte, and no format is like it."
     said = row_of(line)
     return said if isinstance(said, str) else why
+
+
+def _sum_up_leavings(groups: Sequence[Group], result: ImportResult) -> None:
+    """One note in place of a line for every log and artifact that a harness leaves in folders of its own."""
+    for group in groups:
+        left: set[str] = set()
+        for folder in leavings_of(group.reader, group.source, group.options.beside.get("taken", ())):
+            left |= {one.where for one in result.skipped if one.why == _NO_FORMAT and _lies_in(one.where, folder)}
+        if left:
+            result.skipped = [one for one in result.skipped if one.where not in left]
+            what = (
+                f"{len(left):,} other files beside these results are logs and artifacts; they were left where they are."
+            )
+            result.notes.append(Noted(where=group.source.name, what=what))
+
+
+def _lies_in(name: str, folder: str) -> bool:
+    """Whether a file, called as messages call it, lies in a folder; the empty one is the working folder."""
+    return name.replace("#", "/", 1).startswith(f"{folder}/") if folder else not name.startswith(("/", "../"))
 
 
 def _read_options(options: ImportOptions) -> ReadOptions:

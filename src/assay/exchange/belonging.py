@@ -121,13 +121,13 @@ def dataset_digest(source: Source) -> str:
 
 
 def _taking(found: Sequence[tuple[Source, Reader]]) -> dict[Source, tuple[Source, ...]]:
-    """What each file takes along; a file is taken once, and one that is taken takes nothing."""
+    """What each file takes along; one that is taken takes nothing, and several may take the same (what describes them all)."""
     taking: dict[Source, tuple[Source, ...]] = {}
     gone: set[Source] = set()
     for source, reader in found:
-        if source in gone:
+        if source in gone or not hasattr(reader, "takes"):
             continue
-        others = [one for one, _ in found if one is not source and one not in gone and one not in taking]
+        others = [one for one, _ in found if one is not source and one not in taking]
         mine = tuple(taken_by(reader, source, others))
         if mine:
             taking[source] = mine
