@@ -306,7 +306,7 @@ def test_a_bomb_is_not_unpacked(assay: Command, project: Path) -> None:
         first = json.dumps(answer("a", "yes")).encode() + b"\n"
         out.write(first)
         for _ in range(300):
-            out.write(b"\n" * (1 << 20))
+            out.write((b" " * 1023 + b"\n") * 1024)
     said = assay("import", "bomb.zip", "--json")
     assert said.code == 1
     assert any("unpacks to more" in one["why"] for one in said.document["skipped"])
@@ -338,3 +338,16 @@ def test_batch_output_of_every_make_is_read(assay: Command, project: Path) -> No
     )
     assert lines >= 22
     whole()
+
+
+def test_what_to_read_is_kept_with_the_run_and_titles_its_tasks(assay: Command, mess: Path) -> None:
+    Path("fields.yaml").write_text(
+        "fields: {recommendation: {labels: [Yes, No]}}\ntitle: {regex: '\\*\\*Candidate:\\*\\* (.+)'}\n"
+    )
+    assert assay("import", mess, "--fields", "fields.yaml").code == 0
+    run = assay("runs", "--json").document["runs"][0]["run_id"]
+    shown = assay("show", run, "--json").document
+    assert shown["environment"]["imported"]["reading"]["fields"] == {"recommendation": {"labels": ["Yes", "No"]}}
+    assert "Person c-001" in assay("show", run).out
+    Path("fields.yaml").write_text("felds: {}\n")
+    assert "Did you mean 'fields'" in assay("import", mess, "--fields", "fields.yaml").err

@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -37,10 +37,12 @@ from assay.exchange.belonging import Group, belonging
 from assay.exchange.lines import file_trouble, mojibake, row_of
 from assay.exchange.recognising import Reader, ReadOptions, leavings_of, reader_named, recognised, role_of
 from assay.exchange.sources import Source, Unpackable, file_source, files_in, is_archive, members
+from assay.scoring.fields import read_field, reading_as_json, reading_of
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.domain.digest import JsonValue
+    from assay.domain.fields import Reading
     from assay.store.importing import StoreImport
 
 PORTION: Final = 10_000
@@ -66,6 +68,7 @@ class ImportOptions:
     logs: tuple[Path, ...] = ()
     criteria: Path | None = None
     model_info: Path | None = None
+    fields: Path | None = None
     copy: bool = True
     move: bool = False
 
@@ -108,6 +111,7 @@ def import_paths(
     options = options or ImportOptions()
     result = ImportResult()
     named = _read_options(options)
+    reading = None if options.fields is None else _reading(options.fields)
     reader = None if options.format == "auto" else reader_named(options.format)
     if options.mapping is not None:
         reader = reader_named("map")
@@ -119,7 +123,7 @@ def import_paths(
     names: dict[str, str] = {}
     with _without_collecting():
         for group in groups:
-            _import_group(workspace, group, options, result, names, progress)
+            _import_group(workspace, group, options, result, names, progress, reading)
     for group in rest:
         if role_of(group.reader) == "input":
             _import_tasks(workspace, group, options, result, names, progress)
@@ -197,9 +201,9 @@ def _unknown(source: Source) -> str:
     sample = source.sample
     why = _NO_FORMAT
     first = sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if first not in (b"{", b"[") or sample.rows:
+    if first not in (b"{", b"["):
         return why
-    if sample.document is not None:
+    if sample.rows or sample.document is not None:
         odd = mojibake(sample.head)
         return why if odd is None else f"{why} Its text was read with the wrong encoding somewhere ({odd!r})."
     if sample.whole:
@@ -261,6 +265,22 @@ def _read_options(options: ImportOptions) -> ReadOptions:
     )
 
 
+def _reading(path: Path) -> Reading:
+    """What to read from answers and inputs; raises `InputError` with the first complaint."""
+    try:
+        return reading_of(_mapping_of(path))
+    except ValueError as error:
+        raise InputError(str(path), str(error).split("\n")[0], remedy="See docs/imports.md for an example.") from error
+
+
+def _titled(task: FoundTask, reading: Reading | None) -> FoundTask:
+    """The task called as its input says, where the user described how; its id where the input does not say."""
+    if reading is None or reading.title is None or task.thing is not None:
+        return task
+    text = "\n".join(message.content for message in reversed(task.prompt)) or task.context
+    return replace(task, thing=read_field(text, reading.title))
+
+
 def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -294,6 +314,7 @@ def _import_group(
     result: ImportResult,
     names: dict[str, str],
     progress: Progress,
+    reading: Reading | None,
 ) -> None:
     source, reader = group.source, group.reader
     imports = workspace.store.imports
@@ -309,7 +330,7 @@ def _import_group(
         result.unchanged[source.name] = known
         return
     suite = _suite(workspace, group, options, names)
-    writing = _Writing(workspace, group, options, originals, suite, result, progress)
+    writing = _Writing(workspace, group, options, originals, suite, result, progress, reading)
     target = imports.begin(digest=digest, name=source.name, form=reader.NAME, dataset=group.dataset)
     try:
         ids = writing.stream(target, reader.read(source, group.options))
@@ -454,7 +475,9 @@ class _Writing:
         suite: str | None,
         result: ImportResult,
         progress: Progress,
+        reading: Reading | None,
     ) -> None:
+        self._reading = reading
         self._workspace = workspace
         self._group = group
         self._options = options
@@ -506,7 +529,7 @@ class _Writing:
                     if len(responses) >= PORTION or chars > _PORTION_CHARS:
                         flush()
                 elif kind is FoundTask:
-                    tasks.append(one)
+                    tasks.append(_titled(one, self._reading))
                     rows += 1
                     chars += sum(len(message.content) for message in one.prompt)
                     if len(tasks) >= PORTION or chars > _PORTION_CHARS:
@@ -555,6 +578,8 @@ class _Writing:
             imported["dataset"] = group.dataset
         if options.run_name is not None:
             imported["run_name"] = options.run_name
+        if self._reading is not None:
+            imported["reading"] = reading_as_json(self._reading)
         if group.options.criteria is not None:
             imported["criteria"] = group.options.criteria
         text = orjson.dumps({"imported": {"format": found.format, "from": group.source.name, "suite": suite}}).decode()

@@ -37,6 +37,8 @@ _EVERY_S = 2.0
 )
 @click.option("--model-info", metavar="FILE", type=click.Path(path_type=Path),
               help="YAML or JSON with what is known of the model: size, vram_gb, hf_id.")  # fmt: skip
+@click.option("--fields", metavar="FILE", type=click.Path(path_type=Path),
+              help="What to read from each answer, and from an input for the title of its row.")  # fmt: skip
 @click.option("--no-copy", is_flag=True, help="Keep no copy of the files beside the store.")
 @click.option("--move", is_flag=True, help="Remove the files once their copies are verified.")
 @click.option(
@@ -54,6 +56,7 @@ def import_command(
     logs: tuple[Path, ...],
     criteria: Path | None,
     model_info: Path | None,
+    fields: Path | None,
     no_copy: bool,
     move: bool,
     rebuild: bool,
@@ -84,6 +87,7 @@ def import_command(
         logs=logs,
         criteria=criteria,
         model_info=model_info,
+        fields=fields,
         copy=not no_copy,
         move=move,
     )

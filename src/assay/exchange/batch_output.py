@@ -109,6 +109,8 @@ def _responses(source: Source, candidate: str, *, named: bool) -> Iterator[Found
     odd, odd_where, odd_text = 0, "", ""
     with source.open() as stream:
         for number, line in enumerate(lines_of(stream), 1):
+            if not line:
+                continue
             try:
                 row = loads(line)
             except orjson.JSONDecodeError:
