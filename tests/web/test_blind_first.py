@@ -15,13 +15,13 @@ from assay.app import protocols
 from assay.app.wiring import Workspace
 from assay.domain.observing import Seen
 from assay.domain.selection import Selection
-from tests.web.conftest import CRITERIA, NAMES, Served, eventually, item_of, judged_store, ready
+from tests.web.conftest import CRITERIA, NAMES, Served, Watch, eventually, item_of, judged_store, ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Page, Response
+    from playwright.sync_api import Browser, Page, Response
 
 SECRETS = re.compile(
     "|".join((*NAMES, "replay/", r"judge\.jsonl", "guards the", r"with self\.lock:\W+guards", "takes .{0,3}self", r"self\.nowhere",
@@ -189,5 +189,34 @@ def test_what_was_shown_before_is_assisted(blind_template: Path, tmp_path: Path)
         with Workspace.open(folder, environment={}) as workspace:
             (decision,) = workspace.witness.observations(kinds=(Seen.DECISION,))
         assert decision.body["arm"] == "assisted"
+    finally:
+        server.kill()
+
+
+def test_from_an_empty_store_to_a_first_verdict_by_pasting(chromium: Browser, tmp_path: Path, watch: Watch) -> None:
+    server = Served(tmp_path / "empty")
+    server.folder.mkdir()
+    server.start()
+    try:
+        page = chromium.new_page()
+        watch.on(page, server)
+        page.goto(server.url)
+        page.locator("[name=thing]").fill("A gate")
+        for place, name in enumerate(("ann", "bob")):
+            page.locator("[name=name]").nth(place).fill(name)
+            page.locator("[name=content]").nth(place).fill(f"x = {place}")
+        page.get_by_role("button", name="Grade these").click()
+        page.wait_for_url("**/review?run=*")
+        item = ready(page)
+        assert "No judge graded this" in page.locator(".correction").inner_text()
+        shown = server.get(f"/api/assessments/{item}")
+        for _ in range(len(shown["criteria"]) * 2):
+            page.keyboard.press("8")
+            ready(page)
+        page.keyboard.press("Control+Enter")
+        eventually(lambda: server.get(f"/api/assessments/{item}")["state"] == "corrected")
+        assert server.get(f"/api/assessments/{item}")["events"][0]["reason"] == "Graded by a person"
+        assert (server.folder / "sets" / "a-gate.json").is_file()
+        page.close()
     finally:
         server.kill()
