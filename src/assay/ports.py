@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
+    from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.digest import JsonValue
@@ -264,6 +265,12 @@ class Archive(Protocol):
 
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
         """Trials in plan order."""
+        ...
+
+    def answer_rows(
+        self, columns: Sequence[AnswerColumn], /, *, after: tuple[int, int] | None = None, limit: int = 50
+    ) -> tuple[AnswerRow, ...]:
+        """Up to `limit` rows of answers side by side, after a place; raises `UnknownName` for a run or candidate."""
         ...
 
     def score_columns(self, selection: Selection, /) -> ScoreColumns:

@@ -33,7 +33,7 @@ from assay.statistics.rankings_as_preferences import strengths
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.analysis.columns import ScoreColumns
+    from assay.analysis.columns import ReviewColumns, ScoreColumns
     from assay.app.wiring import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.selection import Excluded, Selection
@@ -128,12 +128,19 @@ class Gate:
     margin: float
 
 
-def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True, basis: Basis | None = None) -> Standing:
+def stats(
+    workspace: Workspace,
+    selection: Selection,
+    *,
+    diagnose: bool = True,
+    basis: Basis | None = None,
+    reviews: ReviewColumns | None = None,
+) -> Standing:
     """Each candidate's mean over tasks and trials that count, with its range.
 
     Args:
         diagnose: whether to read what does not count as well, for diagnostics; it costs as much as the rest.
-        basis: where it was read already; in the other verbs as well.
+        basis, reviews: where they were read already; in the other verbs as well.
     """
     basis = basis or basis_of(workspace, selection)
     found = estimates(basis.table)
@@ -142,7 +149,7 @@ def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True, 
         beside = diagnostics.of_standing(
             basis.table,
             found,
-            workspace.archive.review_columns(selection),
+            workspace.archive.review_columns(selection) if reviews is None else reviews,
             workspace.archive.criterion_moments(selection),
             random=basis.random_order,
             rng=np.random.default_rng(_DRAWS_SEED),
@@ -166,6 +173,7 @@ def compare(
     margin: float | None = None,
     diagnose: bool = True,
     basis: Basis | None = None,
+    reviews: ReviewColumns | None = None,
 ) -> Contrast:
     """A against B over the tasks both have counted trials on; the runs' margin holds where none is given (`Basis.margin`).
 
@@ -183,8 +191,8 @@ def compare(
     found = compared(basis.table, a, b, scope, margin, rng=rng)
     beside = None
     if diagnose:
-        columns = workspace.archive.review_columns(selection)
-        beside = diagnostics.of_contrast(basis.table, found, columns, margin=margin, rng=rng)
+        reviews = workspace.archive.review_columns(selection) if reviews is None else reviews
+        beside = diagnostics.of_contrast(basis.table, found, reviews, margin=margin, rng=rng)
     return Contrast(
         comparison=found,
         verdict=wording.verdict(found),

@@ -137,7 +137,7 @@ class Item:
     Attributes:
         hidden: whether names are hidden.
         judge: who graded; None while names are hidden.
-        stamp: whether the judge is calibrated, in words; `a rule` for a scorer.
+        stamp: what the grades rest on, in words: a judge that is calibrated or not, or a rule.
         missing: what has to be corrected before the assessment can be approved, as (pane, criterion or None).
         ranking: panes, best first.
         rerunnable: whether one more attempt is allowed without insisting.
@@ -275,8 +275,10 @@ class Showcase:
 
     def _words_of(self, row: AssessmentRow) -> str:
         if self.by_person(row):
-            return "a person"
-        return (self._stamp(row.run_id, row.grader) or "uncalibrated") if row.by_model else "a rule"
+            return "Graded by a person"
+        if not row.by_model:
+            return "Graded by a rule"
+        return f"Judge: {self._stamp(row.run_id, row.grader) or 'uncalibrated'}"
 
     def by_person(self, row: AssessmentRow) -> bool:
         """Whether people alone grade it."""

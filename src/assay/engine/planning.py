@@ -56,6 +56,7 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
         policy=suite.review,
         parameters=parameters.over(DEFAULTS),
         system_prompt=suite.system_prompt,
+        prompt_version=suite.prompt_version,
         seed=seed if suite.parameters.seed is None else suite.parameters.seed,
         started=started,
         concurrency=options.concurrency,
@@ -86,6 +87,8 @@ def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
             continue
         if options.limit is not None and position >= options.limit:
             return
+        if options.benchmark and task.parameters.as_json():
+            task = replace(task, parameters=BENCHMARK.over(task.parameters))
         count = options.trials or task.trials or suite.trials or 1
         yield PlannedTask(task=task, position=position, trials=range(1, count + 1))
         position += 1

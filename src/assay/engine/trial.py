@@ -315,12 +315,15 @@ def _sitting(
 
 
 def candidate_request(plan: RunPlan, claimed: ClaimedTrial, name: str, model: ModelSpec) -> ModelRequest:
-    """What a candidate is asked in this trial: the suite's system prompt, the task's rules and its prompt."""
+    """What a candidate is asked in this trial: the system prompt, the task's rules and its prompt.
+
+    The task's own parameters come before the candidate's, these before the suite's.
+    """
     seed = derived_seed(plan.seed, claimed.task.id, claimed.k, 1, f"candidate:{name}")
     return ModelRequest(
         model=model,
         messages=candidate_messages(plan.system_prompt, claimed.task),
-        parameters=Parameters(seed=seed).over(model.parameters).over(plan.parameters),
+        parameters=Parameters(seed=seed).over(claimed.task.parameters).over(model.parameters).over(plan.parameters),
         purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, candidate=name),
     )
 
@@ -328,7 +331,8 @@ def candidate_request(plan: RunPlan, claimed: ClaimedTrial, name: str, model: Mo
 def candidate_messages(system_prompt: str, task: Task) -> tuple[Message, ...]:
     """The conversation a candidate is given; a system message of the task's own follows the suite's in the same turn."""
     own = [m.content for m in task.prompt if m.role == "system"]
-    system = "\n\n".join(part for part in (system_prompt, task.context, *own) if part)
+    first = system_prompt if task.system_prompt is None else task.system_prompt
+    system = "\n\n".join(part for part in (first, task.context, *own) if part)
     turns = tuple(m for m in task.prompt if m.role != "system")
     return (Message(role="system", content=system), *turns) if system else turns
 

@@ -175,6 +175,18 @@ def headline(found: Comparison) -> str:
             return f"Not decided: {_ahead(found)}{_where(found)}."
 
 
+def beneath_headline(found: Comparison) -> str:
+    """The rest of `verdict` below its headline."""
+    if found.difference is None or found.decision == "equivalent":
+        return ""
+    if found.decision in {"better", "worse"}:
+        return verdict(found).removeprefix(headline(found)).strip()
+    if found.ci95 is None:
+        return verdict(found)
+    text = f"Anything from {difference_range(found.ci95)} for {found.a} fits the data."
+    return text if found.to_decide is None else f"{text} {what_would_decide(found.to_decide)}"
+
+
 def method_words(method: str) -> str:
     """How a p-value was found, for a reader who wants to know."""
     return _METHODS.get(method, method.replace("_", " "))

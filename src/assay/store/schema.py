@@ -87,6 +87,31 @@ candidate = Table(
 )
 """`folded` is the name as it is compared; `name` as it was first written."""
 
+candidate_alias = Table(
+    "candidate_alias",
+    metadata,
+    Column("folded", Text, primary_key=True),
+    Column("candidate_key", Key, ForeignKey("candidate.key"), nullable=False),
+)
+"""Names that were mended: whoever says one of them means that candidate."""
+
+candidate_event = Table(
+    "candidate_event",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("verb", String(12), nullable=False),
+    Column("source", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("source_key", Key, nullable=False),
+    Column("target_key", Key, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("reviewer", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", String(30), nullable=False),
+    Column("undoes", Key),
+)
+"""Append-only. `detail`: JSON of the runs whose rows were moved and the aliases that were turned. `undoes`: an earlier event."""
+
 grader = Table(
     "grader",
     metadata,

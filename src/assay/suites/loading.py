@@ -188,6 +188,7 @@ class _Reading:
         name = fields.name("name")
         description = fields.text("description")
         system_prompt = fields.text("system_prompt")
+        prompt_version = fields.text("prompt_version")
         trials = fields.whole("trials", low=1, high=MOST_TRIALS)
         review = fields.choice("review", [policy.value for policy in Policy])
         order = fields.choice("order", [one.value for one in ReviewOrder])
@@ -214,8 +215,8 @@ class _Reading:
             judges = ()  # the settings' judge has nothing to do here, and its key need not be there
         return self._suite(
             name=name, description=description, system_prompt=system_prompt, trials=trials, review=review,
-            order=order, looks=looks, protocol=protocol, parameters=asked_with, candidates=candidates, judges=judges, margin=margin,
-            rubric=criteria, tasks=tasks,
+            order=order, looks=looks, protocol=protocol, parameters=asked_with, candidates=candidates, judges=judges,
+            margin=margin, rubric=criteria, tasks=tasks, prompt_version=prompt_version,
         )  # fmt: skip
 
     def set_file(self, document: Document) -> Suite | None:
@@ -416,6 +417,7 @@ class _Reading:
         name: str | None = None,
         description: str | None = None,
         system_prompt: str | None = None,
+        prompt_version: str | None = None,
         trials: int | None = None,
         review: str | None = None,
         order: str | None = None,
@@ -431,6 +433,7 @@ class _Reading:
             name=name or self.path.stem.strip() or "suite",
             description=description or "",
             system_prompt=system_prompt or "",
+            prompt_version=prompt_version or "",
             trials=trials,
             review=Policy.EVERY if review is None else Policy(review),
             order=ReviewOrder.SPREAD if order is None else ReviewOrder(order),

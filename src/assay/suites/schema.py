@@ -39,6 +39,7 @@ def suite_json_schema() -> dict[str, JsonValue]:
                 "name": _NAME,
                 "description": _TEXT,
                 "system_prompt": _TEXT,
+                "prompt_version": _said(_TEXT, "What you call this state of the prompts; kept with each run."),
                 "trials": _said(_TRIALS, "How often each task is repeated, unless the task or --trials says otherwise."),
                 "review": _said(_choice([policy.value for policy in Policy]), "Which LLM grades wait for a person."),
                 "order": _said(
@@ -205,7 +206,14 @@ def _score() -> dict[str, JsonValue]:
 
 def _task() -> dict[str, JsonValue]:
     plain: dict[str, JsonValue] = {"type": ["string", "number", "boolean"]}
-    part: dict[str, JsonValue] = {"type": "object", "properties": {"text": {"type": "string"}}}
+    part: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {
+            "type": {"enum": ["text", "image", "image_url"]},
+            "text": {"type": "string"},
+            "file": {"type": "string", "minLength": 1},
+        },
+    }
     content: dict[str, JsonValue] = {"anyOf": [_TEXT, {"type": "array", "items": part}]}
     message = _mapping({"role": _choice(ROLES), "content": content}, required=("role", "content"))
     return _mapping(
@@ -223,6 +231,8 @@ def _task() -> dict[str, JsonValue]:
             "snippets": {"type": "object", "minProperties": 1, "additionalProperties": _snippet()},
             "category": {},
             "difficulty": {},
+            "parameters": _said(_parameters(), "For this task in place of the candidates' and the suite's."),
+            "system_prompt": _said(_TEXT, "For this task in place of the suite's."),
         },
         required=("id",),
     )

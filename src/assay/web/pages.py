@@ -40,6 +40,7 @@ NAV: Final = (
     ("queue", "/", "nav.queue"),
     ("review", "/review", "nav.review"),
     ("statistics", "/statistics", "nav.statistics"),
+    ("compare", "/compare", "nav.compare"),
     ("reviewers", "/reviewers", "nav.reviewers"),
 )
 """Pages of the main navigation: name, address, text."""

@@ -25,7 +25,7 @@ from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, pages, reviewers, statistics
+from assay.web import api, compare, pages, reviewers, statistics
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.live import Live
@@ -91,6 +91,7 @@ def create_app(
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
     app.include_router(pages.router)
+    app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)

@@ -124,7 +124,7 @@ const soft = (...children) => h("p", { class: "soft small" }, children);
 export function drawJudgement(item, view) {
   return [
     drawFlags(item, view),
-    card("grades", drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
+    card("grades", soft(item.stamp), drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
     item.blind || item.person ? null : h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
     item.attempts.length ? view.later("attempts", item) : null,
     item.blind || item.person ? soft(t(item.blind ? "review.blind" : "review.person")) : drawReport(item, view),
@@ -244,5 +244,5 @@ function drawReport(item, view) {
   return h("details", { class: "card report", open: view.reportOpen, on: { toggle: (event) => { view.onReport(event.target.open); fill(event.target); } } },
     h("summary", {}, t("review.report"), h("kbd", {}, view.badge("report"))),
     h("div", { class: "prose" }, item.report.length ? null : h("p", { class: "soft" }, t("review.no_report"))),
-    ranking, soft(t(item.judge ? "review.judge" : "review.no_names", { name: item.judge, stamp: item.stamp })));
+    ranking, soft(t(item.judge ? "review.judge" : "review.no_names", { name: item.judge })));
 }
