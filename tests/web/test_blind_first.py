@@ -94,12 +94,22 @@ def test_nor_do_programs_get_any(served: Served) -> None:
     paths = ["/queue.json", f"/runs/{run}.json", f"/api/runs/{run}", "/api/runs", f"/review.json?run={run}&item=a1",
              "/api/review/next?desk=desk&limit=20", "/api/review/next?desk=other&limit=5&first=a1"]  # fmt: skip
     paths += [f"/assessments/a{n}.json" for n in range(1, 11)] + [f"/api/assessments/a{n}" for n in range(1, 11)]
+    paths += ["/compare", "/compare.json", "/reviewers", "/reviewers.json", "/adjudication", "/adjudication.json"]
     paths += [f"/runs/{run}/trials/t{n}" for n in range(1, 11)]
     for path in paths:
         with urllib.request.urlopen(served.url + path) as answer:
             said = f"{answer.headers} {answer.read().decode()}"
             assert not SECRETS.findall(said), path
             assert "etag" not in said.lower()
+
+
+@pytest.mark.parametrize("path", ["/compare", "/compare.json"])
+def test_nobody_is_told_who_wrote_what_before_nothing_waits(served: Served, path: str) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{served.url}{path}?col={served.run_id}~{NAMES[0]}")
+    said = refused.value.read().decode()
+    assert refused.value.code in (403, 409, 422, 400)
+    assert NAMES[1] not in said
 
 
 def test_the_stream_of_runs_says_nothing_of_a_score(served: Served) -> None:
