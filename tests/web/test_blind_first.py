@@ -15,13 +15,13 @@ from assay.app import protocols
 from assay.app.wiring import Workspace
 from assay.domain.observing import Seen
 from assay.domain.selection import Selection
-from tests.web.conftest import CRITERIA, NAMES, Served, eventually, item_of, judged_store, ready
+from tests.web.conftest import CRITERIA, NAMES, Served, Watch, eventually, item_of, judged_store, ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Page, Response
+    from playwright.sync_api import Browser, Page, Response
 
 SECRETS = re.compile(
     "|".join((*NAMES, "replay/", r"judge\.jsonl", "guards the", r"with self\.lock:\W+guards", "takes .{0,3}self", r"self\.nowhere",
@@ -94,12 +94,22 @@ def test_nor_do_programs_get_any(served: Served) -> None:
     paths = ["/queue.json", f"/runs/{run}.json", f"/api/runs/{run}", "/api/runs", f"/review.json?run={run}&item=a1",
              "/api/review/next?desk=desk&limit=20", "/api/review/next?desk=other&limit=5&first=a1"]  # fmt: skip
     paths += [f"/assessments/a{n}.json" for n in range(1, 11)] + [f"/api/assessments/a{n}" for n in range(1, 11)]
+    paths += ["/compare", "/compare.json", "/reviewers", "/reviewers.json", "/adjudication", "/adjudication.json"]
     paths += [f"/runs/{run}/trials/t{n}" for n in range(1, 11)]
     for path in paths:
         with urllib.request.urlopen(served.url + path) as answer:
             said = f"{answer.headers} {answer.read().decode()}"
             assert not SECRETS.findall(said), path
             assert "etag" not in said.lower()
+
+
+@pytest.mark.parametrize("path", ["/compare", "/compare.json"])
+def test_nobody_is_told_who_wrote_what_before_nothing_waits(served: Served, path: str) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{served.url}{path}?col={served.run_id}~{NAMES[0]}")
+    said = refused.value.read().decode()
+    assert refused.value.code in (403, 409, 422, 400)
+    assert NAMES[1] not in said
 
 
 def test_the_stream_of_runs_says_nothing_of_a_score(served: Served) -> None:
@@ -189,5 +199,34 @@ def test_what_was_shown_before_is_assisted(blind_template: Path, tmp_path: Path)
         with Workspace.open(folder, environment={}) as workspace:
             (decision,) = workspace.witness.observations(kinds=(Seen.DECISION,))
         assert decision.body["arm"] == "assisted"
+    finally:
+        server.kill()
+
+
+def test_from_an_empty_store_to_a_first_verdict_by_pasting(chromium: Browser, tmp_path: Path, watch: Watch) -> None:
+    server = Served(tmp_path / "empty")
+    server.folder.mkdir()
+    server.start()
+    try:
+        page = chromium.new_page()
+        watch.on(page, server)
+        page.goto(server.url)
+        page.locator("[name=thing]").fill("A gate")
+        for place, name in enumerate(("ann", "bob")):
+            page.locator("[name=name]").nth(place).fill(name)
+            page.locator("[name=content]").nth(place).fill(f"x = {place}")
+        page.get_by_role("button", name="Grade these").click()
+        page.wait_for_url("**/review?run=*")
+        item = ready(page)
+        assert "No judge graded this" in page.locator(".correction").inner_text()
+        shown = server.get(f"/api/assessments/{item}")
+        for _ in range(len(shown["criteria"]) * 2):
+            page.keyboard.press("8")
+            ready(page)
+        page.keyboard.press("Control+Enter")
+        eventually(lambda: server.get(f"/api/assessments/{item}")["state"] == "corrected")
+        assert server.get(f"/api/assessments/{item}")["events"][0]["reason"] == "Graded by a person"
+        assert (server.folder / "sets" / "a-gate.json").is_file()
+        page.close()
     finally:
         server.kill()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from assay.domain.digest import canonical
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import AssessmentKey
+from assay.domain.lifecycle import AssessmentState
 from assay.domain.observing import Observation, Seen
-from assay.domain.protocol import MOST, SHARES, Protocol, protocol_of
+from assay.domain.protocol import MOST, PLAIN, SHARES, Protocol, protocol_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
+    from assay.domain.selection import RunSummary
 
 OF_THE_RUN = AssessmentKey(0)
 """Stands where an observation concerns no single assessment."""
@@ -26,6 +28,13 @@ def holding(workspace: Workspace, plan: RunPlan) -> Protocol:
     """The newest version of a run's protocol."""
     switched = workspace.witness.observations(kinds=(Seen.PROTOCOL,), run=plan.id, assessments=(OF_THE_RUN,))
     return protocol_of(switched[-1].body if switched else plan.protocol)
+
+
+def withholds(workspace: Workspace, summary: RunSummary) -> bool:
+    """Whether a page must not say who wrote what in a run: items wait, and its protocol is more than plain."""
+    if not summary.assessments.get(AssessmentState.PENDING):
+        return False
+    return holding(workspace, workspace.journal.plan_of(summary.id)).mode != PLAIN.mode
 
 
 def switch(workspace: Workspace, run: RunId, shares: Mapping[str, float], *, reviewer: str | None = None) -> Protocol:

@@ -9,14 +9,15 @@ from urllib.parse import quote, unquote, urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from assay.app import registry, side_by_side
+from assay.app import protocols, registry, side_by_side
 from assay.app.differences import document_of, field_rows, marked
 from assay.app.provenance import provenance
 from assay.app.side_by_side import Only, Wanted
 from assay.domain.answers import AnswerColumn
-from assay.domain.errors import InputError
+from assay.domain.errors import InputError, Refused
 from assay.domain.fields import Field
 from assay.domain.identifiers import RunId
+from assay.domain.selection import Selection
 from assay.scoring.extraction import way_problems
 from assay.scoring.fields import reading_problems
 from assay.web.api import Answer, rooms_of
@@ -79,6 +80,20 @@ class Sides:
         return path + (f"?{urlencode(pairs)}" if pairs else "")
 
 
+def _open_sides(request: Request) -> Sides:
+    """What the address asks for; raises `Refused` for a run in which nobody may see yet who wrote what."""
+    sides, workspace = Sides(request), rooms_of(request).workspace
+    for summary in (
+        registry.runs(workspace, Selection(runs=tuple({column.run for column in sides.columns})))
+        if sides.columns
+        else ()
+    ):
+        if protocols.withholds(workspace, summary):
+            raise Refused(f"run {summary.id}", "is under blind review, and names its candidates once nothing waits.",
+                          remedy="Finish its review first; the command line shows it now.")  # fmt: skip
+    return sides
+
+
 _PLAIN: Final = {("only", "all"), ("by", "word")}
 
 
@@ -127,7 +142,7 @@ def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
 @router.get("/compare")
 def compare_page(request: Request) -> Response:
     """Answers side by side; without columns, the runs and candidates to choose from."""
-    sides, workspace = Sides(request), rooms_of(request).workspace
+    sides, workspace = _open_sides(request), rooms_of(request).workspace
     offered = _offered(workspace)
     form = {
         "q": sides.search, "only": sides.only, "by": sides.by, "read": sides.read, "labels": sides.labels,
@@ -151,7 +166,7 @@ def compare_page(request: Request) -> Response:
 @router.get("/compare.json")
 def compare_twin(request: Request) -> Response:
     """The page as data."""
-    sides, workspace = Sides(request), rooms_of(request).workspace
+    sides, workspace = _open_sides(request), rooms_of(request).workspace
     if not sides.columns:
         return Answer({"runs": _offered(workspace)})
     found = side_by_side.page(workspace, sides.wanted, after=sides.after)
@@ -161,14 +176,14 @@ def compare_twin(request: Request) -> Response:
 @router.get("/compare/agreement.json")
 def agreement_twin(request: Request) -> Response:
     """Who agrees with whom, as data."""
-    sides = Sides(request)
+    sides = _open_sides(request)
     return Answer(_agreement(sides, side_by_side.agreement(rooms_of(request).workspace, sides.wanted)))
 
 
 @router.get("/compare/agreement")
 def agreement_page(request: Request) -> Response:
     """Who agrees with whom, and who is the odd one out."""
-    sides, workspace = Sides(request), rooms_of(request).workspace
+    sides, workspace = _open_sides(request), rooms_of(request).workspace
     found = _agreement(sides, side_by_side.agreement(workspace, sides.wanted))
     return page_of(
         request, "agreement.html", "compare", t("compare.agreement"), twin=sides.address("/compare/agreement.json"),
@@ -181,6 +196,8 @@ def _offered(workspace: Workspace) -> list[dict[str, Any]]:
     """The newest runs with each candidate's calls summed."""
     runs = []
     for summary in registry.runs(workspace)[:RUNS_OFFERED]:
+        if protocols.withholds(workspace, summary):
+            continue
         found = provenance(workspace, summary)
         candidates = []
         for name in summary.candidates:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from assay.app import registry, reviewing
 from assay.app import reviewers as verbs
+from assay.app.pasting import grade_pasted
 from assay.app.showing import panes_of
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
@@ -99,6 +100,24 @@ def adjudication_page(request: Request) -> Response:
     """What two reviewers disagree on, without their names, and the way to settle it."""
     return page_of(request, "adjudication.html", "adjudication", t("adjudication.title"), twin="/adjudication.json",
                    disputes=_disputes(request), boot={"texts": for_script("adjudication"), "page": "adjudication"})  # fmt: skip
+
+
+class PastedBody(Body):
+    """Texts to be graded by people."""
+
+    thing: str = Field(max_length=200)
+    context: str = Field(default="", max_length=200_000)
+    snippets: list[tuple[str, str]] = Field(max_length=20)
+    trials: int = Field(default=1, ge=1, le=100)
+
+
+@router.post("/api/pasted", tags=["runs"])
+def pasted(request: Request, body: PastedBody) -> Response:
+    """Keep pasted texts as a set and open a run of it that people grade; nothing is asked of any model."""
+    found = grade_pasted(
+        rooms_of(request).workspace, thing=body.thing, context=body.context, snippets=body.snippets, trials=body.trials
+    )
+    return Answer({"run_id": found.summary.id}, status_code=201)
 
 
 @router.post("/api/adjudicate", tags=["review"])

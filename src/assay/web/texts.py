@@ -158,6 +158,16 @@ TEXTS: Final[dict[str, str]] = {
     "first.review_about": "come back to this page, or open the review right away.",
     "first.copy": "Copy",
     "first.copied": "Copied",
+    "first.paste": "Or grade by yourself, without any key",
+    "first.paste_about": "Paste two answers or pieces of code and grade them on the rubric. No model is asked; the texts are kept "
+    "as a set file in this project. One trial decides little: it is a first look.",
+    "first.thing": "What is compared",
+    "first.context": "Rules (optional)",
+    "first.candidate": "Candidate {n}",
+    "first.name": "Name (hidden while you grade)",
+    "first.content": "Text",
+    "first.grade": "Grade these",
+    "first.paste_file": "The same for a set file you have:",
     "first.watching": "Waiting for the first run.",
     # run
     "run.title": "{suite}",
