@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
 from time import monotonic
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.analysis.cells_of_answers import Cell, CellState, Row, RowState, cell, row_of
 from assay.domain.fields import Field
-from assay.scoring.fields import read_field, read_fields
+from assay.scoring.fields import read_field, read_fields, reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -205,6 +206,19 @@ def _every_row(workspace: Workspace, wanted: Wanted) -> Iterator[AnswerRow]:
     while rows := workspace.archive.answer_rows(wanted.columns, after=place, limit=200):
         yield from rows
         place = rows[-1].place
+
+
+def as_described(workspace: Workspace, wanted: Wanted) -> Wanted:
+    """The same with what the first run that says so was imported with: which fields to read, and which title."""
+    if wanted.fields and wanted.title:
+        return wanted
+    for plan in plans_of(workspace, wanted):
+        imported = plan.environment.get("imported")
+        said = imported.get("reading") if isinstance(imported, Mapping) else None
+        if said is not None:
+            found = reading_of(said)
+            return replace(wanted, fields=wanted.fields or found.fields, title=wanted.title or found.title)
+    return wanted
 
 
 def plans_of(workspace: Workspace, wanted: Wanted) -> tuple[RunPlan, ...]:

@@ -94,6 +94,10 @@ def _open_sides(request: Request) -> Sides:
     return sides
 
 
+def _wanted(workspace: Workspace, sides: Sides) -> Wanted:
+    return side_by_side.as_described(workspace, sides.wanted)
+
+
 _PLAIN: Final = {("only", "all"), ("by", "word")}
 
 
@@ -151,7 +155,7 @@ def compare_page(request: Request) -> Response:
     if not sides.columns:
         return page_of(request, "compare_choose.html", "compare", t("compare.title"), twin="/compare.json",
                        offered=offered, chosen=(), form=form, boot={"texts": {}, "page": "compare"})  # fmt: skip
-    found = side_by_side.page(workspace, sides.wanted, after=sides.after)
+    found = side_by_side.page(workspace, _wanted(workspace, sides), after=sides.after)
     return page_of(
         request, "compare.html", "compare", t("compare.title"), twin=sides.address("/compare.json", after=sides.after),
         columns=_columns(sides, offered), rows=[_row(one, sides) for one in found.rows], form=form, offered=offered,
@@ -169,22 +173,22 @@ def compare_twin(request: Request) -> Response:
     sides, workspace = _open_sides(request), rooms_of(request).workspace
     if not sides.columns:
         return Answer({"runs": _offered(workspace)})
-    found = side_by_side.page(workspace, sides.wanted, after=sides.after)
+    found = side_by_side.page(workspace, _wanted(workspace, sides), after=sides.after)
     return Answer(_document(sides, found))
 
 
 @router.get("/compare/agreement.json")
 def agreement_twin(request: Request) -> Response:
     """Who agrees with whom, as data."""
-    sides = _open_sides(request)
-    return Answer(_agreement(sides, side_by_side.agreement(rooms_of(request).workspace, sides.wanted)))
+    sides, workspace = _open_sides(request), rooms_of(request).workspace
+    return Answer(_agreement(sides, side_by_side.agreement(workspace, _wanted(workspace, sides))))
 
 
 @router.get("/compare/agreement")
 def agreement_page(request: Request) -> Response:
     """Who agrees with whom, and who is the odd one out."""
     sides, workspace = _open_sides(request), rooms_of(request).workspace
-    found = _agreement(sides, side_by_side.agreement(workspace, sides.wanted))
+    found = _agreement(sides, side_by_side.agreement(workspace, _wanted(workspace, sides)))
     return page_of(
         request, "agreement.html", "compare", t("compare.agreement"), twin=sides.address("/compare/agreement.json"),
         found=found, columns=_columns(sides, _offered(workspace)), back=sides.address("/compare"),
@@ -266,6 +270,7 @@ def _row(shown: ShownRow, sides: Sides) -> dict[str, Any]:
                 "cut": answer.text is not None and len(answer.text) > MOST_SHOWN,
                 "truncated": answer.truncated,
                 "value": one.value if one.read else None,
+                "more": [(name, value) for name, value in [*one.read.items()][1:]],
                 "failure": None if one.failure is None else {
                     "kind": one.failure.kind, "fault": str(one.failure.fault), "detail": one.failure.detail,
                 },
