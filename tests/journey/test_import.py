@@ -195,7 +195,7 @@ def test_an_importer_that_is_killed_leaves_nothing_that_is_taken_for_whole(assay
     n = 30_000
     write("out.jsonl", [answer(f"task {number}", f"text {number} " * 20) for number in range(n)])
     store = Path(".assay/assay.db")
-    for attempt in range(2):
+    for _ in range(2):
         importer = subprocess.Popen([sys.executable, "-m", "assay", "import", "out.jsonl"], stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and importer.poll() is None:
