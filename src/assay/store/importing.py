@@ -119,7 +119,8 @@ class StoreImports:
     def _sweep_run(self, run_key: int) -> None:
         """Delete a half-written run, a portion a transaction; tasks that no other run has stay, as tasks without a run."""
         run = schema.run
-        while self._writer.call(lambda connection: _sweep_trials(connection, run_key)):
+        # Nobody sees these rows. With its keys looked up, each deleted text would cost a walk through whole tables.
+        while self._writer.begin(lambda connection: _sweep_trials(connection, run_key), staging=True).result():
             pass
 
         def rest(connection: Connection) -> None:
