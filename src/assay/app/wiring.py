@@ -28,6 +28,7 @@ class Workspace:
         self.settings = settings
         self.folder = folder
         self.clock: Clock = clock or SystemClock()
+        self._borrowed = False
 
     @classmethod
     def open(
@@ -105,9 +106,19 @@ class Workspace:
         """A run seed where the suite names none, 0 <= seed < 2**31."""
         return secrets.randbelow(2**31)
 
+    def beside(self) -> Workspace:
+        """The same settings and the same open store, with providers and workers of its own.
+
+        For work that goes on beside other work in this process: whoever ends first closes only what is its own.
+        """
+        other = Workspace(self.settings, folder=self.folder, clock=self.clock)
+        other.__dict__["store"] = self.store
+        other._borrowed = True
+        return other
+
     def close(self) -> None:
-        """Close what was opened."""
-        if "store" in self.__dict__:
+        """Close what was opened; a store that was lent stays open."""
+        if "store" in self.__dict__ and not self._borrowed:
             self.store.close()
 
     def __enter__(self) -> Self:

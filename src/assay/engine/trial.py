@@ -308,12 +308,13 @@ def _sitting(
 
 def candidate_request(plan: RunPlan, claimed: ClaimedTrial, name: str, model: ModelSpec) -> ModelRequest:
     """What a candidate is asked in this trial: the suite's system prompt, the task's rules and its prompt."""
-    seed = derived_seed(plan.seed, claimed.task.id, claimed.k, 1, f"candidate:{name}")
+    attempt = claimed.rounds.get(name, 0) + 1
+    seed = derived_seed(plan.seed, claimed.task.id, claimed.k, attempt, f"candidate:{name}")
     return ModelRequest(
         model=model,
         messages=candidate_messages(plan.system_prompt, claimed.task),
         parameters=Parameters(seed=seed).over(model.parameters).over(plan.parameters),
-        purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, candidate=name),
+        purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, attempt=attempt, candidate=name),
     )
 
 

@@ -26,6 +26,7 @@ from assay.web.guard import COOKIE
 from assay.web.live import Live
 from assay.web.reruns import Reruns, Wish
 from assay.web.rows import DECIDED, run_document, run_row
+from assay.web.runner import Runner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,7 @@ class Rooms:
     queue: ReviewQueue
     showcase: Showcase
     live: Live
+    runner: Runner
     reruns: Reruns
     overviews: Overviews
     token: Token | None

@@ -24,7 +24,7 @@ from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.web import keys
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
-from assay.web.rows import matrix, run_row, trial_under_way
+from assay.web.rows import looked_at, matrix
 from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
-    row = run_row(summary, now=rooms.workspace.clock.now(), under_way=trial_under_way(rooms.workspace, summary))
+    row = looked_at(rooms.workspace, summary, rooms.runner)
     tasks, more = _tasks_from(rooms.workspace.archive.trials(where), start)
     failures = [
         {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import webbrowser
@@ -22,11 +23,12 @@ from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, pages, statistics
+from assay.web import api, pages, statistics, steering
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.live import Live
 from assay.web.reruns import Reruns
+from assay.web.runner import Runner
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -57,9 +59,12 @@ def create_app(
     known = code or (Token(token) if token else None)
     queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, order_seeds(workspace))
 
+    runner = Runner(workspace)
+
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
+        await asyncio.to_thread(runner.stop)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
 
@@ -72,13 +77,15 @@ def create_app(
             workspace.journal,
             stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
         ),
-        live=Live(workspace),
+        live=Live(workspace, runner),
+        runner=runner,
         reruns=Reruns(workspace, queue),
         overviews=Overviews(workspace),
         token=known,
     )
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
+    app.include_router(steering.router)
     app.include_router(pages.router)
     app.include_router(statistics.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
