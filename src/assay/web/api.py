@@ -26,7 +26,7 @@ from assay.web.guard import COOKIE
 from assay.web.live import Live
 from assay.web.reruns import Reruns, Wish
 from assay.web.rows import DECIDED, run_document, run_row
-from assay.web.runner import Runner
+from assay.web.runner import Runner, Starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,7 @@ class Rooms:
     showcase: Showcase
     live: Live
     runner: Runner
+    starts: Starts
     reruns: Reruns
     overviews: Overviews
     token: Token | None

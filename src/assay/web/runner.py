@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from assay.app import running
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 MOST_AT_ONCE: Final = 8
 """Runs that one server carries out at once; more would only take turns."""
 
+_REMEMBERED: Final = 1000
 _PATIENCE_S: Final = 10.0
 _log = logging.getLogger("assay")
 
@@ -109,6 +112,26 @@ class Runner:
         finally:
             with self._lock:
                 self._runs.pop(run, None)
+
+
+@dataclass(slots=True)
+class Starts:
+    """Runs by the key they were asked for with, so that a start sent twice is one run. Thread-safe."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    runs: OrderedDict[str, str] = field(default_factory=OrderedDict)
+
+    def once(self, key: str | None, start: Callable[[], str]) -> str:
+        """The run of a key; started where it is new."""
+        if key is None:
+            return start()
+        with self.lock:
+            found = self.runs.get(key)
+            if found is None:
+                found = self.runs[key] = start()
+                while len(self.runs) > _REMEMBERED:
+                    self.runs.popitem(last=False)
+            return found
 
 
 def _nothing(_event: object) -> None:

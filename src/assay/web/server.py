@@ -23,12 +23,12 @@ from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, pages, statistics, steering
+from assay.web import api, pages, starting, statistics, steering
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.live import Live
 from assay.web.reruns import Reruns
-from assay.web.runner import Runner
+from assay.web.runner import Runner, Starts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -79,6 +79,7 @@ def create_app(
         ),
         live=Live(workspace, runner),
         runner=runner,
+        starts=Starts(),
         reruns=Reruns(workspace, queue),
         overviews=Overviews(workspace),
         token=known,
@@ -86,6 +87,7 @@ def create_app(
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
     app.include_router(steering.router)
+    app.include_router(starting.router)
     app.include_router(pages.router)
     app.include_router(statistics.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
