@@ -54,7 +54,15 @@ def themed(request: pytest.FixtureRequest, chromium: Browser, served: Served, wa
 
 def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served) -> None:
     run = served.run_id
-    for path in ("/", f"/runs/{run}", "/assessments/a1", "/signin", f"/review?run={run}"):
+    for path in (
+        "/",
+        f"/runs/{run}",
+        "/start",
+        "/start?suite=gates.json",
+        "/assessments/a1",
+        "/signin",
+        f"/review?run={run}",
+    ):
         themed.goto(served.url + path)
         themed.wait_for_load_state("load")
         if "review" in path or "assess" in path:
@@ -168,7 +176,7 @@ def test_every_text_is_used() -> None:
         if file.is_file() and file.suffix in {".js", ".html", ".py"} and file.name != "texts.py"
     )
     built = ("state.", "trial.", "run.planned", "run.running", "run.paused", "run.interrupted", "run.cancelled", "run.finished",
-             "queue.column.", "run.failure.", "problem.", "said.", "do.", "theme.", "review.grades", "review.attempts")  # fmt: skip
+             "queue.column.", "run.failure.", "problem.", "said.", "do.", "theme.", "review.grades", "review.attempts", "start.mode.", "start.review.", "steer.", "stats.")  # fmt: skip
     unused = [key for key in TEXTS if key not in sources and not key.endswith(".one") and not key.startswith(built)]
     assert unused == []
 
