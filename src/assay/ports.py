@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.digest import JsonValue
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
     from assay.domain.model import ModelSpec
+    from assay.domain.pages import PageAnswer, PageRequest
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
     from assay.domain.selection import (
@@ -50,6 +52,18 @@ class Workers(Protocol):
 
     async def close(self) -> None:
         """End the children; safe to call twice."""
+        ...
+
+
+class Pages(Protocol):
+    """Render web pages that models wrote, where they can reach nothing."""
+
+    async def shoot(self, request: PageRequest, /) -> PageAnswer:
+        """A picture in each view, or why there is none: whatever the page does, the caller goes on."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what is held; safe to call twice."""
         ...
 
 
@@ -239,6 +253,20 @@ class Archive(Protocol):
         ...
 
     def excluded(self, selection: Selection, /) -> Excluded: ...
+
+    def record(self, run: RunId, /) -> Iterator[dict[str, JsonValue]]:
+        """A run as lines from which it can be stored again, from one snapshot; raises `UnknownName`."""
+        ...
+
+    def record_changes(
+        self, run: RunId, /, *, since_event: int, trials: Collection[TrialKey] = ()
+    ) -> Iterator[dict[str, JsonValue]]:
+        """Lines to add to a record: trials decided on after an event, and those named; none where nothing changed."""
+        ...
+
+    def decided_runs(self, after: int, /) -> tuple[RunId, ...]:
+        """Runs with decisions after an event, oldest first."""
+        ...
 
     def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
         """Calls of a run by whom they asked, summed; raises `UnknownName`."""

@@ -24,7 +24,7 @@ from assay.providers.endpoint import VENDORS
 from assay.providers.refs import PROVIDERS
 from assay.providers.replay import MATCHED
 from assay.scoring.prompts import PLACEHOLDERS
-from assay.scoring.scorers import JUDGED, SCORERS
+from assay.scoring.scorers import JUDGED, MATH, SCORERS
 from assay.statistics.cautions import SENTENCES
 from assay.suites.schema import set_json_schema, suite_json_schema
 
@@ -262,9 +262,9 @@ def test_every_key_of_a_suite_and_a_set_is_documented() -> None:
 
 def test_every_way_of_scoring_and_placeholder_is_documented() -> None:
     words = code_in(page("suites.md"))
-    assert {*SCORERS, JUDGED, *PLACEHOLDERS} <= words
+    assert {*SCORERS, *JUDGED, *PLACEHOLDERS} <= words
     rows = sections(page("suites.md"))["Scoring"]
-    assert set(re.findall(r"^\| `(\w+)` \|", rows, re.M)) == {*SCORERS, JUDGED}
+    assert set(re.findall(r"^\| `(\w+)` \|", rows, re.M)) == {*SCORERS, MATH, *JUDGED}
 
 
 def complete(text: str) -> list[tuple[str, str]]:

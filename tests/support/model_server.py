@@ -90,6 +90,13 @@ class Call:
         return _text_of(self.body["messages"][-1]["content"]) if self.body.get("messages") else ""
 
     @property
+    def images(self) -> list[dict[str, Any]]:
+        """The pictures in all messages, as the protocol has them."""
+        contents = [message["content"] for message in self.body.get("messages", ())]
+        parts = [part for content in contents if isinstance(content, list) for part in content]
+        return [part for part in parts if part.get("type") in ("image", "image_url")]
+
+    @property
     def schema(self) -> dict[str, Any] | None:
         """The JSON schema the answer should have: sent as such, as a forced tool, or written into the prompt."""
         match self.body:
@@ -140,6 +147,7 @@ class ModelServer:
     Attributes:
         answer: makes the answer to a call; by default a valid one out of the call's schema, or a line of text.
         refuses: fields of a request that are answered with 400 as endpoints do that do not know them.
+        no_images: what a request with images is answered with, as status 400; None where images are taken.
         delay_s: how long every answer takes.
         wait_s: what `HTTP_429_WAIT` asks for.
         keep: whether requests are kept in `calls`.
@@ -148,6 +156,7 @@ class ModelServer:
     def __init__(self, *, port: int = 0, seed: int = 0, delay_s: float = 0.0, keep: bool = True) -> None:
         self.answer: Callable[[Call], str | Said] = lambda call: generic_answer(call, seed=seed)
         self.refuses: set[str] = set()
+        self.no_images: str | None = None
         self.delay_s = delay_s
         self.wait_s = 1.0
         self.keep = keep
@@ -291,6 +300,8 @@ class ModelServer:
         for name in sorted(self.refuses):
             if name in call.body:
                 return _refused_field(path, name)
+        if self.no_images is not None and call.images:
+            return _error(path, 400, self.no_images, "invalid_request_error")
         match mishap:
             case Mishap.HTTP_400:
                 return _error(path, 400, "the request is wrong somehow", "invalid_request_error")

@@ -176,7 +176,8 @@ def test_every_text_is_used() -> None:
         if file.is_file() and file.suffix in {".js", ".html", ".py"} and file.name != "texts.py"
     )
     built = ("state.", "trial.", "run.planned", "run.running", "run.paused", "run.interrupted", "run.cancelled", "run.finished",
-             "queue.column.", "run.failure.", "problem.", "said.", "do.", "theme.", "review.grades", "review.attempts", "start.mode.", "start.review.", "steer.", "stats.")  # fmt: skip
+             "queue.column.", "run.failure.", "problem.", "said.", "do.", "theme.", "review.grades", "review.attempts",
+             "start.mode.", "start.review.", "steer.", "stats.")  # fmt: skip
     unused = [key for key in TEXTS if key not in sources and not key.endswith(".one") and not key.startswith(built)]
     assert unused == []
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.support.model_server import Mishap, ModelServer
-from tests.support.sets import write_set
 
 from assay.app.wiring import Workspace
 from assay.web.server import create_app
+from tests.support.model_server import Mishap, ModelServer
+from tests.support.sets import write_set
 
 HOME = "http://127.0.0.1:8000"
 JUDGE = "openai/judge"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import shutil
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -44,7 +43,7 @@ class Check:
 
 def examine(workspace: Workspace) -> tuple[Check, ...]:
     """Python, store, keys, extras and helpers, in that order; no key is ever shown."""
-    return (_python(), _store(workspace), *_keys(workspace), *_extras(), _chromium())
+    return (_python(), _store(workspace), *_keys(workspace), *_extras(), _chromium(workspace))
 
 
 def _python() -> Check:
@@ -94,13 +93,21 @@ def _extras() -> Iterator[Check]:
         )
 
 
-def _chromium() -> Check:
-    found = next(
-        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-    )
+def _chromium(workspace: Workspace) -> Check:
+    from assay.app.wiring import browser_of
+
+    named, found = workspace.settings.values["chromium"], browser_of(workspace.settings)
+    if found:
+        return Check(what="chromium", state="good", detail=found)
+    if named:
+        return Check(
+            what="chromium", state="broken", detail=f"{named} is no program",
+            mend="Correct `chromium` in assay.yaml, or ASSAY_CHROMIUM.",
+        )  # fmt: skip
     return Check(
         what="chromium",
-        state="good" if found else "absent",
-        detail=found or "not found",
-        mend="" if found else "Only needed to render pages for judges: install your system's chromium package.",
+        state="absent",
+        detail="not found",
+        mend="Only needed for `score: code_arena`, whose pages are judged without a picture meanwhile: install your system's "
+        "chromium package, or set ASSAY_CHROMIUM to its path.",
     )

@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app import documents, reporting
+from assay.app import documents, projecting, reporting
 from assay.app.anonymising import Anonymiser
 from assay.app.surroundings import record_document
-from assay.domain.errors import InputError, did_you_mean
+from assay.domain.errors import InputError, Refused, did_you_mean
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
+from assay.exchange import results_folder
 from assay.exchange.score_csv import CsvLines
 from assay.exchange.score_parquet import ParquetRows, need_pyarrow
 from assay.exchange.whole_files import WholeFile
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 TABLES: Final = ("csv", "parquet")
 RECORDS: Final = ("jsonl", "json")
 REPORTS: Final = reporting.FORMATS
-FORMATS: Final = (*TABLES, *RECORDS, *REPORTS)
+FORMATS: Final = (*TABLES, *RECORDS, *REPORTS, "results")
 
 COLUMNS: Final = {
     "task": "text",
@@ -57,7 +58,7 @@ _APART: Final = {**COLUMNS, "not_counted": "text"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What an export wrote: rows are scores (csv, parquet) or assessments (json, jsonl); None for a report.
+    """What an export wrote: rows are scores (csv, parquet), assessments (json, jsonl) or runs (results).
 
     Attributes:
         output: the file, None for standard output.
@@ -106,6 +107,12 @@ def export(
         )  # fmt: skip
     if format != "junit" and (threshold is not None or against is not None or margin is not None):
         raise InputError("", f"--threshold, --against and --margin are for junit, not for {format}.")
+    if format == "results":
+        if everything or anonymise:
+            raise InputError(
+                "results", "keeps everything as it is, each grade with its state, so that the store can be rebuilt."
+            )
+        return _results(workspace, selection, output)
     if output is None and format not in REPORTS and (everything or format == "parquet" or write is None):
         what = "--all writes a second file beside the first" if everything else f"{format} is written to a file"
         raise InputError("--output", f"{what}, so a name is needed.", remedy=f"Say --output FILE.{format}.")
@@ -141,6 +148,27 @@ def export(
         apart=apart_from(output) if everything and output is not None else None,
         rows_apart=apart,
     )
+
+
+def _results(workspace: Workspace, selection: Selection, output: Path | None) -> Exported:
+    """Project the selected runs, and make the registry anew from all there are."""
+    folder = output or workspace.results.folder
+    if folder is None:
+        raise InputError(
+            "results", "the setting `results` is off.", remedy="Say --output FOLDER, or change the setting."
+        )
+    runs = workspace.archive.runs(selection)
+    try:
+        for summary in reversed(runs):
+            projecting.project(workspace, folder, summary.id)
+        projecting.register_all(folder)
+    except OSError as error:
+        raise InputError(str(folder), f"cannot be written: {error.strerror}.") from error
+    except results_folder.Busy as error:
+        raise Refused(
+            str(folder), "is being written by another process.", remedy="Try again when it is done."
+        ) from error
+    return Exported(format="results", output=folder, rows=len(runs), unseen=None)
 
 
 def apart_from(output: Path) -> Path:

@@ -212,8 +212,13 @@ def rank(
 
 def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
     """Whether every judge of the runs compared pairs; other scores say more than who was better."""
-    judges = [judge for run in runs for judge in workspace.journal.plan_of(RunId(run)).judges]
-    return bool(judges) and all(judge.mode is JudgeMode.PAIRWISE for judge in judges)
+    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    return bool(plans) and all(
+        all(judge.mode is JudgeMode.PAIRWISE for judge in plan.judges)
+        if plan.judges
+        else plan.environment.get("kind") == "preferences"  # imported: its reader says so
+        for plan in plans
+    )
 
 
 def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: float) -> Gate:

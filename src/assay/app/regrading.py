@@ -226,7 +226,7 @@ def _judges(
 ) -> tuple[JudgeSpec, ...]:
     if judge is None:
         return old.judges
-    if not old.judges or all(one.task.scoring.method != "judge" for one in tasks):
+    if not old.judges or not any(one.task.scoring.judged for one in tasks):
         raise InputError(
             "--judge",
             f"nothing in run {old.id} is graded by a judge.",

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from assay.analysis import diagnostics
-from assay.app import charting, provenance
+from assay.app import charting, run_facts
 from assay.app.anonymising import Anonymiser
 from assay.app.diagnosing import standing_lines
 from assay.app.findings import Basis, Ranks, basis_from, shown_not_worse
+from assay.app.provenance import provenance
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import folded, shown_assessment
 from assay.domain.lifecycle import DECIDED
@@ -165,9 +166,9 @@ def _criteria(
 
 
 def _run(workspace: Workspace, summary: RunSummary, names: Anonymiser) -> RunPart:
-    found = provenance.provenance(workspace, summary)
-    facts = provenance.facts(found)
-    models = provenance.models(found)
+    found = provenance(workspace, summary)
+    facts = run_facts.facts(found)
+    models = run_facts.models(found)
     if names.active:
         facts = tuple((name, value if name == "suite" else names.text(value)) for name, value in facts)
         hidden = {"model": "", "answered": ""}

@@ -162,7 +162,8 @@ async def rerun(
     plan = workspace.journal.plan_of(row.run_id)
     beside = workspace.beside()
     engine = Engine(
-        journal=workspace.journal, directory=beside.directory, workers=beside.workers, clock=workspace.clock,
+        journal=workspace.journal, directory=beside.directory, workers=beside.workers, pages=beside.pages,
+        clock=workspace.clock,
         listener=nobody,
     )  # fmt: skip
     slot = Slot(grader=row.grader, candidate=row.candidate, by_model=row.by_model)
@@ -170,6 +171,7 @@ async def rerun(
         failure = await grade_again(engine.bench(plan), claimed, slot, attempt=row.attempt + 1, note=note)
     finally:
         workspace.journal.release((claimed.key,))
+        workspace.results.touch(claimed.run_id, claimed.key)
         await beside.workers.close()
         await beside.directory.close()
     if failure is not None:
@@ -214,13 +216,15 @@ async def rerun_trial(
         claimed = replace(claimed, responses=kept, done=frozenset(), graded={})
     beside = workspace.beside()
     engine = Engine(
-        journal=workspace.journal, directory=beside.directory, workers=beside.workers, clock=workspace.clock,
+        journal=workspace.journal, directory=beside.directory, workers=beside.workers, pages=beside.pages,
+        clock=workspace.clock,
         listener=nobody,
     )  # fmt: skip
     try:
         return await carry_out(engine.bench(plan), claimed, note=note)
     finally:
         workspace.journal.release((claimed.key,))
+        workspace.results.touch(claimed.run_id, claimed.key)
         await beside.workers.close()
         await beside.directory.close()
         current = {row.key for row in workspace.archive.assessments(Selection(), trial=trial) if row.current}

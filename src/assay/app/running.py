@@ -318,6 +318,7 @@ def carry_out(
         journal=workspace.journal,
         directory=workspace.directory,
         workers=workspace.workers,
+        pages=workspace.pages,
         clock=workspace.clock,
         listener=listener,
         inherited=_failures_of(workspace, plan.regrade_of),
@@ -326,6 +327,7 @@ def carry_out(
     total = sum(summary.trials.values())
     done = sum(n for state, n in summary.trials.items() if state not in {"pending", "running", "failed"})
     listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=total - done))
+    workspace.results.begin(plan.id)
     try:
         asyncio.run(_until_stopped(engine, workspace, plan, retry_failed=retry_failed, stopper=stopper))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
@@ -337,6 +339,8 @@ def carry_out(
     except BaseExceptionGroup as group:
         found = _first_expected(group)
         raise (_stopped_by(found, plan) if isinstance(found, StoreError) else found) from group
+    finally:
+        workspace.results.end(plan.id)
     return result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
 
 

@@ -28,12 +28,14 @@ class Setting:
 
 SETTINGS: Final = (
     Setting(key="store", about="where results are kept: sqlite:///path or postgresql://…", default=None, kind="string"),
+    Setting(key="results", about="the results folder, kept in step with the store: a path, or off", default=None, kind="any"),
     Setting(key="judge", about="the judge of suites that name none: a model, or a mapping as in a suite", default=None, kind="any"),
     Setting(key="reviewer", about="the name under which decisions are recorded", default=None, kind="string"),
     Setting(key="local_only", about="refuse every provider that is not on this machine or network", default=False, kind="boolean"),
     Setting(key="concurrency", about="model calls in flight at most", default=5, kind="integer"),
     Setting(key="budget", about="US dollars a run may cost at most", default=None, kind="number"),
     Setting(key="read_from", about="more folders from which suites may read files", default=[], kind="array"),
+    Setting(key="chromium", about="the browser that renders pages for judges, by path or name", default=None, kind="string"),
     Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
 )  # fmt: skip
 

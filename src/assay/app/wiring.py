@@ -15,10 +15,22 @@ from assay.app.settings import Settings, read_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assay.app.projecting import Projector
     from assay.domain.digest import JsonValue
-    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Workers
+    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Pages, Workers
     from assay.providers.directory import Directory
     from assay.store.opening import Store
+
+
+NO_CHROMIUM = "no Chromium was found on this machine; install it, or set `chromium`, and see `assay doctor`"
+
+
+def browser_of(settings: Settings) -> str | None:
+    """The path of the browser that the settings name, else of one found by its usual name; None where there is none."""
+    from assay.sandbox.pages import found_chromium
+
+    named = settings.values["chromium"]
+    return found_chromium(str(named) if named else None)
 
 
 class Workspace:
@@ -54,9 +66,19 @@ class Workspace:
     def journal(self) -> Journal:
         return self.store.journal
 
-    @property
+    @cached_property
     def desk(self) -> Desk:
-        return self.store.desk
+        """Where decisions are applied, and noted for the results folder."""
+        from assay.app.projecting import ProjectingDesk
+
+        return ProjectingDesk(self.store.desk, self.results)
+
+    @cached_property
+    def results(self) -> Projector:
+        """Keeps the results folder in step; with the setting `results: off` it does nothing."""
+        from assay.app.projecting import Projector, folder_of
+
+        return Projector(self, folder_of(self.settings.values["results"], self.settings.folder))
 
     @property
     def archive(self) -> Archive:
@@ -88,6 +110,15 @@ class Workspace:
 
         return WorkerPool()
 
+    @cached_property
+    def pages(self) -> Pages:
+        """The browser that renders pages for judges; without one it says so for each page."""
+        from assay.sandbox.pages import ChromiumPages  # most runs need none
+
+        named = self.settings.values["chromium"]
+        missing = f"there is no browser at {named} (the setting `chromium`)" if named else NO_CHROMIUM
+        return ChromiumPages(browser_of(self.settings), missing=missing)
+
     @property
     def reviewer(self) -> str:
         """Under whose name decisions are recorded where no command says: the setting, else the login name."""
@@ -112,13 +143,17 @@ class Workspace:
         For work that goes on beside other work in this process: whoever ends first closes only what is its own.
         """
         other = Workspace(self.settings, folder=self.folder, clock=self.clock)
-        other.__dict__["store"] = self.store
+        other.__dict__.update(store=self.store, desk=self.desk, results=self.results)
         other._borrowed = True
         return other
 
     def close(self) -> None:
-        """Close what was opened; a store that was lent stays open."""
-        if "store" in self.__dict__ and not self._borrowed:
+        """Bring the results folder up to date and close what was opened; what was lent stays open."""
+        if self._borrowed:
+            return
+        if "results" in self.__dict__:
+            self.results.flush()
+        if "store" in self.__dict__:
             self.store.close()
 
     def __enter__(self) -> Self:

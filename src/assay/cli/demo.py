@@ -30,7 +30,7 @@ def demo(no_serve: bool, port: int, store: str | None, as_json: bool) -> int:
     """
     from assay.app import demo as verbs
 
-    with workspace(store or STORE, local_only=True) as opened:
+    with workspace(store or STORE, local_only=True, results=False) as opened:
         tell(f"demo: {verbs.SEED_NOTE}")
         with progress_on(sys.stderr) as listener:
             result = verbs.run_demo(opened, listener=listener)

@@ -40,11 +40,11 @@ def export(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Write what counts: csv, parquet, jsonl, json, html, markdown, latex or junit."""
+    """Write what counts: csv, parquet, jsonl, json, html, markdown, latex, junit or results."""
     from assay.app import exporting
     from assay.app.findings import parsed_margin
 
-    if as_json and output is None and format != "json":
+    if as_json and output is None and format not in {"json", "results"}:
         raise InputError("--json", "stdout takes one document only.", remedy="Say --output FILE as well.")
     with workspace(store) as opened:
         found = exporting.export(
@@ -60,7 +60,7 @@ def export(
             against=against,
             margin=None if margin is None else parsed_margin(margin),
         )
-    if as_json and output is not None:
+    if as_json and (output is not None or format == "results"):
         print_json(exporting.exported_document(found))
     else:
         _tell(found)
@@ -72,6 +72,9 @@ def _tell(found: Exported) -> None:
     if found.rows is None:
         if found.output is not None:
             tell(f"{found.output}: written")
+        return
+    if found.format == "results":
+        tell(f"{found.output}: {found.rows} runs")
         return
     where = "" if found.output is None else f"{found.output}: "
     tell(f"{where}{found.rows} rows that count{', none yet' if not found.rows else ''}")

@@ -69,7 +69,7 @@ class Reply:
 
     `finish_reason` is `stop`, `length`, `refusal`, `tool` or what the provider said; `model_version` is the model the
     server says answered; `latency_s` from sending to the last byte; `first_token_s` only when streamed; `cost_usd` is
-    None where the price is unknown, never 0 for unknown.
+    None where the price is unknown, never 0 for unknown; `blind` says that images were asked with and not taken.
     """
 
     text: str
@@ -79,6 +79,7 @@ class Reply:
     latency_s: float = 0.0
     first_token_s: float | None = None
     cost_usd: float | None = None
+    blind: bool = False
 
     @property
     def truncated(self) -> bool:

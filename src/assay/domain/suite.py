@@ -27,11 +27,21 @@ MOST_LOOKS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """A picture that goes with a message: its bytes in base64, and what is said right before it."""
+
+    media_type: str
+    data: str
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One turn of a prompt; role is `system`, `user` or `assistant`."""
+    """One turn of a prompt; role is `system`, `user` or `assistant`. `images` follow the text."""
 
     role: str
     content: str
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +147,11 @@ class Scoring:
     source: str = ""
     plugin: bool = False
 
+    @property
+    def judged(self) -> bool:
+        """Whether an LLM grades."""
+        return self.method in ("judge", "code_arena")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateSpec:
@@ -170,7 +185,7 @@ class Task:
         return digest(
             {
                 "context": self.context,
-                "prompt": [[m.role, m.content] for m in self.prompt],
+                "prompt": [_identity(m) for m in self.prompt],
                 "expected": self.expected,
                 "language": self.language,
             }
@@ -179,6 +194,11 @@ class Task:
     def snippet_of(self, candidate: str) -> Snippet | None:
         """The snippet this candidate brought, or None."""
         return next((s for s in self.snippets if s.candidate == candidate), None)
+
+
+def _identity(message: Message) -> JsonValue:
+    said: list[JsonValue] = [message.role, message.content]
+    return [*said, [[image.media_type, image.data] for image in message.images]] if message.images else said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

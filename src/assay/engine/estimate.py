@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 TOKENS_PER_MESSAGE = 8
 """What chat formats add around a message, generously."""
+TOKENS_PER_IMAGE = 1_600
+"""What an image of 1280 by 800 pixels counts, at most; a smaller one counts less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class Estimate:
 def worst_case_tokens(request: ModelRequest) -> tuple[int, int]:
     """Upper bounds of (input, output) tokens: no tokenizer makes more tokens than there are bytes."""
     asked = sum(len(m.content.encode("utf-8", "surrogatepass")) + TOKENS_PER_MESSAGE for m in request.messages)
+    asked += _images(request) * TOKENS_PER_IMAGE
     if request.answer_schema is not None:
         asked += len(str(request.answer_schema.schema))
     return asked, request.parameters.max_tokens or 4096
@@ -37,4 +40,9 @@ def worst_case_tokens(request: ModelRequest) -> tuple[int, int]:
 def likely_tokens(request: ModelRequest) -> tuple[int, int]:
     """Likely (input, output) tokens: a token per four characters, and half of what the answer may hold."""
     asked = sum(len(m.content) // 4 + TOKENS_PER_MESSAGE for m in request.messages)
+    asked += _images(request) * TOKENS_PER_IMAGE // 2
     return asked, (request.parameters.max_tokens or 4096) // 2
+
+
+def _images(request: ModelRequest) -> int:
+    return sum(len(message.images) for message in request.messages)

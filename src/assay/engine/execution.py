@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from assay.domain.events import Listener
     from assay.domain.run import ClaimedTrial, RunPlan
-    from assay.ports import Clock, Journal, ModelDirectory, Workers
+    from assay.ports import Clock, Journal, ModelDirectory, Pages, Workers
 
 PAUSE_LOOK_S = 0.5
 QUICK_S = 1.0
@@ -38,6 +38,7 @@ class Engine:
     journal: Journal
     directory: ModelDirectory
     workers: Workers
+    pages: Pages
     clock: Clock
     listener: Listener
     inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
@@ -80,6 +81,7 @@ class Engine:
             journal=self.journal,
             asker=asker,
             workers=self.workers,
+            pages=self.pages,
             slots=asyncio.Semaphore(plan.concurrency),
             inherited=self.inherited,
         )

@@ -36,7 +36,7 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
     judges = suite.judges if options.judges is None else options.judges
     joint = any(judge.mode.compares for judge in judges)
     candidates = options.candidates or suite.candidates
-    if joint and len(candidates) < 2:
+    if joint and len(candidates) < 2 and any(task.scoring.method == "judge" for task in suite.tasks):
         raise InputError(
             suite.name,
             f"a judge that compares needs at least two candidates, and {len(candidates)} would take part.",

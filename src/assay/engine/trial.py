@@ -18,6 +18,7 @@ from assay.domain.failure import Failure, Fault
 from assay.domain.isolation import IsolatedRequest
 from assay.domain.lifecycle import first_state
 from assay.domain.model import Parameters
+from assay.domain.pages import PageRequest
 from assay.domain.run import Entry, NewAssessment
 from assay.domain.suite import Message
 from assay.engine.asking import GaveUp
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from assay.domain.run import CallRecord, ClaimedTrial, RunPlan, Slot
     from assay.domain.suite import CandidateSpec, Task
     from assay.engine.asking import Answer, Asker
-    from assay.ports import Journal, Workers
+    from assay.ports import Journal, Pages, Workers
     from assay.scoring.evaluator import Answer as Answered
     from assay.scoring.evaluator import Evaluator
 
@@ -50,6 +51,7 @@ class Bench:
     journal: Journal
     asker: Asker
     workers: Workers
+    pages: Pages
     slots: asyncio.Semaphore
     inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
 
@@ -248,6 +250,10 @@ async def _assess(
                 answers = (*answers, await bench.workers.call(request))
                 outcome = evaluator.read(sitting, answers) if last else None
                 continue
+            if isinstance(request, PageRequest):
+                answers = (*answers, await bench.pages.shoot(request))
+                outcome = evaluator.read(sitting, answers) if last else None
+                continue
             read: Callable[[Reply], Any] = _reading(evaluator, sitting, answers) if last else _as_it_is
             try:
                 answer: Answer[Any] = await bench.asker.answer(request, read, trial=claimed.key)
@@ -262,8 +268,9 @@ async def _assess(
         if not isinstance(outcome, MoreRequests):
             raise TypeError(f"{evaluator.grader} read nothing and asked for nothing")
         requests = outcome.requests
-        await bench.journal.record(Entry(trial=claimed.key, calls=calls))
-        calls = ()
+        if calls:
+            await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+            calls = ()
 
 
 def _reading(

@@ -82,6 +82,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
     files = [source, *answers] if kind == "answer" else answers
     judgments = [one for one in (source, *taken) if _kind_of(one.sample) in _JUDGMENTS]
     paired = any(_kind_of(one.sample) == "pair" for one in judgments)
+    alone = paired and all(_kind_of(one.sample) == "pair" for one in judgments)
     models: dict[str, None] = {}
     for one in (*files, *judgments):
         for row, _ in located(one):
@@ -95,7 +96,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
         format=NAME,
         candidates=tuple(FoundCandidate(name=rename.get(name) or name) for name in models),
         rubric=(PREFERENCE,) if paired else (),
-        provenance={**({"kind": KIND} if paired else {}), "questions": len(questions)},
+        provenance={**({"kind": KIND} if alone else {}), "questions": len(questions)},
     )
     tasks: set[str] = set()
     for one in files:
@@ -229,7 +230,7 @@ def _judgment(
     if task not in tasks:
         tasks.add(task)
         yield _task(question, int(turn), questions, references)
-    judge = "/".join(shown(one) for one in a_list(row["judge"])) or shown(row["judge"])
+    judge = "/".join(shown(one) for one in a_list(row["judge"])) or shown(row["judge"]) or "judge"
     if _kind(row) == "single":
         model = a_text(row["model"])
         if model is None:

@@ -101,8 +101,8 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
         graded_by_model = graded_by_model or "modelgraded_spec" in shown(row.get("spec"))
         if _is_event(row):
             _learn(row, where, known, first=graded_by_model)
-    functions = [name for name in a_list(spec.get("completion_fns")) if isinstance(name, str)]
-    candidate = options.candidate or (functions or texts(spec.get("model_name")) or (source.stem,))[0]
+    functions = [name for one in a_list(spec.get("completion_fns")) if (name := a_text(one)) is not None]
+    candidate = options.candidate or next(iter(functions), a_text(spec.get("model_name"))) or source.stem
     yield FoundRun(
         suite=options.dataset or a_text(spec.get("eval_name")) or a_text(spec.get("base_eval")) or source.stem,
         format=NAME,

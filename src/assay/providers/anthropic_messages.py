@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.domain.calls import Usage
 from assay.domain.suite import Message
 from assay.providers.payload import UnreadableBody, count, dump, parse, whole
-from assay.providers.wire import USUAL, Completion, Habits, misshapen, no_text, refused, schema_name, with_schema
+from assay.providers.wire import USUAL, Completion, Habits, misshapen, no_text, refused, schema_name, turns, with_schema
 
 if TYPE_CHECKING:
     from assay.domain.calls import ModelRequest
+    from assay.domain.suite import Image
     from assay.providers.events import Event
 
 VERSION: Final = "2023-06-01"
@@ -52,7 +53,7 @@ class AnthropicMessages:
         body: dict[str, Any] = {
             "model": request.model.name,
             "max_tokens": parameters.max_tokens if parameters.max_tokens is not None else DEFAULT_MAX_TOKENS,
-            "messages": spoken,
+            "messages": turns(spoken, habits, _picture),
         }
         if system:
             body["system"] = "\n\n".join(system)
@@ -171,6 +172,10 @@ def _document(written: str) -> object:
         return parse(written.encode()) if written else {}
     except UnreadableBody:
         return written
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
 
 
 def _counted(usage: object) -> tuple[Usage, int]:

@@ -6,6 +6,7 @@ What the endpoint has refused for a model is not sent to it again; the refused c
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,7 @@ from assay.providers.complaints import complaint, said_in, saying, status_of
 from assay.providers.events import events_in
 from assay.providers.payload import UnreadableBody, dump, parse
 from assay.providers.session import Address, Answer
-from assay.providers.wire import USUAL, Habits, learned, unreadable
+from assay.providers.wire import USUAL, Habits, has_images, learned, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,14 +60,14 @@ class HttpModel:
             if streaming and on_text is not None:
                 answer = await self._streamed(request, body, on_text)
                 if isinstance(answer, Reply):
-                    return answer
+                    return _seen(answer, request, habits)
             else:
                 answer = await self._session.post(self._address, body)
             if answer.status == 200:
                 reply = self._reply(request, answer)
                 if on_text is not None:
                     on_text(reply.text)
-                return reply
+                return _seen(reply, request, habits)
             said = saying(answer.body)
             # Another call may have learned the same while this one was under way: then it is asked again as well.
             if (
@@ -165,6 +166,10 @@ class HttpModel:
 
     def _asked(self, request: ModelRequest) -> str:
         return f"{request.model.ref} at {self._endpoint.place}"
+
+
+def _seen(reply: Reply, request: ModelRequest, habits: Habits) -> Reply:
+    return reply if habits.images or not has_images(request) else replace(reply, blind=True)
 
 
 def _error_in(payload: Any) -> object:

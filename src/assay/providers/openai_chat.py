@@ -19,11 +19,13 @@ from assay.providers.wire import (
     no_text,
     refused,
     schema_name,
+    turns,
     with_schema,
 )
 
 if TYPE_CHECKING:
     from assay.domain.calls import ModelRequest
+    from assay.domain.suite import Image
     from assay.providers.events import Event
 
 _FINISH: Final = {
@@ -49,13 +51,13 @@ class OpenAIChat:
         """The body that asks; also a line's body in a batch file."""
         parameters = request.parameters
         schema = request.answer_schema
-        body: dict[str, Any] = {"model": request.model.name, "messages": request.messages}
+        body: dict[str, Any] = {"model": request.model.name, "messages": turns(request.messages, habits, _picture)}
         if schema is not None:
             if habits.structured:
                 wanted = {"name": schema_name(schema), "strict": True, "schema": schema.schema}
                 body["response_format"] = {"type": "json_schema", "json_schema": wanted}
             else:
-                body["messages"] = with_schema(request.messages, schema)
+                body["messages"] = turns(with_schema(request.messages, schema), habits, _picture)
         if parameters.max_tokens is not None:
             body[habits.token_limit] = parameters.max_tokens
         unsent = habits.unsent
@@ -142,6 +144,10 @@ class Chunks:
         if arguments := "".join(self._arguments):
             message["tool_calls"] = [{"function": {"arguments": arguments}}]
         return {"choices": [{"message": message, "finish_reason": self._finish}], **self._around}
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
 
 
 def _counted(payload: dict[str, Any]) -> tuple[Usage, int, float | None]:

@@ -4,7 +4,7 @@ A protocol module is pure: it turns a request into a body and a payload into a `
 such a payload. Sending, time, fallbacks and prices are `http_model`'s.
 
 Endpoints differ in what they take. What one has refused for a model (the name of the token limit, structured output,
-streaming, a sampling parameter) is kept as that model's `Habits`.
+streaming, images, a sampling parameter) is kept as that model's `Habits`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from assay.providers.complaints import clean, saying
 from assay.providers.payload import dump
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from assay.domain.calls import AnswerSchema, ModelRequest
+    from assay.domain.suite import Image
     from assay.providers.complaints import Saying
     from assay.providers.events import Event
 
@@ -45,6 +46,9 @@ _STRUCTURED: Final = (
     "tools",
     "no endpoints found",  # OpenRouter, when no host of the model takes all that was sent
 )
+_IMAGES: Final = (
+    "image", "vision", "multimodal", "multi-modal", "modality", "content must be a string", "must be a string", "content parts",
+)  # fmt: skip
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -55,6 +59,7 @@ class Habits:
     token_limit: str = "max_tokens"
     structured: bool = True
     streaming: bool = True
+    images: bool = True
     unsent: frozenset[str] = frozenset()
 
 
@@ -115,6 +120,8 @@ def learned(habits: Habits, said: Saying, request: ModelRequest, *, streaming: b
     """The habits after a refusal; the same when it was about something else."""
     if streaming and said.mentions("stream"):
         return replace(habits, streaming=False)
+    if habits.images and has_images(request) and said.mentions(*_IMAGES):
+        return replace(habits, images=False)
     unsupported = _UNSUPPORTED.search(f"{said.message} {said.code}") is not None
     renamed = said.mentions("max_completion_tokens") or (said.param == "max_tokens" and unsupported)
     if renamed and habits.token_limit == "max_tokens" and request.parameters.max_tokens is not None:
@@ -125,8 +132,42 @@ def learned(habits: Habits, said: Saying, request: ModelRequest, *, streaming: b
         named = [name for name in SAMPLING if getattr(request.parameters, name) is not None and _names(said, name)]
         if "temperature" in named and "top_p" in named:  # "cannot both be specified": the temperature says more
             named.remove("temperature")
-        return replace(habits, unsent=habits.unsent | set(named))
+        if named:
+            return replace(habits, unsent=habits.unsent | set(named))
+    if (
+        habits.images
+        and has_images(request)
+        and not said.mentions("context", "too long", "maximum", "quota", "billing")
+    ):
+        return replace(habits, images=False)  # it does not say what it minds, and images are what servers mind most
     return habits
+
+
+def has_images(request: ModelRequest) -> bool:
+    """Whether some message comes with pictures."""
+    return any(message.images for message in request.messages)
+
+
+def turns(
+    messages: Iterable[Message], habits: Habits, picture: Callable[[Image], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Messages as both protocols have them: text alone, or a list of parts where pictures go with it."""
+    return [
+        {
+            "role": message.role,
+            "content": _parts(message, picture) if message.images and habits.images else message.content,
+        }
+        for message in messages
+    ]
+
+
+def _parts(message: Message, picture: Callable[[Image], dict[str, Any]]) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = [{"type": "text", "text": message.content}] if message.content else []
+    for image in message.images:
+        if image.caption:
+            parts.append({"type": "text", "text": image.caption})
+        parts.append(picture(image))
+    return parts
 
 
 def no_text(asked: str, finish: str, usage: Usage) -> CallFailed:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from assay.domain.errors import SuiteError
 from assay.domain.suite import JudgeMode
+from assay.scoring.arena import ArenaJudge
 from assay.scoring.judge import EachJudge, JointJudge
 from assay.scoring.pairwise import PairwiseJudge
 from assay.scoring.rubrics import default_rubric
@@ -29,14 +30,16 @@ def evaluators_for(
         SuiteError: no judge for a judged task, or a scorer that does not exist or has wrong options.
     """
     method = task.scoring.method
-    if method == "judge":
+    if task.scoring.judged:
         if not judges:
             raise SuiteError(
                 f"tasks[{task.id}].score",
-                "is `judge`, but no judge is set.",
+                f"is `{method}`, but no judge is set.",
                 remedy="Add `judge:` to the suite or use --judge.",
             )
         serving = judges if k is None else tuple(judge for judge in judges if judge.grades_trial(k))
+        if method == "code_arena":
+            return tuple(ArenaJudge(judge) for judge in serving)
         return tuple(_judge(judge, rubric or default_rubric(task, judge)) for judge in serving)
     ours = not (task.scoring.source or task.scoring.plugin)
     if ours and (problems := option_problems(method, task.scoring.options)):

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from assay.domain.calls import ModelRequest, Reply
 from assay.domain.failure import Fault
 from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
+from assay.domain.pages import PageAnswer, PageRequest
 
 if TYPE_CHECKING:
     from assay.domain.assessment import Assessment, Response
     from assay.domain.run import Slot
     from assay.domain.suite import Task
 
-Request: TypeAlias = ModelRequest | IsolatedRequest
+Request: TypeAlias = ModelRequest | IsolatedRequest | PageRequest
 """What an evaluator may ask for."""
 
-Answer: TypeAlias = Reply | IsolatedAnswer
-"""What it gets: a model's reply, or the value of an isolated function or why there is none."""
+Answer: TypeAlias = Reply | IsolatedAnswer | PageAnswer
+"""What it gets: a model's reply, the value of an isolated function or pictures of a page, or why there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

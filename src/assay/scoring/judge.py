@@ -56,7 +56,7 @@ class JointJudge:
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
         """The one question of this sitting."""
-        return (_request(self.spec, self.rubric, sitting, candidate=None),)
+        return (request_of(self.spec, self.rubric, sitting, candidate=None),)
 
     def foreseen(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
         """What `ask` asks: there is one round."""
@@ -64,7 +64,7 @@ class JointJudge:
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """The assessment in the last reply; raises `UnreadableReply` when it holds no grades."""
-        return _assessment(self.spec, self.rubric, sitting, answers)
+        return assessment_of(self.spec, self.rubric, sitting, answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class EachJudge:
         """The one question about this sitting's response; raises ValueError when it has not exactly one."""
         if len(sitting.responses) != 1:
             raise ValueError(f"A judge of mode each grades one response in a sitting, not {len(sitting.responses)}.")
-        return (_request(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
+        return (request_of(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
 
     def foreseen(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
         """What `ask` asks: there is one round."""
@@ -98,7 +98,7 @@ class EachJudge:
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """The assessment in the last reply; raises `UnreadableReply` when it holds no grades."""
-        return _assessment(self.spec, self.rubric, sitting, answers)
+        return assessment_of(self.spec, self.rubric, sitting, answers)
 
 
 # --- asking --------------------------------------------------------------------------------------------------------
@@ -132,12 +132,15 @@ def _grade_schema(criterion: Criterion) -> Schema:
     )
 
 
-def _request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, *, candidate: str | None) -> ModelRequest:
+def request_of(
+    spec: JudgeSpec, rubric: Rubric, sitting: Sitting, *, candidate: str | None, template: str | None = None
+) -> ModelRequest:
+    """The question about this sitting, with `template` in place of ours for a lone or several candidates."""
     labels = labels_of(sitting)
     shown = tuple(labels[response.candidate] for response in sitting.responses)
     return ModelRequest(
         model=spec.model,
-        messages=_messages(spec, rubric, sitting, labels),
+        messages=_messages(spec, rubric, sitting, labels, template),
         parameters=asked_with(spec, sitting),
         purpose=Purpose(
             role=Role.JUDGE,
@@ -165,9 +168,11 @@ def labels_of(sitting: Sitting) -> dict[str, str]:
     return hidden | {name: name for name in shown if name not in hidden}
 
 
-def _messages(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[str, str]) -> tuple[Message, ...]:
+def _messages(
+    spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[str, str], template: str | None
+) -> tuple[Message, ...]:
     example = _example(tuple(labels[response.candidate] for response in sitting.responses), rubric)
-    template = JOINT if len(sitting.responses) > 1 else SOLO
+    template = template or (JOINT if len(sitting.responses) > 1 else SOLO)
     return messages_of(spec, rubric, sitting, labels, template=template, example=example)
 
 
@@ -291,7 +296,8 @@ def _quoted(text: str) -> str:
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def _assessment(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tuple[Answer, ...]) -> Assessment:
+def assessment_of(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tuple[Answer, ...]) -> Assessment:
+    """The grades in the last answer, with flags; raises `UnreadableReply` when it holds none."""
     reply = answers[-1] if answers else None
     if not isinstance(reply, Reply):
         raise UnreadableReply("There is no reply to read.")

@@ -109,6 +109,33 @@ Answer with one JSON document and nothing else, in this shape:
 - `reason`: two or three sentences on what decided it, which name the two by their labels.
 - `verdict`: the label of the better one, or tie."""
 
+ARENA: Final = """\
+# {{thing}}
+
+{{context}}{{prompt}}{{expected}}## The page to grade
+
+Below is the code of a web page. Pictures of it follow where it could be rendered, in a wide and in a narrow window, taken a \
+second after it was loaded, without network; images and fonts from elsewhere are missing for that reason alone. What the \
+pictures show outweighs what the code promises. Where no picture follows, work out from the code what would be seen.
+
+{{candidates}}
+
+## The rubric
+
+{{rubric}}
+
+{{note}}## Your answer
+
+Answer with one JSON document and nothing else, in this shape:
+
+{{schema}}
+
+- `score`: on the criterion's own scale, not out of 100; decimals are welcome.
+- `reason`: two or three sentences that would let the author see the point, in the picture or in the code.
+- `evidence`: up to three short quotations, copied character for character from the code. Leave it empty where the point \
+is what a picture shows, and say which picture.
+- `report`: a few lines of Markdown that sum up the judgement."""
+
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][\w\-]*)\s*\}\}")
 
 

@@ -40,8 +40,8 @@ SCORERS: Final[Mapping[str, Scorer]] = MappingProxyType(
 )
 
 MATH: Final = "math"
-JUDGED: Final = "judge"
-"""The method that is no scorer: an LLM grades."""
+JUDGED: Final = ("judge", "code_arena")
+"""The methods that are no scorers: an LLM grades."""
 
 _OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"numeric": ("tolerance", "abs_tolerance", "pick", "curve")}
@@ -50,7 +50,7 @@ _OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 def method_problems(method: str) -> tuple[str, ...]:
     """Why a task cannot be scored this way, a sentence; nothing when it can."""
-    known = (*SCORERS, MATH, JUDGED)
+    known = (*SCORERS, MATH, *JUDGED)
     if method in known:
         return ()
     listed = ", ".join(f"`{name}`" for name in known)
@@ -61,7 +61,7 @@ def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str,
     """What is wrong with a scoring method and its options, a sentence each; nothing when they can be used."""
     if problems := method_problems(method):
         return problems
-    known = () if method == JUDGED else (*_OPTIONS.get(method, ()), "extract")
+    known = () if method in JUDGED else (*_OPTIONS.get(method, ()), "extract")
     unknown = [
         f"`{method}` has no option {name!r}.{did_you_mean(name, known)}"
         + (f" It has {', '.join(f'`{option}`' for option in known)}." if known else " It has none.")

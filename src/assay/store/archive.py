@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import exists, select, true
 
@@ -10,7 +10,7 @@ from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.store import columns, exporting, schema
+from assay.store import columns, exporting, run_record, schema
 from assay.store.call_totals import call_totals
 from assay.store.codec import bytes_json
 from assay.store.events import first_broken
@@ -233,6 +233,30 @@ class StoreArchive:
         """What does not count; with `judges`, as if only those had graded."""
         with self._database.reading() as connection:
             return columns.excluded(connection, scope_of(connection, selection))
+
+    def record(self, run: RunId, /) -> Iterator[dict[str, Any]]:
+        """A run as lines from which it can be stored again (`run_record`), from one snapshot; raises `UnknownName`."""
+        with self._database.reading() as connection:
+            yield from run_record.whole_record(connection, run_key_of(connection, run))
+
+    def record_changes(
+        self, run: RunId, /, *, since_event: int, trials: Collection[TrialKey] = ()
+    ) -> Iterator[dict[str, Any]]:
+        """Lines to add to a record: trials decided on after an event, and those named; none where nothing changed."""
+        with self._database.reading() as connection:
+            run_key = run_key_of(connection, run)
+            yield from run_record.changes(connection, run_key, since_event=since_event, trials=[int(t) for t in trials])
+
+    def decided_runs(self, after: int, /) -> tuple[RunId, ...]:
+        """Runs with decisions after an event, oldest first."""
+        table, run = schema.review_event, schema.run
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                select(run.c.id)
+                .where(exists().where(table.c.run_key == run.c.key, table.c.id > after))
+                .order_by(run.c.started, run.c.key)
+            )
+            return tuple(RunId(found) for found in rows.scalars())
 
     def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
         """Calls of a run by whom they asked, summed; raises `UnknownName`."""

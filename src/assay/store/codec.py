@@ -21,6 +21,7 @@ from assay.domain.run import RunPlan
 from assay.domain.suite import (
     CandidateSpec,
     Criterion,
+    Image,
     JudgeMode,
     JudgeSpec,
     Message,
@@ -95,7 +96,7 @@ def task_record(content: bytes) -> Task:
     return _record(
         Task,
         data,
-        prompt=tuple(Message(**message) for message in data["prompt"]),
+        prompt=tuple(_message(message) for message in data["prompt"]),
         scoring=Scoring(**data["scoring"]),
         tags=tuple(data["tags"]),
         snippets=tuple(
@@ -163,6 +164,10 @@ def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
     values: dict[str, Any] = {name: value for name, value in data.items() if name in known}
     values.update(decoded)
     return kind(**values)
+
+
+def _message(data: Mapping[str, Any]) -> Message:
+    return _record(Message, data, images=tuple(Image(**image) for image in data.get("images", ())))
 
 
 def _parameters(data: Mapping[str, Any]) -> Parameters:

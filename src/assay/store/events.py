@@ -52,7 +52,7 @@ def append_event(
         "at": at,
         "previous_hash": last or "",
     }
-    values["hash"] = _hash(values)
+    values["hash"] = hash_of(values)
     row = connection.execute(insert(table).values(**values).returning(*table.c)).one()
     return event_of(row)
 
@@ -80,13 +80,14 @@ def first_broken(connection: Connection) -> int | None:
     previous = ""
     for row in connection.execute(select(table).order_by(table.c.id)):
         values = dict(row._mapping)
-        if values["previous_hash"] != previous or values["hash"] != _hash(values):
+        if values["previous_hash"] != previous or values["hash"] != hash_of(values):
             return int(row.id)
         previous = row.hash
     return None
 
 
-def _hash(values: dict[str, Any]) -> str:
+def hash_of(values: dict[str, Any]) -> str:
+    """The hash of an event over all its columns but its number, the one before included."""
     hashed = [values[column.name] for column in schema.review_event.c if column.name not in ("id", "hash")]
     return hashlib.sha256(json_bytes(hashed)).hexdigest()
 

@@ -26,6 +26,7 @@ from assay.store.leases import StoreLeases
 from assay.store.liveness import AdvisoryLocks, FileLocks, alone
 from assay.store.names import Names
 from assay.store.recording import Recorder
+from assay.store.restoring import Restoring
 from assay.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -42,12 +43,13 @@ _OLDEST_SQLITE: Final = (3, 35, 0)  # the first with RETURNING
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An open store: what runs write, where decisions are applied, what is read, and how judges fared."""
+    """An open store: what runs write, where decisions are applied, what is read, how judges fared, how runs come back."""
 
     journal: StoreJournal
     desk: StoreDesk
     archive: StoreArchive
     calibrations: StoreCalibrations
+    restoring: Restoring
     imports: StoreImports
     leases: StoreLeases
 
@@ -94,6 +96,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         desk=StoreDesk(writer, clock),
         archive=StoreArchive(database, claims),
         calibrations=StoreCalibrations(database, writer),
+        restoring=Restoring(database, writer, names),
         imports=StoreImports(database, writer, names, claims, clock),
         leases=StoreLeases(database),
     )

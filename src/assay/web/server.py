@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from assay.app.wiring import Workspace
 
 FOREVER: Final = "public, max-age=31536000, immutable"
+RESULTS_IDLE_S: Final = 2.0
+"""From a decision to its place in the results folder; decisions made meanwhile are written with it."""
+
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
@@ -58,6 +61,7 @@ def create_app(
     check_exposure(host, token)
     known = code or (Token(token) if token else None)
     queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, order_seeds(workspace))
+    workspace.results.idle_s = RESULTS_IDLE_S
 
     runner = Runner(workspace)
 
@@ -67,6 +71,7 @@ def create_app(
         await asyncio.to_thread(runner.stop)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
+        await asyncio.to_thread(workspace.results.flush)
 
     app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
     app.state.rooms = api.Rooms(

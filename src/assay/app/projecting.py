@@ -1,0 +1,495 @@
+"""The results folder kept in step with the store: a run is registered at its start, and projected at its end and after
+decisions.
+
+The store is the truth; the folder is what other programs read, and what the store can be rebuilt from. A projection never
+stands in the way: a run that has begun is registered in a few small files, decisions are only noted and written when the
+process ends or a server has a moment, and a folder that cannot be written is a warning in the log, not a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.app.provenance import Provenance, Rooms, between, provenance
+from assay.domain.errors import AssayError, SettingsError
+from assay.domain.identifiers import RunId, TrialKey, folded, shown_trial
+from assay.domain.lifecycle import RunState
+from assay.domain.selection import Selection
+from assay.exchange import results_folder
+from assay.exchange.results_folder import REGISTRY
+from assay.exchange.safe_names import inside, safe_name
+from assay.exchange.whole_files import WholeFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from assay.domain.review import Decision, ReviewEvent
+    from assay.domain.selection import RunSummary
+    from assay.domain.suite import CandidateSpec
+    from assay.ports import Desk
+
+_LOG: Final = logging.getLogger("assay.results")
+
+_STATUS: Final = {RunState.PLANNED: "planned", RunState.RUNNING: "running", RunState.PAUSED: "paused",
+                  RunState.INTERRUPTED: "interrupted", RunState.CANCELLED: "cancelled"}  # fmt: skip
+
+
+def folder_of(setting: object, project: Path) -> Path | None:
+    """Where the setting `results` puts the folder; None where it is off."""
+    if setting is None:
+        return project / "results"
+    if setting is False or setting in ("", "off", "no", "false"):
+        return None
+    if not isinstance(setting, str):
+        raise SettingsError("results", f"is {setting!r}.", remedy="Name a folder, or say `results: off`.")
+    return project / setting
+
+
+class Projector:
+    """Keeps one results folder.
+
+    Args:
+        rooms: where runs are read.
+        folder: None where the folder is off; then nothing is ever written.
+        idle_s: a server's pause between a decision and its projection; None leaves it to `flush`.
+    """
+
+    def __init__(self, rooms: Rooms, folder: Path | None, *, idle_s: float | None = None) -> None:
+        self.folder = folder
+        self.idle_s = idle_s
+        self._rooms = rooms
+        self._lock = threading.Lock()  # protects what is noted, and the timer
+        self._after: int | None = None
+        self._trials: dict[RunId, set[TrialKey]] = {}
+        self._timer: threading.Timer | None = None
+
+    def begin(self, run: RunId) -> None:
+        """Register a run that starts; in its first seconds its files say so and hold nothing yet."""
+        self._quietly(lambda folder: self._describe(folder, run))
+
+    def end(self, run: RunId) -> None:
+        """Project a run wholly, as it stands now."""
+        self._quietly(lambda folder: project(self._rooms, folder, run))
+
+    def note(self, events: Iterable[ReviewEvent]) -> None:
+        """Remember that these decisions were made; cheap."""
+        numbers = [event.id for event in events]
+        if numbers:
+            before = min(numbers) - 1
+            with self._lock:
+                self._after = before if self._after is None else min(before, self._after)
+            self._soon()
+
+    def touch(self, run: RunId, trial: TrialKey) -> None:
+        """Remember that a trial was carried out anew; cheap."""
+        with self._lock:
+            self._trials.setdefault(run, set()).add(trial)
+        self._soon()
+
+    def flush(self) -> None:
+        """Write what was noted."""
+        with self._lock:
+            after, trials = self._after, self._trials
+            self._after, self._trials = None, {}
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+        if after is not None or trials:
+            self._quietly(lambda folder: self._changes(folder, after, trials))
+
+    def _soon(self) -> None:
+        if self.idle_s is None or self.folder is None:
+            return
+        with self._lock:
+            if self._timer is None:
+                self._timer = threading.Timer(self.idle_s, self.flush)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _changes(self, folder: Path, after: int | None, trials: dict[RunId, set[TrialKey]]) -> None:
+        archive = self._rooms.archive
+        runs = {*trials, *(() if after is None else archive.decided_runs(after))}
+        for run in sorted(runs):
+            (summary,) = archive.runs(Selection(runs=(run,)))
+            if summary.state is RunState.RUNNING:
+                continue  # whoever carries it out projects it at its end
+            path = results_folder.record_of(folder, run)
+            last = results_folder.last_event(path)
+            if last is None:
+                project(self._rooms, folder, run)
+                continue
+            lines = archive.record_changes(run, since_event=last, trials=tuple(trials.get(run, ())))
+            with results_folder.locked(folder):
+                added = results_folder.add_to_record(path, lines)
+                if added:
+                    _recount(folder, summary)
+
+    def _describe(self, folder: Path, run: RunId) -> None:
+        (summary,) = self._rooms.archive.runs(Selection(runs=(run,)))
+        found = provenance(self._rooms, summary)
+        with results_folder.locked(folder):
+            _register(folder, [_described(folder, found, candidate) for candidate in found.plan.candidates])
+
+    def _quietly(self, what: Any) -> None:
+        if self.folder is None:
+            return
+        try:
+            what(self.folder)
+        except results_folder.Busy:
+            _LOG.warning(
+                "results folder %s: another process writes it; the next projection makes up for it", self.folder
+            )
+        except (OSError, AssayError, ValueError, KeyError) as error:
+            _LOG.warning("results folder %s is not up to date: %s; `assay export results` mends it", self.folder, error)
+
+
+class ProjectingDesk:
+    """A desk whose decisions are noted for the results folder."""
+
+    def __init__(self, desk: Desk, projector: Projector) -> None:
+        self._desk = desk
+        self._projector = projector
+
+    def decide(self, decisions: Sequence[Decision], /) -> tuple[ReviewEvent, ...]:
+        events = self._desk.decide(decisions)
+        self._projector.note(events)
+        return events
+
+    def note_rerun(self, decision: Decision, /) -> ReviewEvent:
+        event = self._desk.note_rerun(decision)
+        self._projector.note((event,))
+        return event
+
+
+def project(rooms: Rooms, folder: Path, run: RunId) -> None:
+    """Write all files of a run: its record, and for each candidate what it answered, its log and its description."""
+    (summary,) = rooms.archive.runs(Selection(runs=(run,)))
+    found = provenance(rooms, summary)
+    with results_folder.locked(folder), ExitStack() as files:
+        sheets = {
+            folded(candidate.name): _Sheet(candidate, _described(folder, found, candidate), folder)
+            for candidate in found.plan.candidates
+        }
+        for sheet in sheets.values():
+            sheet.open(files)
+        seen: dict[int, _Place] = {}
+
+        def also(line: dict[str, Any]) -> None:
+            if line["kind"] == "task":
+                seen[line["position"]] = _task_seen(line, sheets)
+            elif line["kind"] == "trial":
+                for sheet in sheets.values():
+                    sheet.trial(line, seen[line["position"]], run)
+
+        results_folder.write_record(results_folder.record_of(folder, run), rooms.archive.record(run), also=also)
+        files.close()
+        for sheet in sheets.values():
+            sheet.write_log(found)
+        _register(folder, [sheet.document() for sheet in sheets.values()])
+
+
+def register_all(folder: Path) -> int:
+    """The registry anew from the descriptions in the folder; entries of other programs stay. How many it has of ours."""
+    with results_folder.locked(folder):
+        documents = [(path, document) for path, document in results_folder.metas(folder) if "assay_run" in document]
+        known = results_folder.registry(folder)
+        known["runs"] = [entry for entry in known["runs"] if not (isinstance(entry, dict) and "assay_run" in entry)]
+        results_folder.write_document(inside(folder, REGISTRY), known)
+        _register(folder, [(Path(str(path).removesuffix(".meta.json")), document) for path, document in documents])
+    return len(documents)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A task as the answers need it: its id, whether its trials are several, and who brought a snippet."""
+
+    task: str
+    several: bool
+    brought: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """The files of one candidate of a run while they are written."""
+
+    candidate: CandidateSpec
+    described: tuple[Path, dict[str, Any]]
+    folder: Path
+    file: WholeFile | None = None
+    total: int = 0
+    success: int = 0
+    input_tokens: list[int] = field(default_factory=lambda: [0, 0])
+    output_tokens: list[int] = field(default_factory=lambda: [0, 0])
+    failures: list[str] = field(default_factory=list)
+
+    def open(self, files: ExitStack) -> None:
+        stem, _ = self.described
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        self.file = files.enter_context(WholeFile(Path(f"{stem}.jsonl"), force=True))
+
+    def write(self, line: dict[str, Any]) -> None:
+        if self.file is not None:
+            self.file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def snippet(self, task: str, text: str) -> None:
+        """A response that came with the suite: a line for its task, since it serves every trial."""
+        self.total += 1
+        self.success += 1
+        self.write(_answer(task, text, model=None, finish=None, usage=None, assay={"task": task, "snippet": True}))
+
+    def trial(self, line: dict[str, Any], place: _Place, run: RunId) -> None:
+        """What the candidate answered in one trial, or how it failed; nothing while it was not asked yet."""
+        name = folded(self.candidate.name)
+        if name in place.brought:
+            return
+        self.total += 1
+        custom = f"{place.task}#{line['k']}" if place.several else place.task
+        about: dict[str, Any] = {"run": run, "task": place.task, "trial": line["k"], "id": shown_trial(line["key"])}
+        given = [one for one in line["responses"] if folded(one["candidate"]) == name]
+        calls = [one for one in line["calls"] if one["candidate"] is not None and folded(one["candidate"]) == name]
+        if given:
+            latest = max(given, key=lambda one: one["round"])
+            call = next((one for one in line["calls"] if one["key"] == latest["call_key"]), None)
+            self.success += 1
+            text = results_folder.text_of(latest["body"])
+            usage = None
+            if call is not None:
+                about |= {key: call[key] for key in ("started", "latency_s", "cost_usd")}
+                usage = self._usage(call)
+            finish = None if call is None else call["finish_reason"]
+            model = None if call is None else call["model_version"] or call["model"]
+            self.write(_answer(custom, text, model=model, finish=finish, usage=usage, assay=about))
+            return
+        failed = next((one for one in reversed(calls) if one["fail_kind"]), None)
+        if failed is None and line["state"] != "failed":
+            return
+        kind, detail = (
+            (failed["fail_kind"], failed["fail_detail"]) if failed else (line["fail_kind"], line["fail_detail"])
+        )
+        self.failures.append(f"{custom}: {kind}: {detail}")
+        status = int(kind[5:]) if isinstance(kind, str) and kind.startswith("http_") and kind[5:].isdigit() else None
+        self.write(
+            {
+                "custom_id": custom,
+                "response": {"status_code": status, "request_id": None, "body": None},
+                "error": {"code": kind, "message": detail},
+                "assay": about,
+            }
+        )
+
+    def _usage(self, call: dict[str, Any]) -> dict[str, int | None]:
+        for sums, tokens in ((self.input_tokens, call["input_tokens"]), (self.output_tokens, call["output_tokens"])):
+            if tokens is not None:
+                sums[0] += tokens
+                sums[1] += 1
+        both = call["input_tokens"] is not None and call["output_tokens"] is not None
+        return {
+            "prompt_tokens": call["input_tokens"],
+            "completion_tokens": call["output_tokens"],
+            "total_tokens": call["input_tokens"] + call["output_tokens"] if both else None,
+        }
+
+    def write_log(self, found: Provenance) -> None:
+        stem, _ = self.described
+        lines = [f"run {found.summary.id} of {found.summary.suite}, candidate {self.candidate.name}"]
+        lines.append(f"started {found.summary.started}")
+        if found.summary.finished is not None:
+            took = between(found.summary.started, found.summary.finished)
+            rate = f"{self.success / took:.2f}" if took else "?"
+            whole = round(took)
+            clock = f"{whole // 60:02d}:{whole % 60:02d}"
+            share = 100 * self.success // self.total if self.total else 0
+            lines.append(
+                f"Running batch: {share}% Completed | {self.success}/{self.total} [{clock}<00:00, {rate}req/s]"
+            )
+            lines.append(f"finished {found.summary.finished}")
+        lines += [f"failed {text}" for text in self.failures]
+        with WholeFile(Path(f"{stem}.log"), force=True) as file:
+            file.write("\n".join(" ".join(line.splitlines()) for line in lines) + "\n")
+
+    def document(self) -> tuple[Path, dict[str, Any]]:
+        """The description with what was counted on the way."""
+        stem, document = self.described
+        results = {
+            **document["results"],
+            "total": self.total,
+            "success": self.success,
+            "errors": len(self.failures),
+            "success_rate": round(100 * self.success / self.total, 2) if self.total else None,
+            "avg_prompt_tokens": _mean(self.input_tokens),
+            "avg_completion_tokens": _mean(self.output_tokens),
+        }
+        seconds = document["execution"]["duration_seconds"]
+        rate = round(self.success / seconds, 4) if seconds and self.candidate.model is not None else None
+        status = document["status"]
+        if status == "completed" and self.total and not self.success:
+            status = "failed"
+        return stem, {
+            **document,
+            "status": status,
+            "results": results,
+            "execution": {**document["execution"], "req_per_sec": rate},
+        }
+
+
+def _recount(folder: Path, summary: RunSummary) -> None:
+    """Bring what decisions change into the descriptions of a run; the rest of them was counted when it ended."""
+    described = []
+    for name in summary.candidates:
+        stem = results_folder.stem_of(folder, model=name, dataset=summary.suite, at=summary.started, run=summary.id)
+        found = results_folder.document(Path(f"{stem}.meta.json"))
+        if found is not None:
+            described.append((stem, {**found, "review": _review(summary)}))
+    _register(folder, described)
+
+
+def _review(summary: RunSummary) -> dict[str, int]:
+    return {str(state): n for state, n in summary.assessments.items()}
+
+
+def _described(folder: Path, found: Provenance, candidate: CandidateSpec) -> tuple[Path, dict[str, Any]]:
+    """Where a candidate's files go, and its description; what was counted before stays until it is counted again."""
+    summary, plan = found.summary, found.plan
+    dataset = plan.suite
+    stem = results_folder.stem_of(folder, model=candidate.name, dataset=dataset, at=summary.started, run=summary.id)
+    before = results_folder.document(Path(f"{stem}.meta.json")) or {}
+    name = folder.name
+    slug, stamp = stem.parent.name, summary.started[:19].replace("-", "").replace(":", "").replace("T", "-")
+    model = candidate.model
+    metadata = {**(model.metadata if model is not None else {}), **candidate.metadata}
+    mine = [one for one in found.totals if one.role == "candidate" and folded(one.name) == folded(candidate.name)]
+    environment = dict(plan.environment)
+    return stem, {
+        "run_id": f"{slug}-{safe_name(dataset)}-{stamp}",
+        "assay_run": summary.id,
+        "status": _STATUS.get(summary.state, "completed"),
+        "model": {
+            "name": candidate.name,
+            "id": metadata.get("hf_id") or (None if model is None else model.ref),
+            **metadata,
+            "answered": sorted({one.model_version for one in mine if one.model_version}),
+        },
+        "dataset": {
+            "name": Path(plan.copy.path).name or dataset,
+            "suite": dataset,
+            "count": before.get("dataset", {}).get("count"),
+            "digest": plan.copy.digest,
+            "prompt_template": None,
+            "criteria": {one.name: one.guidance for one in plan.rubric.criteria},
+        },
+        "execution": {
+            "started_at": summary.started,
+            "completed_at": summary.finished,
+            "duration_seconds": found.seconds,
+            "req_per_sec": before.get("execution", {}).get("req_per_sec"),
+            "assay_version": environment.get("assay"),
+            "python": environment.get("python"),
+            "machine": environment.get("machine"),
+            "git": environment.get("git"),
+            "command": f"assay run {Path(plan.copy.path).name}",
+            "parameters": plan.parameters.as_json(),
+            "seed": plan.seed,
+        },
+        "results": before.get("results")
+        or dict.fromkeys(("total", "success", "errors", "success_rate", "avg_prompt_tokens", "avg_completion_tokens")),
+        "review": _review(summary),
+        "files": {
+            "results": f"{name}/{slug}/{stem.name}.jsonl",
+            "log": f"{name}/{slug}/{stem.name}.log",
+            "input": Path(plan.copy.path).name,
+            "record": f"{name}/{results_folder.RECORDS}/{results_folder.record_of(folder, summary.id).name}",
+        },
+    }
+
+
+def _register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) -> None:
+    """Write descriptions, and their entries into the registry."""
+    known = results_folder.registry(folder)
+    mine = {(document["assay_run"], folded(document["model"]["name"])) for _, document in described}
+    entries = [
+        entry
+        for entry in known["runs"]
+        if not isinstance(entry, dict) or (entry.get("assay_run"), folded(str(entry.get("model")))) not in mine
+    ]
+    for stem, document in described:
+        results_folder.write_document(Path(f"{stem}.meta.json"), document)
+        entries.append(
+            {
+                "run_id": document["run_id"],
+                "model": document["model"]["name"],
+                "dataset": document["dataset"]["name"],
+                "status": document["status"],
+                "timestamp": document["execution"]["started_at"],
+                "results_file": document["files"]["results"],
+                "success_rate": document["results"]["success_rate"],
+                "assay_run": document["assay_run"],
+                "review": document["review"],
+            }
+        )
+        dataset = known["datasets"].setdefault(
+            document["dataset"]["name"], {"created": document["execution"]["started_at"]}
+        )
+        dataset |= {
+            "count": document["dataset"]["count"],
+            "prompt_version": document["dataset"]["prompt_template"],
+            "criteria": document["dataset"]["criteria"],
+        }
+        slug = stem.parent.name
+        known["models"][slug] = {"name": document["model"]["name"], "hf_id": document["model"]["id"], "runs": 0}
+    known["runs"] = sorted(entries, key=lambda entry: str(entry.get("timestamp")) if isinstance(entry, dict) else "")
+    for slug, model in known["models"].items():
+        if isinstance(model, dict):
+            model["runs"] = sum(_slug_of(entry) == slug for entry in known["runs"] if isinstance(entry, dict))
+    results_folder.write_document(inside(folder, REGISTRY), known)
+
+
+def _slug_of(entry: dict[str, Any]) -> str:
+    return str(entry.get("results_file", "")).split("/")[-2:-1][0] if "/" in str(entry.get("results_file", "")) else ""
+
+
+def _task_seen(line: dict[str, Any], sheets: dict[str, _Sheet]) -> _Place:
+    task = json.loads(line["body"]) if isinstance(line["body"], str) else {}
+    brought = set()
+    for snippet in task.get("snippets", ()):
+        name = folded(snippet["candidate"])
+        if name in sheets:
+            brought.add(name)
+            sheets[name].snippet(line["task_id"], "\n\n".join(file["content"] for file in snippet["files"]))
+    for sheet in sheets.values():
+        dataset = sheet.described[1]["dataset"]
+        dataset["count"] = line["position"] + 1
+    return _Place(line["task_id"], line["trials"] > 1, frozenset(brought))
+
+
+def _answer(
+    custom: str,
+    text: str,
+    *,
+    model: str | None,
+    finish: str | None,
+    usage: dict[str, int | None] | None,
+    assay: dict[str, Any],
+) -> dict[str, Any]:
+    """One answered request as a batch endpoint writes it."""
+    body: dict[str, Any] = {
+        "model": model,
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}],
+    }
+    if usage is not None:
+        body["usage"] = usage
+    return {
+        "custom_id": custom,
+        "response": {"status_code": 200, "request_id": None, "body": body},
+        "error": None,
+        "assay": assay,
+    }
+
+
+def _mean(sums: list[int]) -> float | None:
+    return round(sums[0] / sums[1], 2) if sums[1] else None

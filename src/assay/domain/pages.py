@@ -1,0 +1,48 @@
+"""Web pages that are rendered, and what they looked like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from assay.domain.suite import Image
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A window's size in CSS pixels and what it stands for."""
+
+    name: str
+    width: int
+    height: int
+
+
+DESKTOP = View(name="desktop", width=1280, height=800)
+NARROW = View(name="narrow", width=390, height=844)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """A page to be rendered in each view; `time_limit_s` of wall time for each."""
+
+    html: str
+    views: tuple[View, ...] = (DESKTOP, NARROW)
+    time_limit_s: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shots:
+    """What the page looked like, one picture a view."""
+
+    images: tuple[Image, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Why there is no picture, a sentence for a person."""
+
+    detail: str
+
+
+PageAnswer: TypeAlias = Shots | Unseen

@@ -1,0 +1,48 @@
+"""Names of files and folders made from names in data: every candidate, suite or run may be called what it likes.
+
+What comes out is lower-case ASCII letters, digits, `.`, `_` and `-`, begins with a letter or digit, ends with one, is at most
+100 characters, and is no name that some system keeps for itself. `/` becomes `--`. Where anything else had to be
+changed, ten digits of a digest follow, so that two names never share a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from pathlib import Path
+from typing import Final
+
+from assay.domain.errors import InputError
+from assay.domain.identifiers import folded
+
+LONGEST: Final = 100
+
+_ODD: Final = re.compile(r"[^a-z0-9._-]+")
+_DIGESTED: Final = re.compile(r"-[0-9a-f]{10}\Z")
+_RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9]|lpt[0-9])\Z")
+_OURS: Final = frozenset({"metadata.json"})
+
+
+def safe_name(text: str) -> str:
+    """A name for a file or folder; equal for texts that differ in case alone, different for all others."""
+    same = folded(text)
+    plain = _ODD.sub("-", unicodedata.normalize("NFKD", same).encode("ascii", "ignore").decode().replace("/", "--"))
+    plain = plain.strip("._-")
+    kept = plain != "" and plain.replace("--", "/") == same and len(plain) <= LONGEST and not _DIGESTED.search(plain)
+    if kept and not _RESERVED.match(plain.split(".")[0]) and plain not in _OURS:
+        return plain
+    digest = hashlib.sha256(same.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    if _RESERVED.match(plain.split(".")[0]):
+        plain = f"x-{plain}"
+    return f"{plain[: LONGEST - 11].strip('._-') or 'x'}-{digest}"
+
+
+def inside(folder: Path, *parts: str) -> Path:
+    """A path below a folder; raises `InputError` where a link leads out of it."""
+    path = folder.joinpath(*parts)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise InputError(
+            str(path), "leads out of the results folder.", remedy="Remove the link, or name another folder."
+        )
+    return path

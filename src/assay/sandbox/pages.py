@@ -1,0 +1,274 @@
+"""Pictures of pages that models wrote, taken by a headless Chromium that can reach nothing.
+
+Theory. The page is hostile. The browser gets a profile of its own in a temporary folder, and one way out: a proxy in this
+process, on loopback, that serves exactly one address, the page's, and answers every other request with 403. Loopback
+itself goes through the proxy too, so that neither the network nor a service of this machine can be asked, and the browser
+fails other requests before they are made. The page is served over http and not as a file, because a file may show other
+files, and its answer carries a policy that forbids it to load anything. A page that never comes to rest is killed with
+its whole process group when its time is up.
+
+House rules. Nobody waits longer than the limit; nothing of a page is kept but the picture; at most `MOST_AT_ONCE`
+browsers run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+import signal
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import aiohttp
+
+from assay.domain.pages import PageAnswer, PageRequest, Shots, Unseen
+from assay.domain.suite import Image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from assay.domain.pages import View
+
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+"""Programs that will do, by their usual names."""
+PLACES: Final = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+)
+MOST_AT_ONCE: Final = 2
+LARGEST_PAGE: Final = 5_000_000
+LARGEST_PICTURE: Final = 4_500_000
+"""Characters of a PNG in base64; endpoints refuse larger images."""
+SETTLE_S: Final = 1.0
+"""What a page has to run its timers and draw once it is loaded."""
+LOAD_LIMIT_S: Final = 3.0
+START_LIMIT_S: Final = 20.0
+
+_POLICY: Final = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "font-src data:; media-src data: blob:; connect-src 'none'; frame-src 'none'; form-action 'none'; base-uri 'none'"
+)
+_ARGUMENTS: Final = (
+    "--headless=new", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--no-default-browser-check", "--disable-gpu",
+    "--disable-extensions", "--disable-sync", "--disable-background-networking", "--disable-component-update",
+    "--disable-default-apps", "--disable-dev-shm-usage", "--disable-quic", "--disable-domain-reliability",
+    "--disable-client-side-phishing-detection", "--metrics-recording-only", "--password-store=basic", "--use-mock-keychain",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--force-device-scale-factor=1",
+    "--js-flags=--max-old-space-size=256",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--proxy-bypass-list=<-loopback>",
+)  # fmt: skip
+_HOST: Final = "page.invalid"
+
+
+def found_chromium(named: str | None = None) -> str | None:
+    """The browser's path: the one that was named, else the first of the usual names; None where there is none."""
+    if named:
+        return shutil.which(named) or (named if Path(named).is_file() else None)
+    on_path = (path for name in NAMES if (path := shutil.which(name)))
+    return next(on_path, None) or next((place for place in PLACES if Path(place).is_file()), None)
+
+
+class ChromiumPages:
+    """Takes pictures with the browser at `path`; implements `ports.Pages`."""
+
+    def __init__(self, path: str | None, *, missing: str = "no Chromium was found on this machine") -> None:
+        self._path = path
+        self._missing = missing
+        self._turns = asyncio.Semaphore(MOST_AT_ONCE)
+
+    async def shoot(self, request: PageRequest, /) -> PageAnswer:
+        """A picture in each view, or why there is none: whatever the page does, the caller goes on."""
+        if self._path is None:
+            return Unseen(f"The page was not rendered: {self._missing}.")
+        page = request.html.encode("utf-8", "replace")
+        if len(page) > LARGEST_PAGE:
+            return Unseen(f"The page was not rendered: it has {len(page):,} bytes, more than {LARGEST_PAGE:,}.")
+        async with self._turns:
+            try:
+                async with asyncio.timeout(START_LIMIT_S + request.time_limit_s):
+                    return await self._shoot(page, request)
+            except TimeoutError:
+                return Unseen(f"The page was not rendered: it did not come to rest within {request.time_limit_s:g} s.")
+            except (OSError, aiohttp.ClientError, _Lost) as error:
+                return Unseen(f"The page was not rendered: {error}.")
+
+    async def close(self) -> None:
+        """Nothing is kept between pictures."""
+
+    async def _shoot(self, page: bytes, request: PageRequest) -> PageAnswer:
+        address = f"http://{_HOST}/{secrets.token_hex(16)}"
+        with tempfile.TemporaryDirectory(prefix="assay-page-", ignore_cleanup_errors=True) as folder:
+            served = await asyncio.start_server(_serving(page, address), "127.0.0.1", 0)
+            port = served.sockets[0].getsockname()[1]
+            process = await self._start(folder, port)
+            try:
+                async with _Browser(await _debugger(Path(folder) / "profile", process)) as browser:
+                    async with asyncio.timeout(request.time_limit_s):
+                        pictures = [await browser.picture(address, view) for view in request.views]
+            finally:
+                _kill_group(process.pid)
+                with suppress(ProcessLookupError):
+                    await process.wait()
+                served.close()
+        images = [_image(data, view) for data, view in zip(pictures, request.views, strict=True)]
+        return Shots(tuple(image for image in images if image)) if all(images) else Unseen("The page was not rendered.")
+
+    async def _start(self, folder: str, port: int) -> asyncio.subprocess.Process:
+        assert self._path is not None
+        bare = (
+            ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
+        )  # Chromium refuses root otherwise
+        return await asyncio.create_subprocess_exec(
+            self._path, *bare, *_ARGUMENTS, f"--user-data-dir={folder}/profile", f"--proxy-server=http://127.0.0.1:{port}",
+            "--remote-debugging-port=0", "about:blank",
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+            cwd=folder, env=_environment(folder), start_new_session=True,
+        )  # fmt: skip
+
+
+class _Lost(Exception):
+    """The browser ended, or answered nonsense."""
+
+
+async def _debugger(profile: Path, process: asyncio.subprocess.Process) -> str:
+    """Where the browser listens for commands, once it has written that down."""
+    note = profile / "DevToolsActivePort"
+    began = asyncio.get_running_loop().time()
+    while asyncio.get_running_loop().time() - began < START_LIMIT_S:
+        if process.returncode is not None:
+            raise _Lost(f"the browser ended with code {process.returncode}")
+        with suppress(OSError, ValueError):
+            port, path, *_ = note.read_text("ascii").splitlines()
+            return f"ws://127.0.0.1:{int(port)}{path}"
+        await asyncio.sleep(0.05)
+    raise _Lost("the browser did not start in time")
+
+
+class _Browser:
+    """Commands to a running browser over its debugging socket, one at a time; dialogs are dismissed as they come."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._number = 0
+        self._session: str | None = None
+        self._http = aiohttp.ClientSession(trust_env=False)
+        self._loaded = False
+
+    async def __aenter__(self) -> _Browser:
+        self._socket = await self._http.ws_connect(self._address, max_msg_size=64 * 2**20)
+        target = await self._ask("Target.createTarget", url="about:blank")
+        attached = await self._ask("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self._session = attached["sessionId"]
+        await self._ask("Page.enable")
+        await self._ask("Fetch.enable", patterns=[{"urlPattern": "*"}])
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.close()
+
+    async def picture(self, address: str, view: View) -> str:
+        """A PNG in base64 of what a window of this size shows of the page once it had time to draw."""
+        self._page, self._loaded = address, False
+        await self._ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=view.width, height=view.height, deviceScaleFactor=1, mobile=view.width < 600,
+        )  # fmt: skip
+        await self._ask("Page.navigate", url=address)
+        with suppress(TimeoutError):  # a page that leads elsewhere never says that it is loaded
+            async with asyncio.timeout(LOAD_LIMIT_S):
+                while not self._loaded:
+                    await self._take()
+        await self._listen(SETTLE_S)
+        shot = await self._ask("Page.captureScreenshot", format="png")
+        return str(shot["data"])
+
+    async def _ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        number = await self._send(method, **parameters)
+        while True:
+            message = await self._take()
+            if message.get("id") == number:
+                if "result" not in message:
+                    raise _Lost(f"the browser refused {method}")
+                return dict(message["result"])
+
+    async def _send(self, method: str, **parameters: Any) -> int:
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        await self._socket.send_json(message | ({"sessionId": self._session} if self._session else {}))
+        return self._number
+
+    async def _listen(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while True:
+                    await self._take()
+
+    async def _take(self) -> dict[str, Any]:
+        """The next message; a dialog is closed, and a request for anything but the page fails."""
+        arrived = await self._socket.receive()
+        if arrived.type is not aiohttp.WSMsgType.TEXT:
+            raise _Lost("the browser ended")
+        message: dict[str, Any] = json.loads(arrived.data)
+        match message:
+            case {"method": "Page.loadEventFired"}:
+                self._loaded = True
+            case {"method": "Page.javascriptDialogOpening"}:
+                await self._send("Page.handleJavaScriptDialog", accept=False)
+            case {"method": "Fetch.requestPaused", "params": {"requestId": identifier, "request": {"url": url}}}:
+                if url == self._page:
+                    await self._send("Fetch.continueRequest", requestId=identifier)
+                else:
+                    await self._send("Fetch.failRequest", requestId=identifier, errorReason="Aborted")
+            case _:
+                pass
+        return message
+
+
+def _image(data: str, view: View) -> Image | None:
+    if len(data) > LARGEST_PICTURE:
+        return None
+    caption = f"The page in a {view.name} window, {view.width} by {view.height} pixels:"
+    return Image(media_type="image/png", data=data, caption=caption)
+
+
+def _serving(
+    page: bytes, address: str
+) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
+    """Answers the one address, as a proxy is asked for it; everything else is forbidden."""
+    wanted = f"GET {address} ".encode()
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(page)}\r\n"
+        f"Content-Security-Policy: {_POLICY}\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+        "Connection: close\r\n\r\n"
+    ).encode()
+    refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            async with asyncio.timeout(5):
+                asked = await reader.readuntil(b"\r\n\r\n")
+            writer.write(head + page if asked.startswith(wanted) else refusal)
+            await writer.drain()
+        writer.close()
+
+    return answer
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """A home of its own and the way to programs; no key and nothing else of ours."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
+    return {**kept, "HOME": folder, "TMPDIR": folder, "XDG_CONFIG_HOME": folder, "XDG_CACHE_HOME": folder}
+
+
+def _kill_group(pid: int) -> None:
+    kill = getattr(os, "killpg", None)
+    if kill is not None:
+        with suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)

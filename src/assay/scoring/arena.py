@@ -1,0 +1,146 @@
+"""The code-arena judge: a web page is rendered, and who can see is shown what it looks like beside its code.
+
+Two rounds: first the page is asked for, then the judge. Where there is no picture, because no browser is there, the page
+never comes to rest or the judge's endpoint takes no images, the code alone is judged and the assessment says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weights_of
+from assay.domain.calls import ModelRequest, Reply
+from assay.domain.model import Parameters
+from assay.domain.pages import PageRequest, Shots, Unseen
+from assay.domain.run import Slot
+from assay.domain.suite import Criterion, Image, Rubric
+from assay.scoring.evaluator import MoreRequests, UnreadableReply
+from assay.scoring.judge import JUDGE_DEFAULTS, assessment_of, request_of
+from assay.scoring.pages import page_of
+from assay.scoring.prompts import ARENA
+
+if TYPE_CHECKING:
+    from assay.domain.suite import JudgeSpec
+    from assay.scoring.evaluator import Answer, Request, Sitting
+
+TEMPERATURE: Final = 0.3
+"""What this judge is asked with where its suite does not set another temperature than a judge's usual one."""
+
+ARENA_RUBRIC: Final = Rubric(
+    criteria=(
+        Criterion(
+            name="visual_accuracy",
+            weight=40.0,
+            guidance=(
+                "Does the page look like what was asked for? Layout, spacing, colours, type, and every element that was named. "
+                "10: nothing asked for is missing or off; 5: recognisable, with plain faults; 0: blank, broken or another page."
+            ),
+        ),
+        Criterion(
+            name="code_quality",
+            weight=30.0,
+            guidance=(
+                "Would one want to keep this code? Semantic elements, structure, names, no dead or doubled code, accessible "
+                "by keyboard and screen reader. 10: clean throughout; 5: works, but would have to be tidied; 0: a tangle."
+            ),
+        ),
+        Criterion(
+            name="functionality",
+            weight=20.0,
+            guidance=(
+                "Does what should happen happen? Follow each control in the code: handlers, state, edge cases. A static page "
+                "that was asked to be static does all it should. 10: all of it; 5: the main path; 0: none, or it fails at once."
+            ),
+        ),
+        Criterion(
+            name="responsiveness",
+            weight=10.0,
+            guidance=(
+                "Does it hold in a narrow window? No sideways scrolling, readable type, controls within reach. "
+                "10: made for both; 5: usable with effort; 0: falls apart."
+            ),
+        ),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaJudge:
+    """One call a candidate, with pictures of its page where there are any."""
+
+    spec: JudgeSpec
+    rubric: Rubric = ARENA_RUBRIC
+
+    @property
+    def grader(self) -> str:
+        return self.spec.name
+
+    @property
+    def by_model(self) -> bool:
+        return True
+
+    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
+        """One slot for each candidate."""
+        return tuple(Slot(grader=self.grader, candidate=candidate, by_model=True) for candidate in candidates)
+
+    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """That the page be rendered; nothing where the response holds none."""
+        page = page_of(sitting.responses[0].text)
+        return () if page is None else (PageRequest(html=page),)
+
+    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """The question to the judge, with as many pictures as there may be."""
+        return (
+            self._request(sitting, tuple(Image(media_type="image/png", data="") for _ in PageRequest(html="").views)),
+        )
+
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
+        """The question once the page was rendered, then the assessment; 0 at once for a response without a page."""
+        if not answers:
+            return self._nothing(sitting)
+        rendered = answers[0]
+        if not isinstance(rendered, Shots | Unseen):
+            raise UnreadableReply("There is no page to judge.")
+        if len(answers) == 1:
+            images = rendered.images if isinstance(rendered, Shots) else ()
+            return MoreRequests(requests=(self._request(sitting, images),))
+        assessment = assessment_of(self.spec, self.rubric, sitting, answers)
+        return replace(assessment, flags=(*_unseen(rendered, answers[-1]), *assessment.flags))
+
+    def _request(self, sitting: Sitting, images: tuple[Image, ...]) -> ModelRequest:
+        request = request_of(
+            self._spec(), self.rubric, sitting, candidate=sitting.responses[0].candidate, template=ARENA
+        )
+        *before, last = request.messages
+        return replace(request, messages=(*before, replace(last, images=images)))
+
+    def _spec(self) -> JudgeSpec:
+        said = self.spec.parameters.over(self.spec.model.parameters).temperature
+        if said not in (None, JUDGE_DEFAULTS.temperature):
+            return self.spec
+        return replace(self.spec, parameters=Parameters(temperature=TEMPERATURE).over(self.spec.parameters))
+
+    def _nothing(self, sitting: Sitting) -> Assessment:
+        (response,) = sitting.responses
+        return Assessment(
+            grades=tuple(
+                Grade(
+                    candidate=response.candidate, criterion=criterion.name, score=0.0, raw_score=criterion.low,
+                    min_score=criterion.low, max_score=criterion.high, reason="The response holds no web page.", confidence=1.0,
+                )
+                for criterion in self.rubric.criteria
+            ),
+            scores={response.candidate: 0.0},
+            weights=weights_of(self.rubric),
+            labels=dict(sitting.labels),
+        )  # fmt: skip
+
+
+def _unseen(rendered: Shots | Unseen, reply: Answer) -> tuple[Flag, ...]:
+    if isinstance(rendered, Unseen):
+        return (Flag(kind=FlagKind.NO_SCREENSHOT, detail=f"{rendered.detail} The judge read the code alone."),)
+    if isinstance(reply, Reply) and reply.blind:
+        detail = "The judge's endpoint takes no images, so the judge read the code alone."
+        return (Flag(kind=FlagKind.NO_SCREENSHOT, detail=detail),)
+    return ()

@@ -1,0 +1,101 @@
+"""The web page in a response, ready to be rendered: fenced or bare, whole or a part, one file or several."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MAX_LOOKED_AT: Final = 2_000_000
+_FENCE: Final = re.compile(
+    r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
+_FILE: Final = re.compile(
+    r"^=== (?P<path>[^\n=]{1,200}) ===\n(?P<content>.*?)(?=^=== [^\n=]{1,200} ===\n|\Z)", re.MULTILINE | re.DOTALL
+)
+_DOCUMENT: Final = re.compile(r"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
+_PART: Final = re.compile(
+    r"<(?:head|body|main|header|section|article|nav|div|form|table|ul|svg|canvas|style|script|button|h[1-6]|p)[\s>/]",
+    re.IGNORECASE,
+)
+_LINK: Final = re.compile(r"<link\b([^<>]{0,1000})>", re.IGNORECASE)
+_SCRIPT: Final = re.compile(r"<script\b([^<>]{0,1000})>\s{0,100}</script\s{0,20}>", re.IGNORECASE)
+_NAMED: Final = re.compile(r"\b(?:href|src)\s{0,20}=\s{0,20}[\"']?([^\"'\s<>]+)", re.IGNORECASE)
+
+
+def page_of(response: str) -> str | None:
+    """The page a response holds as one document with its styles and scripts inside; None when it holds no page.
+
+    Fenced blocks come before bare text; among files, or among fences marked html, css and js, those that the page names
+    by `link` or `script` are put where it names them, the others at its end. A part of a page gets a document around it.
+    """
+    text = response[:MAX_LOOKED_AT]
+    files = {match["path"].strip(): match["content"] for match in _FILE.finditer(text)} or _fenced(text)
+    pages = [content for path, content in files.items() if _kind(path) == "html" and _PART.search(content)]
+    main = next((content for content in pages if _DOCUMENT.search(content)), pages[0] if pages else None)
+    if main is None:
+        main = _bare(text)
+        if main is None:
+            return None
+        files = {}
+    styles = {path: content for path, content in files.items() if _kind(path) == "css"}
+    scripts = {path: content for path, content in files.items() if _kind(path) == "js"}
+    page = _LINK.sub(lambda found: _put(found, styles, "style"), main)
+    page = _SCRIPT.sub(lambda found: _put(found, scripts, "script"), page)
+    rest = "".join(f"<style>{content}</style>" for content in styles.values())
+    rest += "".join(f"<script>{content}</script>" for content in scripts.values())
+    return _whole(page, rest)
+
+
+def _fenced(text: str) -> dict[str, str]:
+    """The fenced blocks by a name that says what they are; those without a language are told by what they hold."""
+    found: dict[str, str] = {}
+    for place, match in enumerate(_FENCE.finditer(text)):
+        language, content = match[2].lower(), match[3]
+        kind = _LANGUAGES.get(language, "html" if not language and _PART.search(content) else "")
+        if kind:
+            found[f"block{place}.{kind}"] = content
+    return found
+
+
+_LANGUAGES: Final = {
+    "html": "html",
+    "htm": "html",
+    "xhtml": "html",
+    "svg": "html",
+    "css": "css",
+    "js": "js",
+    "javascript": "js",
+}
+
+
+def _kind(path: str) -> str:
+    return _LANGUAGES.get(path.rpartition(".")[2].lower(), "")
+
+
+def _bare(text: str) -> str | None:
+    """Text that is a page, or holds one among prose."""
+    if document := _DOCUMENT.search(text):
+        end = text.lower().rfind("</html>")
+        return text[document.start() : end + len("</html>")] if end > document.start() else text[document.start() :]
+    part = _PART.search(text)
+    return None if part is None else text[part.start() :]
+
+
+def _put(found: re.Match[str], files: dict[str, str], element: str) -> str:
+    named = _NAMED.search(found[1])
+    name = "" if named is None else named[1].rpartition("/")[2]
+    path = next((path for path in files if path.rpartition("/")[2] == name), None)
+    if path is None:
+        return found[0]
+    return f"<{element}>{files.pop(path)}</{element}>"
+
+
+def _whole(page: str, rest: str) -> str:
+    if _DOCUMENT.search(page):
+        end = page.lower().rfind("</body>")
+        return f"{page[:end]}{rest}{page[end:]}" if end >= 0 else page + rest
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    if re.search(r"<body[\s>]", page, re.IGNORECASE):
+        begun = page if re.search(r"<head[\s>]", page, re.IGNORECASE) else f"<head>{head}</head>{page}"
+        return f"<!doctype html><html>{begun}{rest}</html>"
+    return f"<!doctype html><html><head>{head}</head><body>{page}{rest}</body></html>"

@@ -1,0 +1,129 @@
+"""`score: code_arena` end to end: pages rendered in Chromium, judges that see and judges that do not."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.journey.conftest import Command
+from tests.support.browser import chromium
+from tests.support.model_server import Call, ModelServer
+from tests.support.pictures import pixel, size
+
+BROWSER = chromium()
+PAGES = {
+    "red": "Here it is:\n```html\n<body style='margin:0;background:#ff0000'><h1>Red</h1></body>\n```",
+    "words": "I would rather talk about it.",
+}
+
+
+def suite(folder: Path, **changed: Any) -> Path:
+    document = {
+        "name": "pages",
+        "trials": 1,
+        "candidates": [{"name": who, "model": f"openai/{who}"} for who in PAGES],
+        "judge": "openai/judge-1",
+        "score": "code_arena",
+        "tasks": [{"id": "landing", "prompt": "Build a red page."}],
+        **changed,
+    }
+    path = folder / "pages.yaml"
+    path.write_text(yaml.safe_dump(document), "utf-8")
+    return path
+
+
+def answer(call: Call) -> str:
+    if call.schema is None:
+        return PAGES[call.body["model"]]
+    ((label, its),) = call.schema["properties"]["candidates"]["properties"].items()
+    grades = {name: {"score": 8, "reason": f"It shows in {name}.", "evidence": []} for name in its["properties"]}
+    return json.dumps({"candidates": {label: grades}, "report": "Red."})
+
+
+def rows(assay: Command) -> dict[str, Any]:
+    found = assay("review", "list", "--json").document["assessments"]
+    return {row["candidates"][0]: row for row in found}
+
+
+@pytest.mark.skipif(isinstance(BROWSER, str), reason=f"no browser: {BROWSER}")
+def test_the_judge_sees_what_the_page_looks_like(
+    assay: Command, server: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CHROMIUM", str(BROWSER))
+    server.answer = answer
+    ran = assay("run", suite(project), "--json")
+    assert ran.code == 0, ran.err
+    (judged,) = [call for call in server.calls if call.schema is not None]
+    assert judged.body["temperature"] == 0.3
+    wide, narrow = (
+        base64.b64decode(image["image_url"]["url"].removeprefix("data:image/png;base64,")) for image in judged.images
+    )
+    assert (size(wide), size(narrow)) == ((1280, 800), (390, 844))
+    assert pixel(wide, 640, 700) == (255, 0, 0)
+    found = rows(assay)
+    assert found["red"]["scores"] == {"red": 0.8}
+    assert found["red"]["flags"] == []
+    assert {grade["criterion"] for grade in found["red"]["grades"]} == {
+        "visual_accuracy", "code_quality", "functionality", "responsiveness",
+    }  # fmt: skip
+    assert found["words"]["scores"] == {"words": 0.0}
+    assert found["words"]["state"] == "pending"
+
+
+@pytest.mark.skipif(isinstance(BROWSER, str), reason=f"no browser: {BROWSER}")
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_judge_whose_endpoint_takes_no_images_reads_the_code_and_is_flagged(
+    assay: Command, server: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    monkeypatch.setenv("ASSAY_CHROMIUM", str(BROWSER))
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.address)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-none")
+    server.answer = answer
+    server.no_images = "this model does not support image input"
+    ran = assay("run", suite(project, judge=f"{provider}/judge-1"), "--json")
+    assert ran.code == 0, ran.err
+    first, second = (call for call in server.calls if call.schema is not None)
+    assert first.images
+    assert not second.images
+    assert "<h1>Red</h1>" in second.prompt
+    (flag,) = rows(assay)["red"]["flags"]
+    assert flag["kind"] == "no_screenshot"
+
+
+def test_without_a_browser_pages_are_judged_by_their_code_with_a_flag_and_doctor_says_it(
+    assay: Command, server: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CHROMIUM", "/nowhere/chromium")
+    server.answer = answer
+    ran = assay("run", suite(project), "--json")
+    assert ran.code == 0, ran.err
+    row = rows(assay)["red"]
+    assert row["scores"] == {"red": 0.8}
+    (flag,) = row["flags"]
+    assert flag["kind"] == "no_screenshot"
+    assert "/nowhere/chromium" in flag["detail"]
+    assert "/nowhere/chromium is no program" in assay("doctor").out
+
+
+def test_one_candidate_is_enough_and_snippets_of_several_files_make_one_page(
+    assay: Command, server: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CHROMIUM", "/nowhere/chromium")
+    (project / "index.html").write_text("<!doctype html><link rel=stylesheet href=a.css><p>x</p>")
+    (project / "a.css").write_text("p{color:red}")
+    server.answer = answer
+    tasks = [{"id": "landing", "snippets": {"nora": {"files": ["index.html", "a.css"]}}}]
+    path = suite(project, candidates=None, tasks=tasks)
+    document = yaml.safe_load(path.read_text())
+    del document["candidates"]
+    path.write_text(yaml.safe_dump(document))
+    ran = assay("run", path, "--json")
+    assert ran.code == 0, ran.err
+    assert rows(assay)["nora"]["scores"] == {"nora": 0.8}
+    again = assay("regrade", ran.document["run_id"], "--judge", "openai/judge-2", "--json")
+    assert again.code == 0, again.err

@@ -1,0 +1,134 @@
+"""From another harness's results to statistics and the review queue, through the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.journey.conftest import Command
+from tests.support import harness_files as files
+
+# What each small evaluation becomes: runs, tasks, responses, assessments; and how many of these wait for a person.
+EXPECTED: dict[Callable[[Path], Path], tuple[str, tuple[int, int, int, int], int]] = {
+    files.inspect: ("inspect", (1, 2, 4, 4), 0),
+    files.lm_eval: ("lm_eval", (1, 2, 2, 4), 0),
+    files.promptfoo: ("promptfoo", (1, 2, 6, 12), 6),
+    files.openai_log: ("openai_evals_log", (1, 3, 3, 2), 0),
+    files.openai_api: ("openai_evals", (1, 2, 2, 4), 2),
+    files.alpaca: ("alpaca_eval", (1, 3, 6, 3), 3),
+    files.mt_bench: ("mt_bench", (1, 2, 4, 8), 8),
+    files.swe_bench: ("swe_bench", (1, 4, 4, 3), 0),
+    files.harbor: ("harbor", (1, 2, 3, 2), 0),
+}
+
+
+@pytest.fixture(params=list(EXPECTED), ids=lambda write: write.__name__)
+def imported(request: pytest.FixtureRequest, assay: Command, project: Path) -> tuple[Callable[[Path], Path], Path]:
+    """An evaluation that has just been imported."""
+    write: Callable[[Path], Path] = request.param
+    target = write(project / "theirs")
+    said = assay("import", target, "--json")
+    form, counts, _ = EXPECTED[write]
+    assert said.code == 0, said.err
+    assert said.document["format"] == form
+    assert tuple(said.document["imported"].values()) == counts
+    assert said.document["skipped"] == []
+    return write, target
+
+
+Imported = tuple[Callable[[Path], Path], Path]
+
+
+def test_importing_again_imports_nothing(assay: Command, imported: Imported) -> None:
+    said = assay("import", imported[1], "--json")
+    assert tuple(said.document["imported"].values()) == (0, 0, 0, 0)
+    assert said.document["run_ids"] == []
+    assert len(assay("runs", "--json").document["runs"]) == 1
+
+
+def test_a_models_grades_wait_and_all_others_count(assay: Command, imported: Imported) -> None:
+    listed = assay("review", "list", "--json").document["assessments"]
+    waiting = [one for one in listed if one["state"] == "pending"]
+    _, _, pending = EXPECTED[imported[0]]
+    assert len(waiting) == pending
+    assert {one["state"] for one in listed} <= {"pending", "not_required"}
+    said = assay("stats", "--json")
+    assert said.code == 0, said.err
+    counted = {one["candidate"]: one["n_trials"] for one in said.document["candidates"]}
+    rule_graded = {name for one in listed if one["state"] == "not_required" for name in one["scores"]}
+    assert {name for name, n in counted.items() if n} <= rule_graded
+
+
+def test_two_candidates_of_another_harness_are_compared(assay: Command, project: Path) -> None:
+    rows = []
+    for number in range(8):
+        for provider, score in (("small", 0.0), ("large", 1.0)):
+            row = files.promptfoo_result(provider, f"City{number}")
+            row["gradingResult"]["componentResults"] = row["gradingResult"]["componentResults"][:1]
+            row["gradingResult"]["componentResults"][0] |= {"pass": bool(score), "score": score if number else 0.5}
+            rows.append(row)
+    assert assay("import", files.put(project / "results.json", files.promptfoo_document(*rows))).code == 0
+    found = assay("compare", "large", "small", "--json").document
+    assert (found["decision"], found["n_tasks"]) == ("better", 8)
+    assert found["difference"] == pytest.approx(7 / 8)
+
+
+def test_preferences_become_strengths_once_a_person_has_passed_them(assay: Command, project: Path) -> None:
+    rows = [files.alpaca_annotation(number, 2.0 if number % 4 else 1.0) for number in range(8)]
+    assert assay("import", files.put(project / "annotations.json", rows)).code == 0
+    before = assay("stats", "--json").document
+    assert all(one["mean"] is None for one in before["candidates"])
+    ids = [one["id"] for one in assay("review", "list", "--state", "pending", "--json").document["assessments"]]
+    assert len(ids) == 8
+    assert assay("review", "approve", *ids, "--reviewer", "mia").code == 0
+    means = {one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]}
+    assert means == {"base": pytest.approx(0.25), "new": pytest.approx(0.75)}
+    ranked = assay("rank", "--json").document
+    assert ranked["candidates"][0]["candidate"] == "new"
+    strengths = {one["candidate"]: one["strength"] for one in ranked["preferences"]["candidates"]}
+    assert strengths == {"new": pytest.approx(math.log(3) / 2), "base": pytest.approx(-math.log(3) / 2)}  # 6 of 8 won
+
+
+def test_a_grader_that_was_imported_is_corrected_like_any_other(assay: Command, project: Path) -> None:
+    files.openai_api(project / "theirs")
+    assert assay("import", project / "theirs").code == 0
+    waiting = assay("review", "list", "--state", "pending", "--json").document["assessments"][0]
+    name = waiting["candidates"][0]
+    shown = assay("review", "show", waiting["id"])
+    assert "Markets" in shown.out or "Sports" in shown.out
+    said = assay(
+        "review", "correct", waiting["id"], "--score", f"{name}=0.5", "--reason", "too kind", "--reviewer", "mia"
+    )
+    assert said.code == 0, said.err
+    corrected = assay("review", "list", "--state", "corrected", "--json").document["assessments"]
+    assert [one["id"] for one in corrected] == [waiting["id"]]
+
+
+def test_damaged_rows_are_listed_with_their_place_and_the_rest_is_imported(assay: Command, project: Path) -> None:
+    good = [json.dumps(row) for row in (files.openai_item(1, True), files.openai_item(2, False))]
+    lines = [good[0], "<<<<<<< HEAD", good[1][:-20], '{"hello": "world"}', good[1]]
+    path = files.put_lines(project / "items.jsonl", list(lines))
+    said = assay("import", path, "--json")
+    assert said.code == 1
+    assert tuple(said.document["imported"].values())[2] == 2
+    places = [one["where"].rsplit(":", 1)[1] for one in said.document["skipped"]]
+    assert places == ["2", "3", "4"]
+    whys = [one["why"] for one in said.document["skipped"]]
+    assert "conflict marker" in whys[0]
+    assert "cut off" in whys[1]
+    assert "no output item" in whys[2]
+
+
+def test_a_file_more_in_the_folder_is_another_import(assay: Command, project: Path) -> None:
+    folder = files.openai_api(project / "theirs")
+    (folder / "eval_1.json").rename(project / "eval_1.json")
+    first = assay("import", folder, "--json").document
+    (project / "eval_1.json").rename(folder / "eval_1.json")
+    second = assay("import", folder, "--json").document
+    assert (first["imported"]["runs"], second["imported"]["runs"]) == (1, 1)
+    suites = {one["suite"] for one in assay("runs", "--json").document["runs"]}
+    assert suites == {"eval_1", "headlines"}

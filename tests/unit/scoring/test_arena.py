@@ -1,0 +1,105 @@
+"""The code-arena judge: what it asks for, in which order, and what it says where there is no picture."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from assay.domain.assessment import Assessment, FlagKind, Response
+from assay.domain.calls import ModelRequest, Reply
+from assay.domain.model import ModelSpec, Parameters
+from assay.domain.pages import PageRequest, Shots, Unseen
+from assay.domain.suite import Image, JudgeSpec, Message, Scoring, Task
+from assay.scoring.arena import ARENA_RUBRIC, ArenaJudge
+from assay.scoring.building import evaluators_for
+from assay.scoring.evaluator import Answer, MoreRequests, Sitting
+
+TASK = Task(
+    id="page",
+    thing="Landing page",
+    prompt=(Message(role="user", content="Build a landing page."),),
+    scoring=Scoring(method="code_arena"),
+)
+SPEC = JudgeSpec(name="judge", model=ModelSpec(provider="openai", name="m"))
+SHOTS = Shots((Image(media_type="image/png", data="AA==", caption="Wide:"), Image(media_type="image/png", data="BB==")))
+GRADES = {"visual_accuracy": 9, "code_quality": 6, "functionality": 4, "responsiveness": 10}
+
+
+def sitting(text: str = "```html\n<main>Hello</main>\n```") -> Sitting:
+    return Sitting(task=TASK, responses=(Response(candidate="ada", text=text),), labels={"ada": "A"}, seed=1)
+
+
+def reply(*, blind: bool = False) -> Reply:
+    grades = {name: {"score": score, "reason": f"because of {name}", "evidence": []} for name, score in GRADES.items()}
+    return Reply(text=json.dumps({"candidates": {"A": grades}, "report": "fine"}), blind=blind)
+
+
+def question(spec: JudgeSpec = SPEC, rendered: Answer = SHOTS) -> ModelRequest:
+    more = ArenaJudge(spec).read(sitting(), (rendered,))
+    assert isinstance(more, MoreRequests)
+    (request,) = more.requests
+    assert isinstance(request, ModelRequest)
+    return request
+
+
+def test_the_page_is_rendered_before_the_judge_is_asked() -> None:
+    (first,) = ArenaJudge(SPEC).ask(sitting())
+    assert isinstance(first, PageRequest)
+    assert "<main>Hello</main>" in first.html
+    assert {view.name for view in first.views} == {"desktop", "narrow"}
+    request = question()
+    assert request.messages[-1].images == SHOTS.images
+    assert "Build a landing page." in request.messages[-1].content
+    assert "<main>Hello</main>" in request.messages[-1].content
+
+
+def test_the_weights_are_those_of_the_method() -> None:
+    assert {one.name: one.weight for one in ARENA_RUBRIC.criteria} == {
+        "visual_accuracy": 40, "code_quality": 30, "functionality": 20, "responsiveness": 10,
+    }  # fmt: skip
+    found = ArenaJudge(SPEC).read(sitting(), (SHOTS, reply()))
+    assert isinstance(found, Assessment)
+    assert found.scores["ada"] == pytest.approx(0.4 * 0.9 + 0.3 * 0.6 + 0.2 * 0.4 + 0.1 * 1.0)
+    assert found.flags == ()
+
+
+def test_the_temperature_is_its_own_unless_the_suite_says_another() -> None:
+    assert question().parameters.temperature == 0.3
+    assert question(replace(SPEC, parameters=Parameters(temperature=0.0))).parameters.temperature == 0.0
+
+
+def test_without_a_picture_the_code_is_judged_and_the_assessment_says_so() -> None:
+    unseen = Unseen("The page was not rendered: there is no browser.")
+    assert question(rendered=unseen).messages[-1].images == ()
+    found = ArenaJudge(SPEC).read(sitting(), (unseen, reply()))
+    assert isinstance(found, Assessment)
+    assert [flag.kind for flag in found.flags] == [FlagKind.NO_SCREENSHOT]
+    assert "there is no browser" in found.flags[0].detail
+
+
+def test_a_judge_that_cannot_see_is_flagged() -> None:
+    found = ArenaJudge(SPEC).read(sitting(), (SHOTS, reply(blind=True)))
+    assert isinstance(found, Assessment)
+    assert [flag.kind for flag in found.flags] == [FlagKind.NO_SCREENSHOT]
+
+
+def test_a_response_without_a_page_scores_nothing_and_nobody_is_asked() -> None:
+    empty = sitting("I cannot build that.")
+    assert ArenaJudge(SPEC).ask(empty) == ()
+    found = ArenaJudge(SPEC).read(empty, ())
+    assert isinstance(found, Assessment)
+    assert found.scores == {"ada": 0.0}
+
+
+def test_a_task_scored_by_code_arena_has_one_slot_a_candidate_and_judge() -> None:
+    found = evaluators_for(TASK, (SPEC, replace(SPEC, name="second")), None)
+    assert [type(one) for one in found] == [ArenaJudge, ArenaJudge]
+    assert [slot.candidate for slot in found[0].slots(("ada", "bo"))] == ["ada", "bo"]
+
+
+def test_an_estimate_counts_the_pictures() -> None:
+    (request,) = ArenaJudge(SPEC).foreseen(sitting())
+    assert isinstance(request, ModelRequest)
+    assert len(request.messages[-1].images) == 2
