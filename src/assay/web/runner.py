@@ -80,6 +80,10 @@ class Runner:
             target=self._carry_out, args=(run, what, stopper), name=f"assay-run-{run}", daemon=True
         )
         with self._lock:
+            ending = self._runs.get(run)
+        if ending is not None and not self._workspace.journal.is_carried_out(run):
+            ending[0].join(_PATIENCE_S)  # its trials are done, and it only tidies up
+        with self._lock:
             if self._stopped:
                 raise Refused(run, "cannot be begun: the server is stopping.")
             if run in self._runs:
