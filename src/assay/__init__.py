@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from assay.app.verbs import gate as gate
     from assay.app.verbs import import_results as import_results
     from assay.app.verbs import load_suite as load_suite
+    from assay.app.verbs import plan as plan
     from assay.app.verbs import rank as rank
     from assay.app.verbs import regrade as regrade
     from assay.app.verbs import resume as resume
@@ -37,6 +38,7 @@ __all__ = [
     "gate",
     "import_results",
     "load_suite",
+    "plan",
     "rank",
     "regrade",
     "resume",

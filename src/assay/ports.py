@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
+    from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.digest import JsonValue
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
     from assay.domain.model import ModelSpec
+    from assay.domain.observing import Aside, Observation, Seen
     from assay.domain.pages import PageAnswer, PageRequest
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
@@ -172,6 +174,47 @@ class Desk(Protocol):
         ...
 
 
+class Witness(Protocol):
+    """How reviewing was done, and what is put before reviewers beside real items; apart from everything that counts."""
+
+    def note(self, observations: Sequence[Observation], /) -> Sequence[Observation]:
+        """Store observations; one whose `once` is there already comes back as it was stored then."""
+        ...
+
+    def note_and_read(self, observation: Observation, /) -> Sequence[Observation]:
+        """Store one and return all of its kind on its assessment, oldest first, within one transaction."""
+        ...
+
+    def observations(
+        self,
+        *,
+        kinds: Collection[Seen] = (),
+        run: RunId | None = None,
+        assessments: Collection[AssessmentKey] | None = None,
+        reviewer: str | None = None,
+    ) -> Sequence[Observation]:
+        """Observations that match, oldest first."""
+        ...
+
+    def put_aside(self, aside: Aside, /) -> Aside:
+        """Store a planted check or a repeat and return it with its key."""
+        ...
+
+    def aside(self, key: AssessmentKey, /) -> Aside | None:
+        """The planted check or repeat with this key, if it is one."""
+        ...
+
+    def asides(
+        self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
+    ) -> Sequence[Aside]:
+        """Planted checks and repeats, oldest first."""
+        ...
+
+    def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
+        """It was decided, or with `done` False taken back."""
+        ...
+
+
 class Leases(Protocol):
     """Which waiting assessments lie on whose desk, for every process at the store. Times are seconds since 1970."""
 
@@ -230,6 +273,12 @@ class Archive(Protocol):
 
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
+        ...
+
+    def answer_rows(
+        self, columns: Sequence[AnswerColumn], /, *, after: tuple[int, int] | None = None, limit: int = 50
+    ) -> tuple[AnswerRow, ...]:
+        """Up to `limit` rows of answers side by side, after a place; raises `UnknownName` for a run or candidate."""
         ...
 
     def score_columns(self, selection: Selection, /) -> ScoreColumns:

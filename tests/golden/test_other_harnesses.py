@@ -108,6 +108,7 @@ def test_llmbar_is_one_run_of_100_pairs_and_20_judges_in_both_orders(llmbar: Rea
     assert llmbar.counts == (1, 100, 200, 100 + 20 * 2 * 100)
     assert not llmbar.skipped
     assert llmbar.runs[0].suite == "llmbar_natural"
+    assert llmbar.strangers == ["LICENSE"]
     assert Counter(one.by for one in llmbar.assessments) == {GradedBy.PERSON: 100, GradedBy.MODEL: 4000}
 
 
@@ -120,6 +121,15 @@ def test_llmbars_judges_are_right_as_often_as_published(llmbar: Read, reference:
         assert (right, both) == ([known["correct_False"], known["correct_True"]], known["both"]), judge
         unread = sum(one is None for order in orders for one in order.values())
         assert unread == known["winner_values"].get("None", 0), judge
+
+
+def test_mt_benchs_references_are_read_with_their_questions() -> None:
+    read = read_files(DATA / "mt_bench")
+    assert read.counts == (1, 60, 60, 0)  # 30 answers of two turns; 80 questions, of which 50 nobody answered here
+    assert read.strangers == ["LICENSE"]
+    assert len(read.runs[0].provenance["judge_prompts"]) == 8  # type: ignore[arg-type]  # an object, as the test says
+    second = next(one for one in read.tasks if one.id == "101-2")
+    assert len(second.prompt) == 2
 
 
 def test_every_real_inspect_log_is_read_whole() -> None:

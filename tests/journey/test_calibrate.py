@@ -232,3 +232,52 @@ def test_the_python_verbs_give_the_same_records(assay: Command, server: ModelSer
     again = product.regrade(result.summary.id, judge="openai/judge-2")
     assert again.origin == result.summary.id
     assert (len(again.changed), again.unchanged) == (0, 4)
+
+
+PRICED = {"prices": {JUDGE: {"input": 1.0, "output": 1.0}}}
+
+
+def test_a_dry_run_says_what_a_calibration_would_cost_and_asks_nothing(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    (project / "assay.yaml").write_text(yaml.safe_dump(PRICED), "utf-8")
+    ahead = assay("calibrate", JUDGE, "--repeat", "2", "--dry-run", "--json").document
+    assert not server.calls
+    assert 0 < ahead["likely_usd"] < ahead["most_usd"]
+    server.answer = grading(deserved())
+    assay("calibrate", JUDGE, "--repeat", "2")
+    assert len(server.calls) == ahead["calls"]
+    assert "calls, about $" in assay("calibrate", JUDGE, "--dry-run").out
+
+
+def test_a_cap_on_a_calibration_is_kept_and_what_it_leaves_out_is_named(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    unpriced = assay("calibrate", JUDGE, "--budget", "0.01")
+    assert unpriced.code == 2
+    assert "price" in unpriced.err
+    (project / "assay.yaml").write_text(yaml.safe_dump(PRICED | {"concurrency": 1}), "utf-8")
+    server.answer = grading(deserved())
+    capped = assay("calibrate", JUDGE, "--budget", "0.015", "--json")
+    assert capped.code == 1
+    kinds = {one["kind"] for one in capped.document["failures"]}
+    assert kinds == {"budget"}
+    assert capped.document["cost_usd"] <= 0.015
+    assert 0 < capped.document["n"] < len(SAMPLES) - 1
+
+
+def test_failed_tries_of_a_calibration_are_kept_with_its_record(assay: Command, server: ModelServer) -> None:
+    said: list[str] = []
+    good = grading(deserved())
+
+    def once_prose(call: Call) -> str:
+        said.append("I would rather not put a number on it." if not said else good(call))
+        return said[-1]
+
+    server.answer = once_prose
+    done = assay("calibrate", JUDGE, "--json")
+    assert done.code == 0
+    (kept,) = assay("calibrate", "--list", "--json").document["calibrations"]
+    (lost,) = kept["failed_tries"]
+    assert lost["reply"] == said[0]
+    assert (lost["kind"], lost["fault"], lost["try"]) == ("unparsable", "judge", 1)

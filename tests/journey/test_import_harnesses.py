@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,6 +42,29 @@ def imported(request: pytest.FixtureRequest, assay: Command, project: Path) -> t
 
 
 Imported = tuple[Callable[[Path], Path], Path]
+
+
+def test_the_working_folder_is_imported_like_any_other(
+    assay: Command, imported: Imported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = imported[1] if imported[1].is_dir() else imported[1].parent
+    monkeypatch.chdir(target)
+    said = assay("import", ".", "--json", "--store", f"sqlite:///{target.parent}/other.db")
+    form, counts, _ = EXPECTED[imported[0]]
+    assert tuple(said.document["imported"].values()) == counts
+    assert said.document["format"] == form
+
+
+def test_a_zip_of_a_folder_is_imported_like_the_folder(
+    assay: Command, imported: Imported, project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    target = imported[1] if imported[1].is_dir() else imported[1].parent
+    if any(path.suffix == ".eval" for path in target.rglob("*")):
+        pytest.skip("an archive within an archive is not opened")
+    packed = shutil.make_archive(str(tmp_path_factory.mktemp("zip") / "theirs"), "zip", target)
+    said = assay("import", packed, "--json", "--store", f"sqlite:///{project}/other.db")
+    assert tuple(said.document["imported"].values()) == EXPECTED[imported[0]][1]
+    assert said.document["skipped"] == []
 
 
 def test_importing_again_imports_nothing(assay: Command, imported: Imported) -> None:
@@ -121,6 +145,20 @@ def test_damaged_rows_are_listed_with_their_place_and_the_rest_is_imported(assay
     assert "conflict marker" in whys[0]
     assert "cut off" in whys[1]
     assert "no output item" in whys[2]
+
+
+@pytest.mark.parametrize("write", [files.harbor, files.swe_bench], ids=lambda write: write.__name__)
+def test_logs_that_a_harness_leaves_beside_its_results_are_one_note(
+    assay: Command, project: Path, write: Callable[[Path], Path]
+) -> None:
+    target = write(project / "theirs")
+    for report in [*target.rglob("*__*/result.json"), *target.rglob("report.json")]:
+        (report.parent / "run.log").write_text("building …\n")
+        (report.parent / "patch.diff").write_text("diff --git a/x b/x\n")
+    (project / "theirs/shopping.txt").write_text("milk\n")
+    said = assay("import", project / "theirs", "--json").document
+    assert [one["where"].rsplit("/", 1)[1] for one in said["skipped"]] == ["shopping.txt"]
+    assert any("were left where they are" in one["what"] for one in said["notes"])
 
 
 def test_a_file_more_in_the_folder_is_another_import(assay: Command, project: Path) -> None:

@@ -179,3 +179,26 @@ def test_the_same_judge_is_asked_again(assay: Command, server: ModelServer, proj
     assert text.code == 0
     assert len(server.calls) == 6
     assert "scores changed against run" in text.out
+
+
+def test_a_regrade_says_first_what_it_would_ask_and_keeps_to_its_cap(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    prices = {f"openai/{name}": {"input": 1.0, "output": 1.0} for name in ("judge-1", "judge-2")}
+    (project / "assay.yaml").write_text(yaml.safe_dump({"prices": prices, "concurrency": 1}), "utf-8")
+    server.answer = graded()
+    run = assay("run", write_set(project, things=2, trials=2), "--judge", JUDGE, "--json").document["run_id"]
+    asked = len(server.calls)
+    ahead = assay("regrade", run, "--judge", "openai/judge-2", "--dry-run", "--json").document
+    assert (ahead["calls"], ahead["trials"], ahead["regrade_of"]) == (4, 4, run)
+    assert ahead["most_usd"] > ahead["likely_usd"] > 0
+    assert len(server.calls) == asked
+    assert len(assay("runs", "--json").document["runs"]) == 1
+    unknown = assay("regrade", run, "--judge", "openai/judge-3", "--budget", "1")
+    assert unknown.code == 2
+    assert "openai/judge-3" in unknown.err
+    cap = ahead["most_usd"] / 4 * 1.05  # enough for one call at its dearest
+    capped = assay("regrade", run, "--judge", "openai/judge-2", "--budget", cap, "--json")
+    assert capped.code == 1
+    assert capped.document["cost_usd"] <= cap
+    assert {one["kind"] for one in capped.document["failures"]} == {"budget"}

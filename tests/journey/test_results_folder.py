@@ -25,6 +25,7 @@ from tests.support.sets import NAMES, write_set
 JUDGE = "openai/judge-1"
 MIXED = """
 name: mixed
+prompt_version: evaluation_v1
 trials: 2
 system_prompt: Be brief.
 candidates:
@@ -97,6 +98,31 @@ def test_the_store_comes_back_from_the_folder_word_for_word(assay: Command, live
     assert unbroken()
     assert assay("run", "mixed.yaml").code == 0
     assert len(assay("runs", "--json").document["runs"]) == 4
+
+
+def test_the_command_that_brings_the_store_back(assay: Command, lived: Path, project: Path) -> None:
+    before = assay("stats", "--json").document
+    shutil.rmtree(project / ".assay")
+    document = assay("import", "results", "--rebuild", "--json").document
+    assert document["imported"]["runs"] == len(document["run_ids"]) == 3
+    assert document["imported"]["assessments"] > 10
+    assert assay("stats", "--json").document == before
+    again = assay("import", "results", "--rebuild")
+    assert again.code == 0
+    assert "3 were there already" in again.out
+    assert assay("import", "results", "--rebuild", "--move").code == 2
+
+
+def test_an_imported_run_is_in_the_folder_and_comes_back(assay: Command, project: Path) -> None:
+    line = {
+        "custom_id": "q",
+        "response": {"status_code": 200, "body": {"model": "m", "choices": [{"message": {"content": "x"}}]}},
+    }
+    (project / "out.jsonl").write_text(json.dumps({**line, "error": None}) + "\n", "utf-8")
+    run = assay("import", "out.jsonl", "--json").document["run_ids"][0]
+    shutil.rmtree(project / ".assay")
+    assert rebuild().runs == (run,)
+    assert assay("import", "out.jsonl", "--json").document["run_ids"] == []
 
 
 def test_a_second_rebuild_changes_nothing(assay: Command, lived: Path, project: Path) -> None:
@@ -194,6 +220,7 @@ def test_the_files_are_what_other_programs_read(assay: Command, lived: Path) -> 
     assert meta["model"] == {**meta["model"], "name": "../../etc/passwd", "id": "org/b", "vram_gb": 7.6}
     assert meta["dataset"]["criteria"]["right"] == "Is it right?"
     assert meta["dataset"]["count"] == 3
+    assert meta["dataset"]["prompt_template"] == "evaluation_v1"
     assert meta["execution"]["duration_seconds"] > 0
     assert meta["status"] == "completed"
     (path,) = lived.glob("openai--model-a/*.jsonl")
@@ -268,6 +295,13 @@ def test_entries_of_other_programs_stay_and_an_unreadable_registry_is_set_aside(
     assert other in registry["runs"]
     assert registry["note"] == "ours"
     assert len(registry["runs"]) == 1 + len(NAMES)
+    for odd in ({"runs": [1, None, {"x": 2}], "datasets": {"services.json": 3}, "models": {"nora": []}}, {"runs": 7}):
+        (folder / "metadata.json").write_text(json.dumps(odd))
+        assert assay("export", "results").code == 0
+        assert len(json.loads((folder / "metadata.json").read_bytes())["runs"]) >= len(NAMES)
+    for meta in folder.glob("*/*.meta.json"):
+        meta.write_text(json.dumps({"assay_run": json.loads(meta.read_bytes())["assay_run"], "dataset": 1}))
+    assert assay("export", "results").code == 0
     (folder / "metadata.json").write_text('{"runs": [')
     assert assay("export", "results", "--json").document["rows"] == 1
     assert len(json.loads((folder / "metadata.json").read_bytes())["runs"]) == len(NAMES)

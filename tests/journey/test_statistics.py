@@ -337,3 +337,33 @@ def test_a_protocol_that_cannot_be_is_refused(assay: Command, project: Path, lin
     refused = assay("validate", "suite.yaml")
     assert refused.code == 2
     assert f"suite.yaml:1 {said}" in refused.err + refused.out
+
+
+def test_a_suite_s_review_protocol_is_printed_with_every_number(assay: Command, project: Path) -> None:
+    (project / "careful.yaml").write_text(
+        "name: careful\nprotocol: {blind: 0.2, plants: 0.03}\ntrials: 3\nscore: exact\ntasks:\n"
+        "  - {id: one, prompt: Say a., expected: a, snippets: {x: a, y: b}}\n",
+        "utf-8",
+    )
+    assert assay("run", "careful.yaml").code == 0
+    (said,) = assay("compare", "x", "y", "--json").document["protocol"]
+    assert (said["mode"], said["blind"], said["plants"], said["version"]) == ("mixed", 0.2, 0.03, 1)
+    assert "20% blind-first, 3% planted checks" in assay("stats").out
+
+
+def test_a_protocol_is_switched_as_an_event_that_makes_a_new_version(assay: Command, project: Path) -> None:
+    (project / "plain.yaml").write_text(
+        "name: plain\ntrials: 3\nscore: exact\ntasks:\n"
+        "  - {id: one, prompt: Say a., expected: a, snippets: {x: a, y: b}}\n",
+        "utf-8",
+    )
+    run = assay("run", "plain.yaml", "--json").document["run_id"]
+    assert assay("review", "protocol", run, "--json").document["protocol"]["mode"] == "plain"
+    switched = assay("review", "protocol", run, "--set", "blind=1", "--json").document["protocol"]
+    assert (switched["mode"], switched["blind"], switched["version"]) == ("blind_first", 1.0, 2)
+    assert assay("review", "protocol", run, "--set", "blind=1", "--json").document["protocol"]["version"] == 2
+    assert assay("stats", "--json").document["protocol"][0]["version"] == 2
+    assert assay("review", "protocol", run, "--set", "blind=2").code == 2
+    assert assay("review", "protocol", run, "--set", "blnd=0.2").code == 2
+    assert assay("run", "plain.yaml").code == 0
+    assert "mixed_protocols" in {one["code"] for one in assay("stats", "--json").document["warnings"]}

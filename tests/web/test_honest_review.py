@@ -60,3 +60,11 @@ def test_what_waits_has_no_score_in_the_document_of_its_run(served: Served) -> N
     document = served.get(f"/api/runs/{served.run_id}")
     assert set(document) >= {"run", "evaluations", "telemetry"}
     assert {one["scores"] for one in document["evaluations"]} == {None}
+
+
+def test_an_uncalibrated_judge_is_stamped_beside_its_grades_and_on_its_run(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/assessments/a1")
+    page.wait_for_selector("table.grades")
+    assert page.locator("section[aria-labelledby=grades-title]").get_by_text("Judge: uncalibrated").is_visible()
+    page.goto(f"{served.url}/runs/{served.run_id}")
+    assert page.locator("aside.facts").get_by_text("uncalibrated").is_visible()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import pytest
 
@@ -112,6 +113,13 @@ def test_nothing_of_the_corpus_runs_or_reaches_out(hostile: Served, context: Bro
         page.goto(hostile.url + path)
         page.wait_for_load_state("load")
         page.wait_for_timeout(150)
+    columns = [one["column"] for one in hostile.get("/compare.json")["runs"][0]["candidates"]][:2]
+    sides = urlencode([("col", one) for one in columns] + [("q", ""), ("title", "(.*)"), ("read", "(?s)(.*)")])
+    for path in ("/compare", f"/compare?{sides}", f"/compare/agreement?{sides}"):
+        page.goto(hostile.url + path)
+        page.wait_for_load_state("load")
+        page.wait_for_timeout(150)
+        assert page.locator("main script, main iframe, main img, main base, main style").count() == 0
     watch.expected = ("Failed to load resource",)
     page.goto(f"{hostile.url}/assessments/{CORPUS[0].replace('/', '')}")
     page.goto(f"{hostile.url}/runs/{CORPUS[4]}")

@@ -13,7 +13,7 @@ import pytest
 from assay.web import keys
 from assay.web.pages import folder, static_content
 from assay.web.texts import GLYPHS, TEXTS
-from tests.web.conftest import Served, Watch, complete_item, pressed, ready
+from tests.web.conftest import NAMES, Served, Watch, complete_item, pressed, ready
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -54,15 +54,10 @@ def themed(request: pytest.FixtureRequest, chromium: Browser, served: Served, wa
 
 def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served) -> None:
     run = served.run_id
-    for path in (
-        "/",
-        f"/runs/{run}",
-        "/start",
-        "/start?suite=gates.json",
-        "/assessments/a1",
-        "/signin",
-        f"/review?run={run}",
-    ):
+    sides = f"col={run}~{NAMES[0]}&col={run}~{NAMES[1]}&col={run}~{NAMES[2]}~2"
+    for path in ("/", f"/runs/{run}", "/start", "/start?suite=gates.json", "/assessments/a1", "/signin", "/compare",
+             f"/compare?{sides}",
+                 f"/compare/agreement?{sides}", f"/review?run={run}"):  # fmt: skip
         themed.goto(served.url + path)
         themed.wait_for_load_state("load")
         if "review" in path or "assess" in path:
@@ -177,7 +172,13 @@ def test_every_text_is_used() -> None:
     )
     built = ("state.", "trial.", "run.planned", "run.running", "run.paused", "run.interrupted", "run.cancelled", "run.finished",
              "queue.column.", "run.failure.", "problem.", "said.", "do.", "theme.", "review.grades", "review.attempts",
-             "start.mode.", "start.review.", "steer.", "stats.")  # fmt: skip
+             "start.mode.", "start.review.",
+             "steer.",
+             "stats.left.", "stats.filter.", "stats.fact.", "stats.decision.", "stats.scope.", "stats.rate.", "stats.var.",
+             "stats.fair.",
+             "compare.head.", "compare.only.", "compare.by.", "compare.says.", "compare.cell.",
+             "correct.", "reviewers.",
+             "adjudication.")  # fmt: skip
     unused = [key for key in TEXTS if key not in sources and not key.endswith(".one") and not key.startswith(built)]
     assert unused == []
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.domain.identifiers import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from assay.domain.run import RunPlan
+    from assay.domain.selection import RunSummary
 
 _SHORTEST_IN_TEXT: Final = 3
 
@@ -26,23 +27,34 @@ class Anonymiser:
 
     Args:
         plans: runs whose candidates (with their models) are hidden.
+        called: what a candidate is called now, by the name its run wrote, where that was mended.
         rng: draws the order of the numbers.
     """
 
-    def __init__(self, plans: Iterable[RunPlan] = (), *, rng: random.Random | None = None) -> None:
+    def __init__(
+        self,
+        plans: Iterable[RunPlan] = (),
+        *,
+        called: Mapping[str, str] | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
         chance = rng or random.SystemRandom()
-        own: dict[str, str] = {}
+        now = {folded(name): folded(mended) for name, mended in (called or {}).items()}
+        written: dict[str, str] = {}
         models: dict[str, str] = {}
         for plan in plans:
             for candidate in plan.candidates:
-                own.setdefault(folded(candidate.name), candidate.name)
+                name = folded(candidate.name)
+                written[name] = now.get(name, name)
                 if candidate.model is not None:
                     for text in (candidate.model.ref, candidate.model.name):
-                        models.setdefault(folded(text), folded(candidate.name))
+                        models.setdefault(folded(text), name)
+        own = list(dict.fromkeys(written.values()))
         numbers = list(range(1, len(own) + 1))
         chance.shuffle(numbers)
         self.active = bool(own)
-        self._candidates = {name: f"candidate {number}" for name, number in zip(own, numbers, strict=True)}
+        hidden = {name: f"candidate {number}" for name, number in zip(own, numbers, strict=True)}
+        self._candidates = {**hidden, **{name: hidden[mended] for name, mended in written.items()}}
         self._reviewers: dict[str, str] = {}
         self._in_text = {**{text: self._candidates[name] for text, name in models.items()}, **self._candidates}
         words = sorted((word for word in self._in_text if len(word) >= _SHORTEST_IN_TEXT), key=len, reverse=True)
@@ -85,3 +97,15 @@ class Anonymiser:
     def candidates(self, names: Sequence[str]) -> list[str]:
         """Pseudonyms, in their own order rather than that of the names."""
         return sorted(self.candidate(name) for name in names) if self.active else list(names)
+
+
+def names_for(plans: Sequence[RunPlan], summaries: Sequence[RunSummary]) -> Anonymiser:
+    """Pseudonyms for the candidates of some runs, whatever they were called when they ran."""
+    by_id = {summary.id: summary.candidates for summary in summaries}
+    called = {
+        candidate.name: now
+        for plan in plans
+        for candidate, now in zip(plan.candidates, by_id[plan.id], strict=True)
+        if folded(candidate.name) != folded(now)
+    }
+    return Anonymiser(plans, called=called)

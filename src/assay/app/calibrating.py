@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.analysis.calibration import Figure, Judged, Swap, Trust, by_kind, trust
 from assay.app import running
+from assay.app.estimating import Tally, check_cap
 from assay.domain.assessment import Assessment
 from assay.domain.calibration import CalibrationRecord
 from assay.domain.digest import digest
@@ -35,13 +36,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.app.wiring import Workspace
-    from assay.domain.calls import Reply
+    from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.digest import JsonValue
     from assay.domain.model import ModelSpec
     from assay.domain.run import Entry, RunPlan
     from assay.domain.suite import Rubric, Suite
+    from assay.engine.estimate import Estimate
     from assay.scoring.evaluator import Sitting
 
 MOST_REPEATS = 50
+MOST_OF_A_REPLY = 2_000
+"""Characters of a failed try's reply that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +100,16 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
     )
 
 
-def calibrate(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """A calibration before its first call."""
+
+    setting: Setting
+    references: tuple[Sample, ...]
+    estimate: Estimate
+
+
+def foreseen(
     workspace: Workspace,
     model: str,
     *,
@@ -103,22 +117,12 @@ def calibrate(
     with_built_in: bool = False,
     suite: Path | None = None,
     repeat: int = 1,
-) -> Calibrated:
-    """Measure a judge and keep what was found.
-
-    Args:
-        model: `provider/name`.
-        samples: a file of references used in place of ours; with `with_built_in`, beside them.
-        suite: whose rubric, prompt and parameters the judge is measured with.
-        repeat: how often each reference is judged; above 1 the spread between repeats is measured.
-
-    Raises:
-        InputError: a wrong reference, file or number, or a model that cannot be asked.
-        Interrupted: somebody stopped it; nothing is kept.
-    """
+    budget_usd: float | None = None,
+) -> Foreseen:
+    """What a calibration would ask; for arguments and what is refused see `calibrate`. Asks and stores nothing."""
     if not 1 <= repeat <= MOST_REPEATS:
         raise InputError("--repeat", f"is {repeat}, and must lie between 1 and {MOST_REPEATS}.")
-    references = _references(samples, with_built_in=with_built_in)
+    references = tuple(_references(samples, with_built_in=with_built_in))
     setting = setting_of(workspace, model, suite=suite)
     if setting.judge.mode is JudgeMode.PAIRWISE:
         raise InputError(
@@ -129,7 +133,60 @@ def calibrate(
     problems = workspace.directory.problems([], judges=[setting.judge.model])
     if problems:
         raise problems[0]
-    bench = _Bench(workspace, setting)
+    tally = Tally(workspace)
+    for sample in references:
+        if not sample.bypassed:
+            tally.add(_question(setting, alone(sample, repeat=1)), times=repeat)
+    for one, other in pairs(references):
+        tally.add(_question(setting, side_by_side(one, other, swapped=False)), times=2)
+    estimate = tally.estimate()
+    check_cap(estimate, budget_usd)
+    return Foreseen(setting=setting, references=references, estimate=estimate)
+
+
+def _question(setting: Setting, sitting: Sitting) -> ModelRequest:
+    (request,) = _evaluator(setting, sitting).ask(sitting)
+    return request
+
+
+def _evaluator(setting: Setting, sitting: Sitting) -> EachJudge | JointJudge:
+    return (EachJudge if len(sitting.responses) == 1 else JointJudge)(setting.judge, setting.rubric)
+
+
+def calibrate(
+    workspace: Workspace,
+    model: str,
+    *,
+    samples: Path | None = None,
+    with_built_in: bool = False,
+    suite: Path | None = None,
+    repeat: int = 1,
+    budget_usd: float | None = None,
+) -> Calibrated:
+    """Measure a judge and keep what was found.
+
+    Args:
+        model: `provider/name`.
+        samples: a file of references used in place of ours; with `with_built_in`, beside them.
+        suite: whose rubric, prompt and parameters the judge is measured with.
+        repeat: how often each reference is judged; above 1 the spread between repeats is measured.
+        budget_usd: hard cap on what it may cost; references the cap leaves unasked are left out of the figures.
+
+    Raises:
+        InputError: a wrong reference, file or number, or a model that cannot be asked.
+        Interrupted: somebody stopped it; nothing is kept.
+    """
+    ahead = foreseen(
+        workspace,
+        model,
+        samples=samples,
+        with_built_in=with_built_in,
+        suite=suite,
+        repeat=repeat,
+        budget_usd=budget_usd,
+    )
+    setting, references = ahead.setting, ahead.references
+    bench = _Bench(workspace, setting, cap_usd=budget_usd)
     try:
         judged, swaps = asyncio.run(bench.judge(references, repeat=repeat))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
@@ -150,6 +207,7 @@ def calibrate(
         "corrections": {"n": len(corrected), "from_other_settings": elsewhere, "approved_as_judged": approved},
         "samples": [_sample_document(one) for one in everything],
         "pairs": [{"id": one.id, "lead": one.lead, "lead_swapped": one.lead_swapped} for one in swaps],
+        "failed_tries": list(bench.tries),
         "calls": bench.calls,
         "tokens": {"input": bench.input_tokens, "output": bench.output_tokens},
         "cost_usd": bench.cost_usd,
@@ -175,23 +233,26 @@ def records(workspace: Workspace, *, model: str | None = None) -> tuple[Calibrat
 
 @dataclass(slots=True)
 class _Bench:
-    """Asks the judge; implements `ports.Ledger`, as there is no run to write failed tries to."""
+    """Asks the judge; implements `ports.Ledger`: failed tries go into the record of the calibration."""
 
     workspace: Workspace
     setting: Setting
+    cap_usd: float | None = None
+    held_usd: float = 0.0
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
     versions: set[str] = field(default_factory=set)
     failures: list[tuple[str, Failure]] = field(default_factory=list)
+    tries: list[dict[str, JsonValue]] = field(default_factory=list)
 
     async def judge(self, samples: Sequence[Sample], *, repeat: int) -> tuple[list[Judged], list[Swap]]:
         """Every sample alone, then those of one prompt side by side in both orders."""
         slots = asyncio.Semaphore(int(str(self.workspace.settings.values["concurrency"])))
         asker = Asker(
             run=RunId("calibration"),
-            budget=False,
+            budget=self.cap_usd is not None,
             journal=self,
             directory=self.workspace.directory,
             clock=self.workspace.clock,
@@ -224,9 +285,7 @@ class _Bench:
             await self.workspace.directory.close()
 
     async def _ask(self, asker: Asker, sitting: Sitting) -> Assessment | Failure:
-        lone = len(sitting.responses) == 1
-        spec, rubric = self.setting.judge, self.setting.rubric
-        judge = EachJudge(spec, rubric) if lone else JointJudge(spec, rubric)
+        judge = _evaluator(self.setting, sitting)
         (request,) = judge.ask(sitting)
 
         def read(reply: Reply) -> Assessment:
@@ -249,13 +308,29 @@ class _Bench:
             self.versions.add(reply.model_version)
 
     async def record(self, entry: Entry, /) -> None:
-        """A failed try; the failure that ends the asking is kept by `_ask`."""
+        """A failed try, which goes into the record; the failure that ends the asking is kept by `_ask`."""
+        for call in entry.calls:
+            if call.failure is None:
+                continue
+            if call.reply is not None and not call.reply.text:  # an empty answer was paid for, and read by nobody
+                self._count(call.reply)
+            self.tries.append(
+                {
+                    "id": call.request.purpose.task.removeprefix("calibration/"), "try": call.number, "at": call.started,
+                    "kind": call.failure.kind, "fault": str(call.failure.fault), "detail": call.failure.detail,
+                    "reply": "" if call.reply is None else call.reply.text[:MOST_OF_A_REPLY],
+                    "cost_usd": None if call.reply is None else call.reply.cost_usd,
+                }
+            )  # fmt: skip
 
     async def reserve(self, run: RunId, usd: float, /) -> bool:
+        if self.cap_usd is not None and self.held_usd + usd > self.cap_usd:
+            return False
+        self.held_usd += usd
         return True
 
     async def settle(self, run: RunId, reserved_usd: float, spent_usd: float, /) -> None:
-        """Nothing was set aside."""
+        self.held_usd += spent_usd - reserved_usd
 
 
 def _judged(sample: Sample, scores: Sequence[float | None]) -> Judged:

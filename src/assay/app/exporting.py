@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import documents, projecting, reporting
-from assay.app.anonymising import Anonymiser
+from assay.app.anonymising import Anonymiser, names_for
 from assay.app.surroundings import record_document
 from assay.domain.errors import InputError, Refused, did_you_mean
 from assay.domain.identifiers import shown_assessment
@@ -130,7 +130,7 @@ def export(
     if format == "parquet":
         need_pyarrow()
     plans = list(plans_of(workspace, selection))
-    names = Anonymiser(plans) if anonymise else Anonymiser()
+    names = names_for(plans, workspace.archive.runs(selection)) if anonymise else Anonymiser()
     with ExitStack() as files:
         sheets = [_opened(files, output, write, format, force=force)]
         if everything and output is not None:

@@ -5,7 +5,6 @@ What would be the case if the reviewing had gone otherwise stands under `diagnos
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +13,13 @@ import numpy as np
 from assay.analysis import diagnostics
 from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean, looks_reached
 from assay.analysis.tables import cautions, score_table
+from assay.app import protocols
 from assay.app.diagnosing import anytime_document, contrast_diagnostics, looks_document, standing_diagnostics
 from assay.app.stamps import uncalibrated
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import RunState
+from assay.domain.protocol import protocol_of
 from assay.domain.suite import JudgeMode
 from assay.report import wording as wording  # surfaces reach the words through here
 from assay.statistics.cautions import Caution
@@ -30,11 +31,10 @@ from assay.statistics.ranking import rank as ranked
 from assay.statistics.rankings_as_preferences import strengths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from assay.analysis.columns import ScoreColumns
+    from assay.analysis.columns import ReviewColumns, ScoreColumns
     from assay.app.wiring import Workspace
-    from assay.domain.digest import JsonValue
     from assay.domain.run import RunPlan
     from assay.domain.selection import Excluded, Selection
     from assay.statistics.preferences import BradleyTerry
@@ -58,6 +58,7 @@ class Basis:
         running: whether a selected run has not come to its end.
         random_order: whether the protocol of every selected run says that chance chose the order of reviewing.
         looks: how many looks were planned, only where all selected runs planned as many.
+        protocols: how the runs are reviewed, as JSON with the `runs` of each, each protocol once.
         approved: whether a person passed every score that counts.
     """
 
@@ -69,6 +70,7 @@ class Basis:
     running: bool
     random_order: bool
     looks: int | None
+    protocols: tuple[dict[str, Any], ...] = ()
     approved: bool = True
 
     @property
@@ -126,12 +128,19 @@ class Gate:
     margin: float
 
 
-def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True, basis: Basis | None = None) -> Standing:
+def stats(
+    workspace: Workspace,
+    selection: Selection,
+    *,
+    diagnose: bool = True,
+    basis: Basis | None = None,
+    reviews: ReviewColumns | None = None,
+) -> Standing:
     """Each candidate's mean over tasks and trials that count, with its range.
 
     Args:
         diagnose: whether to read what does not count as well, for diagnostics; it costs as much as the rest.
-        basis: where it was read already; in the other verbs as well.
+        basis, reviews: where they were read already; in the other verbs as well.
     """
     basis = basis or basis_of(workspace, selection)
     found = estimates(basis.table)
@@ -140,7 +149,7 @@ def stats(workspace: Workspace, selection: Selection, *, diagnose: bool = True, 
         beside = diagnostics.of_standing(
             basis.table,
             found,
-            workspace.archive.review_columns(selection),
+            workspace.archive.review_columns(selection) if reviews is None else reviews,
             workspace.archive.criterion_moments(selection),
             random=basis.random_order,
             rng=np.random.default_rng(_DRAWS_SEED),
@@ -164,6 +173,7 @@ def compare(
     margin: float | None = None,
     diagnose: bool = True,
     basis: Basis | None = None,
+    reviews: ReviewColumns | None = None,
 ) -> Contrast:
     """A against B over the tasks both have counted trials on; the runs' margin holds where none is given (`Basis.margin`).
 
@@ -181,8 +191,8 @@ def compare(
     found = compared(basis.table, a, b, scope, margin, rng=rng)
     beside = None
     if diagnose:
-        columns = workspace.archive.review_columns(selection)
-        beside = diagnostics.of_contrast(basis.table, found, columns, margin=margin, rng=rng)
+        reviews = workspace.archive.review_columns(selection) if reviews is None else reviews
+        beside = diagnostics.of_contrast(basis.table, found, reviews, margin=margin, rng=rng)
     return Contrast(
         comparison=found,
         verdict=wording.verdict(found),
@@ -275,6 +285,7 @@ def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns
         random_order=rules.random_order,
         looks=rules.looks,
         approved=columns.approved,
+        protocols=rules.protocols,
     )
 
 
@@ -282,14 +293,14 @@ def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns
 class Rules:
     """What the runs of a selection were fixed to before there was anything to see; fields as in `Basis`.
 
-    `protocols` are the distinct review protocols, in the order of the runs.
+    `protocols` are the distinct review protocols that hold now, each with its `runs`.
     """
 
     margin: float | None
     looks: int | None
     random_order: bool
     cautions: tuple[Caution, ...]
-    protocols: tuple[Mapping[str, JsonValue], ...]
+    protocols: tuple[dict[str, Any], ...]
 
 
 def rules_of(workspace: Workspace, runs: Sequence[str]) -> Rules:
@@ -297,13 +308,16 @@ def rules_of(workspace: Workspace, runs: Sequence[str]) -> Rules:
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     margins = {plan.margin for plan in plans}
     looks = {_planned_looks(plan) for plan in plans}
-    protocols = {json.dumps(dict(plan.protocol), sort_keys=True): plan.protocol for plan in plans}
+    in_use = protocols.in_use(workspace, plans)
+    said = (_margins_differ(margins),) if len(margins) > 1 else ()
+    if len({protocol_of(one) for one in in_use}) > 1:
+        said = (*said, Caution(code="mixed_protocols", text=wording.MIXED_PROTOCOLS))
     return Rules(
-        cautions=(_margins_differ(margins),) if len(margins) > 1 else (),
+        cautions=said,
         margin=margins.pop() if len(margins) == 1 else None,
         looks=looks.pop() if len(looks) == 1 else None,
         random_order=bool(plans) and all(plan.protocol.get("order") == "random" for plan in plans),
-        protocols=tuple(protocols.values()),
+        protocols=in_use,
     )
 
 
@@ -352,6 +366,7 @@ def standing_document(found: Standing) -> dict[str, Any]:
     """The document of `stats`."""
     return {
         "runs": list(found.basis.runs),
+        "protocol": list(found.basis.protocols),
         "candidates": [_estimate(one) for one in found.estimates],
         "excluded": excluded_document(found.basis.excluded),
         "warnings": warnings_document(
@@ -419,6 +434,7 @@ def contrast_document(found: Contrast) -> dict[str, Any]:
         else {**anytime_document(found.anytime), "looks": looks_document(found.looks)},
         "verdict": found.verdict,
         "runs": list(found.basis.runs),
+        "protocol": list(found.basis.protocols),
         "excluded": excluded_document(found.basis.excluded),
         "other_scope": None
         if one.other_scope is None
@@ -446,6 +462,7 @@ def contrast_document(found: Contrast) -> dict[str, Any]:
 def ranks_document(found: Ranks) -> dict[str, Any]:
     """The document of `rank`."""
     return {
+        "protocol": list(found.basis.protocols),
         "runs": list(found.basis.runs),
         "scope": found.ranking.scope,
         "candidates": [

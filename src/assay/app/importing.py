@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from assay.app.originals import Original, keep_originals
+from assay.app.originals import Keeping, Original
 from assay.domain.digest import text_digest
 from assay.domain.errors import AssayError, InputError
 from assay.domain.found import (
@@ -24,24 +26,30 @@ from assay.domain.found import (
     Noted,
     Skipped,
 )
+from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
 from assay.domain.run import RunPlan
 from assay.domain.suite import CandidateSpec, Rubric, SuiteCopy
 from assay.engine.planning import run_id
+from assay.exchange import described
 from assay.exchange.belonging import Group, belonging
-from assay.exchange.lines import file_trouble
-from assay.exchange.recognising import Reader, ReadOptions, reader_named, recognised, role_of
+from assay.exchange.lines import file_trouble, mojibake, row_of
+from assay.exchange.recognising import Reader, ReadOptions, leavings_of, reader_named, recognised, role_of
 from assay.exchange.sources import Source, Unpackable, file_source, files_in, is_archive, members
+from assay.scoring.fields import read_field, reading_as_json, reading_of
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.domain.digest import JsonValue
+    from assay.domain.fields import Reading
     from assay.store.importing import StoreImport
 
-PORTION: Final = 2000
-_PORTION_CHARS: Final = 8 << 20
+PORTION: Final = 10_000
+_PORTION_CHARS: Final = 12 << 20
 """A portion is what one transaction writes: so many rows, or fewer when they are long."""
+
+_NO_FORMAT: Final = "is not recognised as any format; `--format` names one, `--map FILE` describes one."
 
 Progress = Callable[[str, int], None]
 """Hears the name of what is being imported and how many rows of it there are so far."""
@@ -60,6 +68,7 @@ class ImportOptions:
     logs: tuple[Path, ...] = ()
     criteria: Path | None = None
     model_info: Path | None = None
+    fields: Path | None = None
     copy: bool = True
     move: bool = False
 
@@ -102,6 +111,7 @@ def import_paths(
     options = options or ImportOptions()
     result = ImportResult()
     named = _read_options(options)
+    reading = None if options.fields is None else _reading(options.fields)
     reader = None if options.format == "auto" else reader_named(options.format)
     if options.mapping is not None:
         reader = reader_named("map")
@@ -109,15 +119,31 @@ def import_paths(
     found = list(_recognise(sources, reader, result, named))
     workspace.store.imports.sweep()
     groups, rest = belonging(found, named)
+    _sum_up_leavings(groups, result)
     names: dict[str, str] = {}
-    for group in groups:
-        _import_group(workspace, group, options, result, names, progress)
+    with _without_collecting():
+        for group in groups:
+            _import_group(workspace, group, options, result, names, progress, reading)
     for group in rest:
         if role_of(group.reader) == "input":
             _import_tasks(workspace, group, options, result, names, progress)
         else:
             _only_said(group, result)
+    for run in result.run_ids:
+        workspace.results.adopt(RunId(run))
     return result
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Rows come and go by the million and hold no cycles; looking for some would cost a tenth of the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 # --- what there is ----------------------------------------------------------------------------------------------------
@@ -171,17 +197,42 @@ def _recognise(
 
 
 def _unknown(source: Source) -> str:
-    head = source.sample.head
-    from assay.exchange.lines import row_of
+    """Why a file is no results: what is wrong with its JSON, else only that no format is like it."""
+    sample = source.sample
+    why = _NO_FORMAT
+    first = sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if first not in (b"{", b"["):
+        return why
+    if sample.rows or sample.document is not None:
+        odd = mojibake(sample.head)
+        return why if odd is None else f"{why} Its text was read with the wrong encoding somewhere ({odd!r})."
+    if sample.whole:
+        said = row_of(sample.head)
+        return said if isinstance(said, str) else why
+    line = sample.head.split(b"\n", 1)[0]
+    if len(line) == len(sample.head):
+        return "is one line of more than a megabyte, and no format is like it."
+    said = row_of(line)
+    return said if isinstance(said, str) else why
 
-    first = next((line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()), b"")
-    if first.lstrip()[:1] in (b"{", b"[") and source.sample.document is None and not source.sample.rows:
-        said = row_of(first)
-        if isinstance(said, str) and (
-            "git" in said.lower() or "nested" in said or "NUL" in said or "UTF" in said or "one line" in said
-        ):
-            return said
-    return "is not recognised as any format; `--format` names one, `--map FILE` describes one."
+
+def _sum_up_leavings(groups: Sequence[Group], result: ImportResult) -> None:
+    """One note in place of a line for every log and artifact that a harness leaves in folders of its own."""
+    for group in groups:
+        left: set[str] = set()
+        for folder in leavings_of(group.reader, group.source, group.options.beside.get("taken", ())):
+            left |= {one.where for one in result.skipped if one.why == _NO_FORMAT and _lies_in(one.where, folder)}
+        if left:
+            result.skipped = [one for one in result.skipped if one.where not in left]
+            what = (
+                f"{len(left):,} other files beside these results are logs and artifacts; they were left where they are."
+            )
+            result.notes.append(Noted(where=group.source.name, what=what))
+
+
+def _lies_in(name: str, folder: str) -> bool:
+    """Whether a file, called as messages call it, lies in a folder; the empty one is the working folder."""
+    return name.replace("#", "/", 1).startswith(f"{folder}/") if folder else not name.startswith(("/", "../"))
 
 
 def _read_options(options: ImportOptions) -> ReadOptions:
@@ -201,6 +252,9 @@ def _read_options(options: ImportOptions) -> ReadOptions:
     mapping = None
     if options.mapping is not None:
         mapping = _mapping_of(options.mapping)
+        problem = described.problems(mapping)
+        if problem is not None:
+            raise InputError(str(options.mapping), problem, remedy="See docs/imports.md for examples.")
     return ReadOptions(
         candidate=options.candidate,
         dataset=options.dataset,
@@ -209,6 +263,22 @@ def _read_options(options: ImportOptions) -> ReadOptions:
         mapping=mapping,
         beside=beside,
     )
+
+
+def _reading(path: Path) -> Reading:
+    """What to read from answers and inputs; raises `InputError` with the first complaint."""
+    try:
+        return reading_of(_mapping_of(path))
+    except ValueError as error:
+        raise InputError(str(path), str(error).split("\n")[0], remedy="See docs/imports.md for an example.") from error
+
+
+def _titled(task: FoundTask, reading: Reading | None) -> FoundTask:
+    """The task called as its input says, where the user described how; its id where the input does not say."""
+    if reading is None or reading.title is None or task.thing is not None:
+        return task
+    text = "\n".join(message.content for message in reversed(task.prompt)) or task.context
+    return replace(task, thing=read_field(text, reading.title))
 
 
 def _text_of(path: Path) -> str:
@@ -244,24 +314,23 @@ def _import_group(
     result: ImportResult,
     names: dict[str, str],
     progress: Progress,
+    reading: Reading | None,
 ) -> None:
     source, reader = group.source, group.reader
     imports = workspace.store.imports
-    try:
-        originals = keep_originals(_files_of(group), _folder(workspace), copy=options.copy or options.move)
-    except OSError as error:
-        result.skipped.append(Skipped(where=source.name, why=f"cannot be copied: {error.strerror or error}."))
-        return
+    keeping = Keeping(_files_of(group), _folder(workspace), copy=options.copy or options.move)
+    originals = keeping.originals
     content = originals[0].sha256
     if taken := group.options.beside.get("taken"):  # a file more in the folder is another content
         content = "\x1f".join(sorted(f"{one.sha256}" for one in originals) + sorted(one.member for one in taken))
     digest = _digest(group, content, options)
     known = imports.known(digest)
     if known is not None:
+        keeping.give_up()
         result.unchanged[source.name] = known
         return
     suite = _suite(workspace, group, options, names)
-    writing = _Writing(workspace, group, options, originals, suite, result, progress)
+    writing = _Writing(workspace, group, options, originals, suite, result, progress, reading)
     target = imports.begin(digest=digest, name=source.name, form=reader.NAME, dataset=group.dataset)
     try:
         ids = writing.stream(target, reader.read(source, group.options))
@@ -271,12 +340,17 @@ def _import_group(
                 Skipped(where=source.name, why=f"holds nothing that could be imported as {reader.NAME}.")
             )
             return
+        keeping.finish()
         done = target.finish()
     except AssayError:
         target.abandon()
+        keeping.give_up()
         raise
     except BaseException as error:
         target.abandon()
+        if isinstance(error, OSError):
+            result.skipped.append(Skipped(where=source.name, why=f"cannot be copied: {error.strerror or error}."))
+            return
         if isinstance(error, Exception) and not os.environ.get("ASSAY_DEBUG"):
             why = f"could not be read as {reader.NAME}: {type(error).__name__}: {error}. Nothing of it was imported."
             result.skipped.append(Skipped(where=source.name, why=why))
@@ -307,12 +381,18 @@ def _import_tasks(
 
     imports = workspace.store.imports
     source = group.source
-    originals = keep_originals([source.path], _folder(workspace), copy=options.copy or options.move)
+    keeping = Keeping([source.path], _folder(workspace), copy=options.copy or options.move)
+    originals = keeping.originals
     digest = _digest(group, originals[0].sha256, options)
     if imports.known(digest) is not None:
         result.unchanged[source.name] = ()
         return
-    dataset = dataset_digest(source)
+    try:
+        dataset = dataset_digest(source)
+    except Unpackable as error:
+        keeping.give_up()
+        result.skipped.append(Skipped(where=error.where, why=error.problem))
+        return
     suite = options.dataset or imports.suite_of_dataset(dataset) or names.get(dataset) or source.stem
     names.setdefault(dataset, suite)
     target = imports.begin(digest=digest, name=source.name, form=group.reader.NAME, dataset=dataset)
@@ -332,6 +412,7 @@ def _import_tasks(
     if not rows:
         result.skipped.append(Skipped(where=source.name, why="holds no requests."))
         return
+    keeping.finish()
     target.finish(suite=suite)
     result.tasks += kept
     result.formats[group.reader.NAME] = result.formats.get(group.reader.NAME, 0) + 1
@@ -355,7 +436,11 @@ def _files_of(group: Group) -> list[Path]:
 
 def _digest(group: Group, content: str, options: ImportOptions) -> str:
     """What was imported and how: the same content read the same way is imported once."""
-    mapping = "" if group.options.mapping is None else orjson.dumps(group.options.mapping, default=str).decode()
+    mapping = (
+        ""
+        if group.options.mapping is None
+        else orjson.dumps(group.options.mapping, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    )
     how = [group.reader.NAME, content, group.source.member, mapping, options.candidate or "", options.dataset or ""]
     return text_digest("\x1f".join(how))
 
@@ -390,7 +475,9 @@ class _Writing:
         suite: str | None,
         result: ImportResult,
         progress: Progress,
+        reading: Reading | None,
     ) -> None:
+        self._reading = reading
         self._workspace = workspace
         self._group = group
         self._options = options
@@ -442,7 +529,7 @@ class _Writing:
                     if len(responses) >= PORTION or chars > _PORTION_CHARS:
                         flush()
                 elif kind is FoundTask:
-                    tasks.append(one)
+                    tasks.append(_titled(one, self._reading))
                     rows += 1
                     chars += sum(len(message.content) for message in one.prompt)
                     if len(tasks) >= PORTION or chars > _PORTION_CHARS:
@@ -491,6 +578,8 @@ class _Writing:
             imported["dataset"] = group.dataset
         if options.run_name is not None:
             imported["run_name"] = options.run_name
+        if self._reading is not None:
+            imported["reading"] = reading_as_json(self._reading)
         if group.options.criteria is not None:
             imported["criteria"] = group.options.criteria
         text = orjson.dumps({"imported": {"format": found.format, "from": group.source.name, "suite": suite}}).decode()

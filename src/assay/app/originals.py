@@ -6,18 +6,19 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from assay.domain.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
     from assay.domain.digest import JsonValue
-
-_CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class Original:
         return {"name": self.path.name, "sha256": self.sha256, "copy": None if self.copy is None else self.copy.name}
 
     def remove_original(self) -> None:
-        """Delete the original once its copy, read again from disk, is the same byte for byte; raises `InputError` if not."""
+        """Delete the original once it and its copy, read again from disk, are what was imported; else `InputError`."""
         if self.copy is None or not self.path.exists() or self.copy.samefile(self.path):
             return
         if sha256_of(self.copy) != self.sha256 or sha256_of(self.path) != self.sha256:
@@ -41,9 +42,29 @@ class Original:
         self.path.unlink()
 
 
-def keep_originals(paths: Sequence[Path], folder: Path, *, copy: bool) -> list[Original]:
-    """Checksums of files, and copies under `folder`; what is there already is not copied again."""
-    return [_kept(path, folder) if copy else Original(path=path, sha256=sha256_of(path), copy=None) for path in paths]
+class Keeping:
+    """Originals whose copies are made while they are imported; `finish` waits for them and verifies them."""
+
+    def __init__(self, paths: Sequence[Path], folder: Path, *, copy: bool) -> None:
+        self.originals: list[Original] = []
+        self._copies: list[Future[None]] = []
+        self._threads = ThreadPoolExecutor(1, "assay-copy")
+        for path in paths:
+            digest = sha256_of(path)
+            target = folder / f"{digest[:16]}-{_safe(path.name)}" if copy else None
+            self.originals.append(Original(path=path, sha256=digest, copy=target))
+            if target is not None and not target.exists():
+                self._copies.append(self._threads.submit(_copy, path, target, digest))
+
+    def finish(self) -> None:
+        """Wait until every copy is there and is what was imported; raises `InputError` or `OSError` when one is not."""
+        for one in self._copies:
+            one.result()
+        self._threads.shutdown()
+
+    def give_up(self) -> None:
+        """Wait for the copying and leave nothing half-copied."""
+        self._threads.shutdown(cancel_futures=True)
 
 
 def sha256_of(path: Path) -> str:
@@ -51,27 +72,18 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _kept(path: Path, folder: Path) -> Original:
-    digest = sha256_of(path)
-    target = folder / f"{digest[:16]}-{_safe(path.name)}"
-    if target.exists() and target.stat().st_size == path.stat().st_size:
-        return Original(path=path, sha256=digest, copy=target)
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f".{secrets.token_hex(6)}.partial"
-    hashed = hashlib.sha256()
+def _copy(path: Path, target: Path, digest: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.parent / f".{secrets.token_hex(6)}.partial"
     try:
-        with path.open("rb") as source, partial.open("xb") as copy:
-            while chunk := source.read(_CHUNK):
-                hashed.update(chunk)
-                copy.write(chunk)
-            copy.flush()
-            os.fsync(copy.fileno())
-        if hashed.hexdigest() != digest:
-            raise InputError(str(path), "changed while it was being copied.", remedy="Import it once nobody writes it.")
+        shutil.copyfile(path, partial)
+        with partial.open("rb+") as copied:
+            if hashlib.file_digest(copied, "sha256").hexdigest() != digest:
+                raise InputError(str(path), "changed while it was imported.", remedy="Import it once nobody writes it.")
+            os.fsync(copied.fileno())
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
-    return Original(path=path, sha256=digest, copy=target)
 
 
 def _safe(name: str) -> str:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from assay.report.charts import Chart
     from assay.statistics.cautions import Caution
     from assay.statistics.comparisons import Comparison
+    from assay.statistics.ranking import RankedPair
     from assay.statistics.reports import Report
 
 SELECTIONS_KEPT: Final = 6
@@ -54,6 +55,8 @@ PATIENCE: Final = 20
 """Else it may be this many times as old as it takes to read."""
 
 _SEED: Final = 20240607
+_BLIND: Final = frozenset({"blind_first", "mixed"})
+"""Modes of a protocol that hide a judge's scores from the reviewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,13 @@ class Overview:
     protocols: tuple[Mapping[str, JsonValue], ...]
     hides: bool
     newest: int
+
+    @property
+    def pairs(self) -> tuple[RankedPair, ...]:
+        """All pairs as one reads a ranking: from the top, the higher in rank first."""
+        place = {one.candidate: i for i, one in enumerate(self.report.ranking.candidates)}
+        turned = [one if place[one.a] < place[one.b] else _turned(one) for one in self.report.ranking.pairs]
+        return tuple(sorted(turned, key=lambda one: (place[one.a], place[one.b])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +161,7 @@ class Overviews:
         margin: float | None = None,
     ) -> Behind:
         """What needs every row, read anew where that is quick or long ago."""
-        kept = self._at(selection)
-        with kept.lock:
-            return kept.behind(a=a, b=b, scope=scope, margin=margin)
+        return self._at(selection).behind(a=a, b=b, scope=scope, margin=margin)
 
     def _at(self, selection: Selection) -> _Kept:
         with self._lock:
@@ -166,17 +174,27 @@ class Overviews:
             return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What is behind, the state of the cells it was read beside, how long that took, and when it ended."""
+
+    found: Behind
+    rebuilt: int
+    took: float
+    at: float
+
+
 class _Kept:
     """One selection."""
 
     def __init__(self, workspace: Workspace, selection: Selection) -> None:
-        self.lock = Lock()
+        self.lock = Lock()  # protects the cells, never held for long
+        self._reading = Lock()  # held by whoever reads what is behind
         self._workspace = workspace
         self._selection = selection
         self._cells: KeptCells | None = None
-        self._rebuilt = 0  # the cells' count when what is behind was read
         self._rules: tuple[int, findings.Rules, tuple[Caution, ...]] | None = None
-        self._behind: OrderedDict[tuple[object, ...], tuple[Behind, float, float]] = OrderedDict()
+        self._behind: OrderedDict[tuple[object, ...], _Read] = OrderedDict()
 
     def overview(self, *, a: str | None, b: str | None, scope: str | None, margin: float | None) -> Overview:
         cells, rules, cautions = self._now()
@@ -213,42 +231,57 @@ class _Kept:
             running=running,
             tasks=cells.tasks,
             protocols=rules.protocols,
-            hides=excluded.pending > 0 and any(one.get("mode", "plain") != "plain" for one in rules.protocols),
+            hides=excluded.pending > 0 and any(one.get("mode") in _BLIND for one in rules.protocols),
             newest=cells.newest,
         )
 
     def behind(self, *, a: str | None, b: str | None, scope: str | None, margin: float | None) -> Behind:
-        cells, rules, _ = self._now()
-        a, b = self._pair(cells.report(scope=scope), a, b)
+        """Whoever asks while somebody else reads gets what was read last, if anything was."""
+        with self.lock:
+            cells, rules, _ = self._now()
+            a, b = self._pair(cells.report(scope=scope), a, b)
+            newest, rebuilt = cells.newest, cells.rebuilt
         key = (a, b, scope, rules.margin if margin is None else margin)
         known = self._behind.get(key)
-        if known is not None:
-            found, took, at = known
-            newest, trials = self._workspace.archive.decided_since(found.newest)
-            fresh = newest == found.newest and cells.rebuilt == self._rebuilt
-            if fresh or (took > AT_ONCE_S and self._workspace.clock.monotonic() - at < PATIENCE * took):
-                return replace(found, since=len(trials))
-        began = self._workspace.clock.monotonic()
-        found = self._read(a, b, scope, margin, cells.newest)
-        self._rebuilt = cells.rebuilt
-        ended = self._workspace.clock.monotonic()
-        self._behind[key] = (found, ended - began, ended)
-        while len(self._behind) > SELECTIONS_KEPT:
-            self._behind.popitem(last=False)
-        return found
+        if known is not None and (self._is_good(known, newest, rebuilt) or self._reading.locked()):
+            return self._as_of_now(known.found)
+        with self._reading:
+            known = self._behind.get(key)
+            if known is not None and self._is_good(known, newest, rebuilt):
+                return self._as_of_now(known.found)
+            began = self._workspace.clock.monotonic()
+            found = self._read(a, b, scope, margin, newest)
+            ended = self._workspace.clock.monotonic()
+            self._behind[key] = _Read(found=found, rebuilt=rebuilt, took=ended - began, at=ended)
+            while len(self._behind) > SELECTIONS_KEPT:
+                self._behind.popitem(last=False)
+            return found
+
+    def _is_good(self, known: _Read, newest: int, rebuilt: int) -> bool:
+        """Whether nothing came since, or reading anew so soon would take too long."""
+        if newest <= known.found.newest and rebuilt == known.rebuilt:
+            return True
+        return known.took > AT_ONCE_S and self._workspace.clock.monotonic() - known.at < PATIENCE * known.took
+
+    def _as_of_now(self, found: Behind) -> Behind:
+        _, trials = self._workspace.archive.decided_since(found.newest)
+        return replace(found, since=len(trials))
 
     def _read(self, a: str | None, b: str | None, scope: str | None, margin: float | None, newest: int) -> Behind:
         workspace, selection = self._workspace, self._selection
         columns = workspace.archive.score_columns(selection)
         basis = findings.basis_from(workspace, selection, columns)
+        reviews = workspace.archive.review_columns(selection)
         contrast = None
         if a is not None and b is not None:
-            contrast = findings.compare(workspace, selection, a, b, scope=scope, margin=margin, basis=basis)
+            contrast = findings.compare(
+                workspace, selection, a, b, scope=scope, margin=margin, basis=basis, reviews=reviews
+            )
         codes, n_codes = places(columns.trial)
         names = np.zeros(n_codes, dtype=np.int64)
         names[codes] = columns.trial
         return Behind(
-            standing=findings.stats(workspace, selection, basis=basis),
+            standing=findings.stats(workspace, selection, basis=basis, reviews=reviews),
             contrast=contrast,
             ranks=findings.rank(workspace, selection, scope=scope, margin=margin, basis=basis),
             scores=charts.scores(basis.table, trials=[f"t{key}" for key in names.tolist()]),
@@ -299,6 +332,24 @@ def trials_behind(
     keys: tuple[TrialKey, ...] = tuple(row.key for row in shown)
     scores = {one.trial: one.scores for one in workspace.archive.trial_scores(selection, keys)} if keys else {}
     return tuple(CountedTrial(row=row, scores=scores.get(int(row.key), {})) for row in shown), len(rows) > limit
+
+
+def _turned(one: RankedPair) -> RankedPair:
+    """The same pair seen from the other side."""
+    other = {"better": "worse", "worse": "better"}
+    low_high = one.ci95
+    return replace(
+        one,
+        a=one.b,
+        b=one.a,
+        difference=None if one.difference is None else 0.0 - one.difference,
+        ci95=None if low_high is None else (0.0 - low_high[1], 0.0 - low_high[0]),
+        ci_simultaneous=None
+        if one.ci_simultaneous is None
+        else (0.0 - one.ci_simultaneous[1], 0.0 - one.ci_simultaneous[0]),
+        decision=other.get(one.decision, one.decision),
+        decision_alone=other.get(one.decision_alone, one.decision_alone),
+    )
 
 
 def _once(cautions: tuple[Caution, ...]) -> tuple[Caution, ...]:

@@ -30,11 +30,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from assay.domain.review import Decision, ReviewEvent
+    from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
     from assay.domain.suite import CandidateSpec
     from assay.ports import Desk
 
 _LOG: Final = logging.getLogger("assay.results")
+
+ADOPTED_WHOLE: Final = 20_000
+"""Trials of an imported run that is projected at once: a second per few thousand; its file is there in any case."""
+
+_PARTS: Final = ("model", "dataset", "execution", "results", "files")
+
+BEGIN_PATIENCE_S: Final = 1.0
 
 _STATUS: Final = {RunState.PLANNED: "planned", RunState.RUNNING: "running", RunState.PAUSED: "paused",
                   RunState.INTERRUPTED: "interrupted", RunState.CANCELLED: "cancelled"}  # fmt: skip
@@ -76,6 +84,16 @@ class Projector:
     def end(self, run: RunId) -> None:
         """Project a run wholly, as it stands now."""
         self._quietly(lambda folder: project(self._rooms, folder, run))
+
+    def adopt(self, run: RunId) -> None:
+        """Project a run that came from elsewhere; a very large one is registered, and written on request."""
+        if self.folder is None:
+            return
+        (summary,) = self._rooms.archive.runs(Selection(runs=(run,)))
+        if sum(summary.trials.values()) <= ADOPTED_WHOLE:
+            self.end(run)
+        else:
+            self.begin(run)
 
     def note(self, events: Iterable[ReviewEvent]) -> None:
         """Remember that these decisions were made; cheap."""
@@ -121,20 +139,24 @@ class Projector:
                 continue  # whoever carries it out projects it at its end
             path = results_folder.record_of(folder, run)
             last = results_folder.last_event(path)
+            if last is None and not path.exists() and sum(summary.trials.values()) > ADOPTED_WHOLE:
+                continue  # imported, and too large to be written unasked
             if last is None:
                 project(self._rooms, folder, run)
                 continue
             lines = archive.record_changes(run, since_event=last, trials=tuple(trials.get(run, ())))
-            with results_folder.locked(folder):
+            with results_folder.locked(folder, run):
                 added = results_folder.add_to_record(path, lines)
-                if added:
-                    _recount(folder, summary)
+            if added:
+                with results_folder.locked(folder):
+                    _recount(folder, summary, self._rooms.journal.plan_of(run))
 
     def _describe(self, folder: Path, run: RunId) -> None:
+        """Register a run; it waits for this, so not for long."""
         (summary,) = self._rooms.archive.runs(Selection(runs=(run,)))
         found = provenance(self._rooms, summary)
-        with results_folder.locked(folder):
-            _register(folder, [_described(folder, found, candidate) for candidate in found.plan.candidates])
+        with results_folder.locked(folder, patience_s=BEGIN_PATIENCE_S):
+            _register(folder, _all_described(folder, found))
 
     def _quietly(self, what: Any) -> None:
         if self.folder is None:
@@ -145,7 +167,7 @@ class Projector:
             _LOG.warning(
                 "results folder %s: another process writes it; the next projection makes up for it", self.folder
             )
-        except (OSError, AssayError, ValueError, KeyError) as error:
+        except (OSError, AssayError, ValueError, KeyError, TypeError) as error:  # others may have changed the files
             _LOG.warning("results folder %s is not up to date: %s; `assay export results` mends it", self.folder, error)
 
 
@@ -171,10 +193,13 @@ def project(rooms: Rooms, folder: Path, run: RunId) -> None:
     """Write all files of a run: its record, and for each candidate what it answered, its log and its description."""
     (summary,) = rooms.archive.runs(Selection(runs=(run,)))
     found = provenance(rooms, summary)
-    with results_folder.locked(folder), ExitStack() as files:
+    with results_folder.locked(folder):  # its names are taken before anything is written under them
+        described = _all_described(folder, found)
+        _register(folder, described)
+    with results_folder.locked(folder, run), ExitStack() as files:
         sheets = {
-            folded(candidate.name): _Sheet(candidate, _described(folder, found, candidate), folder)
-            for candidate in found.plan.candidates
+            folded(candidate.name): _Sheet(candidate, its, frozenset({folded(candidate.name), folded(now)}))
+            for candidate, now, its in zip(found.plan.candidates, summary.candidates, described, strict=True)
         }
         for sheet in sheets.values():
             sheet.open(files)
@@ -191,13 +216,14 @@ def project(rooms: Rooms, folder: Path, run: RunId) -> None:
         files.close()
         for sheet in sheets.values():
             sheet.write_log(found)
+    with results_folder.locked(folder):
         _register(folder, [sheet.document() for sheet in sheets.values()])
 
 
 def register_all(folder: Path) -> int:
     """The registry anew from the descriptions in the folder; entries of other programs stay. How many it has of ours."""
     with results_folder.locked(folder):
-        documents = [(path, document) for path, document in results_folder.metas(folder) if "assay_run" in document]
+        documents = [(path, document) for path, document in results_folder.metas(folder) if _is_ours(document)]
         known = results_folder.registry(folder)
         known["runs"] = [entry for entry in known["runs"] if not (isinstance(entry, dict) and "assay_run" in entry)]
         results_folder.write_document(inside(folder, REGISTRY), known)
@@ -216,11 +242,11 @@ class _Place:
 
 @dataclass(slots=True)
 class _Sheet:
-    """The files of one candidate of a run while they are written."""
+    """The files of one candidate of a run while they are written; `names`: as its run wrote it, and as it is called now."""
 
     candidate: CandidateSpec
     described: tuple[Path, dict[str, Any]]
-    folder: Path
+    names: frozenset[str]
     file: WholeFile | None = None
     total: int = 0
     success: int = 0
@@ -245,14 +271,15 @@ class _Sheet:
 
     def trial(self, line: dict[str, Any], place: _Place, run: RunId) -> None:
         """What the candidate answered in one trial, or how it failed; nothing while it was not asked yet."""
-        name = folded(self.candidate.name)
-        if name in place.brought:
+        if not self.names.isdisjoint(place.brought):
             return
         self.total += 1
         custom = f"{place.task}#{line['k']}" if place.several else place.task
         about: dict[str, Any] = {"run": run, "task": place.task, "trial": line["k"], "id": shown_trial(line["key"])}
-        given = [one for one in line["responses"] if folded(one["candidate"]) == name]
-        calls = [one for one in line["calls"] if one["candidate"] is not None and folded(one["candidate"]) == name]
+        given = [one for one in line["responses"] if folded(one["candidate"]) in self.names]
+        calls = [
+            one for one in line["calls"] if one["candidate"] is not None and folded(one["candidate"]) in self.names
+        ]
         if given:
             latest = max(given, key=lambda one: one["round"])
             call = next((one for one in line["calls"] if one["key"] == latest["call_key"]), None)
@@ -338,13 +365,15 @@ class _Sheet:
         }
 
 
-def _recount(folder: Path, summary: RunSummary) -> None:
+def _recount(folder: Path, summary: RunSummary, plan: RunPlan) -> None:
     """Bring what decisions change into the descriptions of a run; the rest of them was counted when it ended."""
     described = []
-    for name in summary.candidates:
-        stem = results_folder.stem_of(folder, model=name, dataset=summary.suite, at=summary.started, run=summary.id)
+    for candidate in plan.candidates:
+        stem = results_folder.stem_of(
+            folder, model=candidate.name, dataset=summary.suite, at=summary.started, run=summary.id
+        )
         found = results_folder.document(Path(f"{stem}.meta.json"))
-        if found is not None:
+        if found is not None and _is_ours(found):
             described.append((stem, {**found, "review": _review(summary)}))
     _register(folder, described)
 
@@ -353,17 +382,25 @@ def _review(summary: RunSummary) -> dict[str, int]:
     return {str(state): n for state, n in summary.assessments.items()}
 
 
-def _described(folder: Path, found: Provenance, candidate: CandidateSpec) -> tuple[Path, dict[str, Any]]:
+def _all_described(folder: Path, found: Provenance) -> list[tuple[Path, dict[str, Any]]]:
+    """Every candidate of a run, as `_described`."""
+    pairs = zip(found.plan.candidates, found.summary.candidates, strict=True)
+    return [_described(folder, found, candidate, now) for candidate, now in pairs]
+
+
+def _described(folder: Path, found: Provenance, candidate: CandidateSpec, now: str) -> tuple[Path, dict[str, Any]]:
     """Where a candidate's files go, and its description; what was counted before stays until it is counted again."""
     summary, plan = found.summary, found.plan
     dataset = plan.suite
     stem = results_folder.stem_of(folder, model=candidate.name, dataset=dataset, at=summary.started, run=summary.id)
     before = results_folder.document(Path(f"{stem}.meta.json")) or {}
+    if before.get("assay_run") != summary.id or not _is_ours(before):
+        before = {key: {} for key in _PARTS}
     name = folder.name
     slug, stamp = stem.parent.name, summary.started[:19].replace("-", "").replace(":", "").replace("T", "-")
     model = candidate.model
     metadata = {**(model.metadata if model is not None else {}), **candidate.metadata}
-    mine = [one for one in found.totals if one.role == "candidate" and folded(one.name) == folded(candidate.name)]
+    mine = [one for one in found.totals if one.role == "candidate" and folded(one.name) == folded(now)]
     environment = dict(plan.environment)
     return stem, {
         "run_id": f"{slug}-{safe_name(dataset)}-{stamp}",
@@ -371,6 +408,7 @@ def _described(folder: Path, found: Provenance, candidate: CandidateSpec) -> tup
         "status": _STATUS.get(summary.state, "completed"),
         "model": {
             "name": candidate.name,
+            **({} if folded(now) == folded(candidate.name) else {"called": now}),
             "id": metadata.get("hf_id") or (None if model is None else model.ref),
             **metadata,
             "answered": sorted({one.model_version for one in mine if one.model_version}),
@@ -378,16 +416,16 @@ def _described(folder: Path, found: Provenance, candidate: CandidateSpec) -> tup
         "dataset": {
             "name": Path(plan.copy.path).name or dataset,
             "suite": dataset,
-            "count": before.get("dataset", {}).get("count"),
+            "count": before["dataset"].get("count"),
             "digest": plan.copy.digest,
-            "prompt_template": None,
+            "prompt_template": plan.prompt_version or None,
             "criteria": {one.name: one.guidance for one in plan.rubric.criteria},
         },
         "execution": {
             "started_at": summary.started,
             "completed_at": summary.finished,
             "duration_seconds": found.seconds,
-            "req_per_sec": before.get("execution", {}).get("req_per_sec"),
+            "req_per_sec": before["execution"].get("req_per_sec"),
             "assay_version": environment.get("assay"),
             "python": environment.get("python"),
             "machine": environment.get("machine"),
@@ -396,7 +434,7 @@ def _described(folder: Path, found: Provenance, candidate: CandidateSpec) -> tup
             "parameters": plan.parameters.as_json(),
             "seed": plan.seed,
         },
-        "results": before.get("results")
+        "results": before["results"]
         or dict.fromkeys(("total", "success", "errors", "success_rate", "avg_prompt_tokens", "avg_completion_tokens")),
         "review": _review(summary),
         "files": {
@@ -432,10 +470,11 @@ def _register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) ->
                 "review": document["review"],
             }
         )
-        dataset = known["datasets"].setdefault(
-            document["dataset"]["name"], {"created": document["execution"]["started_at"]}
-        )
-        dataset |= {
+        name = document["dataset"]["name"]
+        there = known["datasets"].get(name)
+        known["datasets"][name] = {
+            "created": document["execution"]["started_at"],
+            **(there if isinstance(there, dict) else {}),
             "count": document["dataset"]["count"],
             "prompt_version": document["dataset"]["prompt_template"],
             "criteria": document["dataset"]["criteria"],
@@ -447,6 +486,11 @@ def _register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) ->
         if isinstance(model, dict):
             model["runs"] = sum(_slug_of(entry) == slug for entry in known["runs"] if isinstance(entry, dict))
     results_folder.write_document(inside(folder, REGISTRY), known)
+
+
+def _is_ours(document: dict[str, Any]) -> bool:
+    """Whether a description has the parts we write; anybody may have changed it since."""
+    return "assay_run" in document and all(isinstance(document.get(key), dict) for key in _PARTS)
 
 
 def _slug_of(entry: dict[str, Any]) -> str:

@@ -31,7 +31,9 @@ class Rebuilt:
 
     runs: tuple[str, ...]
     there: tuple[str, ...]
+    tasks: int
     trials: int
+    responses: int
     assessments: int
     events: int
     renumbered: bool
@@ -73,7 +75,9 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
     return Rebuilt(
         runs=restored.runs,
         there=restored.there,
+        tasks=restored.tasks,
         trials=restored.trials,
+        responses=restored.responses,
         assessments=restored.assessments,
         events=restored.events,
         renumbered=restored.renumbered,
@@ -88,7 +92,9 @@ def rebuilt_document(found: Rebuilt) -> dict[str, Any]:
         "format": "results",
         "imported": {
             "runs": len(found.runs),
+            "tasks": found.tasks,
             "trials": found.trials,
+            "responses": found.responses,
             "assessments": found.assessments,
             "events": found.events,
         },

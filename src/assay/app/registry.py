@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.app.provenance import provenance
 from assay.app.stamps import Stamps, words
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
+    from assay.app.provenance import Provenance
     from assay.app.wiring import Workspace
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
@@ -21,6 +23,7 @@ class RunInFull:
 
     summary: RunSummary
     plan: RunPlan
+    provenance: Provenance
     trials: tuple[TrialRow, ...]
     stamps: tuple[str, ...]
 
@@ -38,11 +41,13 @@ def stamp_of(workspace: Workspace, run: RunId, judge: str) -> str:
 def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
     """One run; a unique beginning of its id is enough. Raises `UnknownName`."""
     (summary,) = workspace.archive.runs(Selection(runs=(run_id,)))
-    plan = workspace.journal.plan_of(summary.id)
+    found = provenance(workspace, summary)
+    plan = found.plan
     stamps = Stamps(workspace)
     return RunInFull(
         summary=summary,
         plan=plan,
+        provenance=found,
         stamps=tuple(words(stamps.of(summary.id, judge.name)) for judge in plan.judges),
         trials=tuple(workspace.archive.trials(Selection(runs=(summary.id,)))),
     )

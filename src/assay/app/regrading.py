@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay.analysis.tables import score_table
 from assay.app import running
+from assay.app.estimating import check_cap
 from assay.app.kept_reviews import Graders, gradings, keep_reviews, places
 from assay.app.stamps import check_demands
 from assay.app.surroundings import surroundings
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from assay.domain.lifecycle import AssessmentState
     from assay.domain.run import RunPlan
     from assay.domain.suite import JudgeSpec, Suite, Task
+    from assay.engine.estimate import Estimate
     from assay.statistics.comparisons import Comparison
 
 
@@ -93,20 +95,29 @@ class Regraded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegradePlan:
-    """The new run before its first call, with its tasks."""
+    """The new run before its first call, with its tasks and what judging them would ask."""
 
     plan: RunPlan
     tasks: tuple[PlannedTask, ...]
     notes: tuple[str, ...]
+    estimate: Estimate
 
 
-def planned(workspace: Workspace, run: str, *, judge: str | None = None, suite: Path | None = None) -> RegradePlan:
+def planned(
+    workspace: Workspace,
+    run: str,
+    *,
+    judge: str | None = None,
+    suite: Path | None = None,
+    budget_usd: float | None = None,
+) -> RegradePlan:
     """What a regrade would do; asks and stores nothing.
 
     Args:
         run: whose responses are graded; a unique beginning of its id is enough.
         judge: the model that grades in place of the run's judges.
         suite: a suite file whose scoring, rubric and judges hold in place of the run's; tasks are matched by id.
+        budget_usd: hard cap on what the judging may cost.
 
     Raises:
         UnknownName: there is no such run.
@@ -136,13 +147,15 @@ def planned(workspace: Workspace, run: str, *, judge: str | None = None, suite: 
         id=run_id(old.suite, started, workspace.nonce()),
         started=started,
         seed=workspace.seed() if old.parameters.seed is None else old.parameters.seed,
-        budget_usd=None,
+        budget_usd=budget_usd,
         regrade_of=old.id,
     )
     running.check_providers(workspace, plan)
     check_demands(workspace, plan)
     plan = replace(plan, environment=surroundings(workspace, plan))
-    return RegradePlan(plan=plan, tasks=tasks, notes=tuple(notes))
+    estimate = running.estimate_of_judging(workspace, plan, tasks)
+    check_cap(estimate, budget_usd)
+    return RegradePlan(plan=plan, tasks=tasks, notes=tuple(notes), estimate=estimate)
 
 
 def regrade(
@@ -151,10 +164,12 @@ def regrade(
     *,
     judge: str | None = None,
     suite: Path | None = None,
+    budget_usd: float | None = None,
+    ahead: RegradePlan | None = None,
     listener: Listener = nobody,
 ) -> Regraded:
     """Grade the stored responses of a run anew, as a run beside it; see `planned` for arguments and what is refused."""
-    ahead = planned(workspace, run, judge=judge, suite=suite)
+    ahead = ahead or planned(workspace, run, judge=judge, suite=suite, budget_usd=budget_usd)
     workspace.journal.open_run(ahead.plan, ahead.tasks)
     result = running.carry_out(workspace, ahead.plan, retry_failed=False, listener=listener)
     return outcome(workspace, ahead.plan, result, notes=ahead.notes)
@@ -288,4 +303,6 @@ def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:
         snippets=task.snippets,
         language=task.language,
         trials=task.trials,
+        parameters=task.parameters,
+        system_prompt=task.system_prompt,
     )

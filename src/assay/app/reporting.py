@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.analysis import diagnostics
 from assay.app import charting, run_facts
-from assay.app.anonymising import Anonymiser
+from assay.app.anonymising import Anonymiser, names_for
 from assay.app.diagnosing import standing_lines
 from assay.app.findings import Basis, Ranks, basis_from, shown_not_worse
 from assay.app.provenance import provenance
@@ -55,7 +55,7 @@ def written(
     """The report of a selection in one of `FORMATS`; the last three are JUnit's rule (`report.junit`)."""
     summaries = workspace.archive.runs(selection)
     plans = [workspace.journal.plan_of(summary.id) for summary in summaries]
-    names = Anonymiser(plans) if anonymise else Anonymiser()
+    names = names_for(plans, summaries) if anonymise else Anonymiser()
     columns = workspace.archive.score_columns(selection)
     columns = replace(columns, candidates=tuple(names.candidate(name) for name in columns.candidates))
     basis = basis_from(workspace, selection, columns)

@@ -14,6 +14,7 @@ from assay.domain.lifecycle import MAX_ATTEMPTS, AssessmentState, Verb
 from assay.domain.review import Decision, Via
 from assay.domain.run import Slot
 from assay.domain.selection import Selection
+from assay.domain.suite import PERSON
 from assay.engine.execution import Engine
 from assay.engine.trial import carry_out, grade_again
 
@@ -350,6 +351,12 @@ def _check_rerun(row: AssessmentRow, *, force: bool) -> None:
         raise Refused(shown, "is superseded by a later attempt.", remedy="Rerun the current one.")
     if not row.by_model:
         raise Refused(shown, "is a deterministic score, and would come out the same.")
+    if row.grader == PERSON:
+        raise Refused(
+            shown,
+            "is graded by people, and there is no judge to ask again.",
+            remedy="Undo the decision to grade it anew.",
+        )
     if row.attempt >= MAX_ATTEMPTS and not force:
         raise Refused(
             shown,

@@ -33,6 +33,7 @@ def facts(found: Provenance) -> tuple[tuple[str, str], ...]:
         ("review policy", plan.policy.value),
         ("seed", plan.seed),
         ("parameters", _listed(plan.parameters.as_json())),
+        ("prompt version", plan.prompt_version or None),
         ("system prompt", plan.system_prompt or None),
         ("rubric digest", record["rubric_digest"]),
         ("margin", None if plan.margin is None else f"{wording.number(plan.margin)} points"),

@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from assay.app.estimating import Tally, check_cap
 from assay.app.kept_reviews import keep_reviews
 from assay.app.stamps import Stamps, check_demands
 from assay.app.surroundings import surroundings
 from assay.domain.assessment import Response
-from assay.domain.calls import ModelRequest
+from assay.domain.calls import ModelRequest, Role
 from assay.domain.errors import AssayError, InputError, Interrupted, Refused, StoreError
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId, TaskKey, TrialKey, folded
@@ -23,7 +24,7 @@ from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec
 from assay.engine.estimate import Estimate as Estimate
-from assay.engine.estimate import likely_tokens, worst_case_tokens
+from assay.engine.estimate import likely_tokens
 from assay.engine.execution import Engine
 from assay.engine.planning import chosen_candidates, planned_run, planned_tasks
 from assay.engine.trial import candidate_request
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.events import Listener
     from assay.domain.failure import Failure
-    from assay.domain.model import ModelSpec
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary, TrialRow
     from assay.domain.suite import Suite
@@ -134,7 +134,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     check_demands(workspace, plan)
     plan = replace(plan, environment=surroundings(workspace, plan))
     trials = tasks = 0
-    tally = _Tally(workspace)
+    tally = Tally(workspace)
     prompts: tuple[ModelRequest, ...] = ()
     for planned in planned_tasks(suite, options):
         tasks += 1
@@ -148,12 +148,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     if not tasks:
         raise InputError(suite.name, "has no task with a weight above 0, so that there is nothing to run.")
     estimate = tally.estimate()
-    if plan.budget_usd is not None and estimate.unpriced:
-        raise InputError(
-            "--budget",
-            f"the price of {', '.join(estimate.unpriced)} is not known, so that no cap can be kept.",
-            remedy="Say it in the suite (`price: {input: 0.15, output: 0.6}`, dollars per million tokens) or in assay.yaml.",
-        )
+    check_cap(estimate, plan.budget_usd)
     return LookAhead(
         plan=plan, trials=trials, tasks=tasks, estimate=estimate, notes=notes_on(suite, options), prompts=prompts
     )
@@ -271,7 +266,7 @@ def _estimate_of_more(
     workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]
 ) -> Estimate:
     """What new trials and joining candidates ask; those who join are asked in the trials there are as well, and so is a judge."""
-    tally = _Tally(workspace)
+    tally = Tally(workspace)
     for planned in added:
         for alike in _trials_alike(plan, range(1, planned.trials.stop)):
             new = sum(k >= planned.trials.start for k in alike)
@@ -279,6 +274,18 @@ def _estimate_of_more(
                 asked_before = bool(joining) and request.purpose.candidate in {None, *joining}
                 tally.add(request, times=new + (len(alike) - new if asked_before else 0))
                 _check_context(workspace, request)
+    return tally.estimate()
+
+
+def estimate_of_judging(workspace: Workspace, plan: RunPlan, planned: Iterable[PlannedTask]) -> Estimate:
+    """What judging the stored responses of these trials asks; responses count as long as they may be at most."""
+    tally = Tally(workspace)
+    for one in planned:
+        for alike in _trials_alike(plan, one.trials):
+            for request in _requests(plan, one, k=alike[0]):
+                if request.purpose.role is Role.JUDGE:
+                    tally.add(request, times=len(alike))
+                    _check_context(workspace, request)
     return tally.estimate()
 
 
@@ -453,36 +460,3 @@ def _check_context(workspace: Workspace, request: ModelRequest) -> None:
             f"{what} is about {asked:,} tokens and its answer up to {answered:,}; {request.model.ref} holds {room:,}.",
             remedy="Use `mode: each`, fewer or shorter candidates, a lower max_tokens, or a model with more room.",
         )
-
-
-class _Tally:
-    """Adds up calls and their cost, model by model."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._calls = 0
-        self._likely = 0.0
-        self._most = 0.0
-        self._unpriced: dict[str, None] = {}
-
-    def add(self, request: ModelRequest, *, times: int) -> None:
-        self._calls += times
-        likely = self._cost(request.model, *likely_tokens(request))
-        most = self._cost(request.model, *worst_case_tokens(request))
-        if likely is None or most is None:
-            self._unpriced[request.model.ref] = None
-        else:
-            self._likely += times * likely
-            self._most += times * most
-
-    def estimate(self) -> Estimate:
-        known = not self._unpriced
-        return Estimate(
-            calls=self._calls,
-            likely_usd=self._likely if known else None,
-            most_usd=self._most if known else None,
-            unpriced=tuple(self._unpriced),
-        )
-
-    def _cost(self, model: ModelSpec, input_tokens: int, output_tokens: int) -> float | None:
-        return self._workspace.directory.cost_usd(model, input_tokens=input_tokens, output_tokens=output_tokens)

@@ -8,7 +8,7 @@ A decision names candidates by their place in that order, and `named` turns it b
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from assay.domain.digest import shuffled
@@ -16,6 +16,7 @@ from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import TrialKey, shown_assessment
 from assay.domain.lifecycle import MAX_ATTEMPTS, AssessmentState
 from assay.domain.selection import Selection
+from assay.domain.suite import PERSON
 from assay.report.markdown import safe_tree
 from assay.scoring.blinding import letters
 from assay.scoring.quotes import Page
@@ -136,10 +137,14 @@ class Item:
     Attributes:
         hidden: whether names are hidden.
         judge: who graded; None while names are hidden.
-        stamp: whether the judge is calibrated, in words; `a rule` for a scorer.
+        stamp: what the grades rest on, in words: a judge that is calibrated or not, or a rule.
         missing: what has to be corrected before the assessment can be approved, as (pane, criterion or None).
         ranking: panes, best first.
         rerunnable: whether one more attempt is allowed without insisting.
+        blind: whether the grader's scores and words are withheld until the own verdict.
+        own: the own verdict given before, as (pane, criterion or None, score); None where there is none.
+        second: whether two people decide it independently.
+        person: whether people alone grade it, so that there are no scores to look at.
     """
 
     id: str
@@ -172,6 +177,27 @@ class Item:
     trials: tuple[Sibling, ...]
     events: tuple[PastDecision, ...]
     call: Mapping[str, Any] = field(default_factory=dict)
+    blind: bool = False
+    own: tuple[tuple[int, str | None, float], ...] | None = None
+    second: bool = False
+    person: bool = False
+
+
+def withheld(item: Item) -> Item:
+    """The item without anything its grader said: no score, word, flag, ranking, attempt, or what was decided of it."""
+    return replace(
+        item,
+        blind=True,
+        panes=tuple(replace(pane, score=None, judged=None) for pane in item.panes),
+        criteria=tuple(replace(row, cells=(None,) * len(row.cells)) for row in item.criteria),
+        report=[],
+        ranking=(),
+        flags=(),
+        missing=tuple((pane, row.name) for pane in range(len(item.panes)) for row in item.criteria if row.weight > 0),
+        attempts=(),
+        events=(),
+        call={},
+    )
 
 
 class Showcase:
@@ -215,9 +241,10 @@ class Showcase:
             hidden=hidden,
             joint=row.candidate is None,
             judge=None if hidden else row.grader,
-            stamp=(self._stamp(row.run_id, row.grader) or "uncalibrated") if row.by_model else "a rule",
+            stamp=self._words_of(row),
             by_model=row.by_model,
-            rerunnable=row.by_model and row.current and row.attempt < MAX_ATTEMPTS,
+            person=self.by_person(row),
+            rerunnable=row.by_model and not self.by_person(row) and row.current and row.attempt < MAX_ATTEMPTS,
             language=detail.task.language,
             context=detail.task.context,
             prompt=tuple((message.role, message.content) for message in detail.task.prompt),
@@ -245,6 +272,17 @@ class Showcase:
             ),
             call={} if hidden else {str(name): value for name, value in detail.call.items()},
         )
+
+    def _words_of(self, row: AssessmentRow) -> str:
+        if self.by_person(row):
+            return "Graded by a person"
+        if not row.by_model:
+            return "Graded by a rule"
+        return f"Judge: {self._stamp(row.run_id, row.grader) or 'uncalibrated'}"
+
+    def by_person(self, row: AssessmentRow) -> bool:
+        """Whether people alone grade it."""
+        return row.grader == PERSON
 
     def _siblings(self, row: AssessmentRow) -> Iterable[Sibling]:
         """The trials of the item's task, each with its assessment by the same grader."""

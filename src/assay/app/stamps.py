@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.domain.calibration import Tier
 from assay.domain.errors import InputError
+from assay.domain.suite import PERSON
 from assay.scoring.calibration import identity_of
 from assay.statistics.cautions import Caution
 
@@ -30,11 +31,15 @@ class Stamps:
         self._records: dict[JudgeIdentity, CalibrationRecord] | None = None
 
     def judges_of(self, run: RunId) -> dict[str, CalibrationRecord | None]:
-        """The judges of a run by name, each with its current calibration; scorers are not among them."""
+        """The judges of a run by name, each with its current calibration; scorers and people are not among them."""
         plan = self._plans.get(run)
         if plan is None:
             plan = self._plans[run] = self._workspace.journal.plan_of(run)
-        return {judge.name: self.current(identity_of(judge, plan.rubric)) for judge in plan.judges}
+        return {
+            judge.name: self.current(identity_of(judge, plan.rubric))
+            for judge in plan.judges
+            if judge.model.provider != PERSON
+        }
 
     def of(self, run: RunId, grader: str) -> CalibrationRecord | None:
         """The current calibration behind a grader's assessments in a run; None for a scorer as well."""

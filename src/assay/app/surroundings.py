@@ -9,8 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from assay.domain.digest import text_digest
 from assay.domain.errors import SettingsError
+from assay.scoring.arena import ARENA_RUBRIC
 from assay.scoring.calibration import identity_of, parameters_of
+from assay.scoring.prompts import OURS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +29,7 @@ _LIBRARIES = ("aiohttp", "numpy", "rapidfuzz", "regex", "scipy", "sqlalchemy")
 
 
 def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]:
-    """Versions, machine, where each model answers, and the commit of the working folder if it has one."""
+    """Versions, machine, where each model answers, digests of our prompts, and the working folder's commit if it has one."""
     libraries: dict[str, JsonValue] = {name: found for name in _LIBRARIES if (found := _version(name)) is not None}
     return {
         "assay": version("assay-bench"),
@@ -38,6 +41,7 @@ def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]
             "candidates": _endpoints(workspace, {c.name: c.model for c in plan.candidates if c.model is not None}),
             "judges": _endpoints(workspace, {judge.name: judge.model for judge in plan.judges}),
         },
+        "prompts": {**{name: text_digest(text) for name, text in OURS.items()}, "arena_rubric": ARENA_RUBRIC.digest},
         "git": _git(workspace.folder),
     }
 
@@ -47,6 +51,7 @@ def record_document(plan: RunPlan) -> dict[str, JsonValue]:
     return {
         "regrade_of": plan.regrade_of,
         "system_prompt": plan.system_prompt,
+        "prompt_version": plan.prompt_version or None,
         "seeds": {"run": plan.seed, "sent": "derived from run seed, task, trial and attempt"},
         "asked_with": {
             candidate.name: {
@@ -62,6 +67,7 @@ def record_document(plan: RunPlan) -> dict[str, JsonValue]:
                 "model": judge.model.ref,
                 "base_url": _bare(judge.model.base_url),
                 "mode": judge.mode.value,
+                "turn": None if judge.turn is None else {"place": judge.turn[0] + 1, "of": judge.turn[1]},
                 "parameters": _without_seed(parameters_of(judge).as_json()),
                 "prompt_path": judge.prompt_path,
                 "prompt_digest": identity_of(judge, plan.rubric).prompt,

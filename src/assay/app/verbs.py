@@ -14,6 +14,7 @@ from assay.domain.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assay.app import planning
     from assay.app.calibrating import Calibrated
     from assay.app.exporting import Exported
     from assay.app.importing import ImportOptions, ImportResult
@@ -75,16 +76,21 @@ def regrade(
     *,
     judge: str | None = None,
     suite: str | Path | None = None,
+    budget_usd: float | None = None,
     store: str | None = None,
     folder: Path | None = None,
     listener: Listener = nobody,
 ) -> Regraded:
-    """A new run over a run's stored responses, and which grades and conclusions changed; no candidate is asked."""
+    """A new run over a run's stored responses, and which grades and conclusions changed; no candidate is asked.
+
+    Without `budget_usd` the settings' budget holds.
+    """
     from assay.app import regrading
 
     with _open(folder, store) as workspace:
         path = None if suite is None else Path(suite)
-        return regrading.regrade(workspace, run_id, judge=judge, suite=path, listener=listener)
+        cap = workspace.settings.values["budget"] if budget_usd is None else budget_usd
+        return regrading.regrade(workspace, run_id, judge=judge, suite=path, budget_usd=cap, listener=listener)
 
 
 def import_results(
@@ -109,10 +115,14 @@ def calibrate(
     with_built_in: bool = False,
     suite: str | Path | None = None,
     repeat: int = 1,
+    budget_usd: float | None = None,
     store: str | None = None,
     folder: Path | None = None,
 ) -> Calibrated:
-    """A judge against references and people's corrections; `.trust` holds the figures, `.record` what was kept."""
+    """A judge against references and people's corrections; `.trust` holds the figures, `.record` what was kept.
+
+    Without `budget_usd` the settings' budget holds.
+    """
     from assay.app import calibrating
 
     with _open(folder, store) as workspace:
@@ -123,6 +133,7 @@ def calibrate(
             with_built_in=with_built_in,
             suite=None if suite is None else Path(suite),
             repeat=repeat,
+            budget_usd=workspace.settings.values["budget"] if budget_usd is None else budget_usd,
         )
 
 
@@ -149,10 +160,33 @@ def compare(
         return findings.compare(workspace, selection or Selection(), a, b, scope=scope, margin=margin)
 
 
-def rank(selection: Selection | None = None, *, store: str | None = None, folder: Path | None = None) -> findings.Ranks:
-    """All candidates and all pairs."""
+def rank(
+    selection: Selection | None = None,
+    *,
+    scope: str | None = None,
+    margin: float | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> findings.Ranks:
+    """All candidates and all pairs; `.ranking` holds both."""
     with _open(folder, store) as workspace:
-        return findings.rank(workspace, selection or Selection())
+        return findings.rank(workspace, selection or Selection(), scope=scope, margin=margin)
+
+
+def plan(
+    detect: float,
+    selection: Selection | None = None,
+    *,
+    power: float = 0.8,
+    scope: str | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> planning.Planning:
+    """What would show a difference of `detect`, pair by pair; `.words` says it, `.pairs` hold tasks, trials and cost."""
+    from assay.app import planning
+
+    with _open(folder, store) as workspace:
+        return planning.plan(workspace, selection or Selection(), detect=detect, power=power, scope=scope)
 
 
 def gate(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from assay.app.projecting import Projector
     from assay.domain.digest import JsonValue
-    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Pages, Workers
+    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Pages, Witness, Workers
     from assay.providers.directory import Directory
     from assay.store.opening import Store
 
@@ -87,6 +87,10 @@ class Workspace:
     @property
     def leases(self) -> Leases:
         return self.store.leases
+
+    @property
+    def witness(self) -> Witness:
+        return self.store.witness
 
     @property
     def calibrations(self) -> Calibrations:

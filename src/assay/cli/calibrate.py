@@ -12,7 +12,7 @@ from assay.cli.output import print_json, say, table
 
 if TYPE_CHECKING:
     from assay.analysis.calibration import Figure
-    from assay.app.calibrating import Calibrated
+    from assay.app.calibrating import Calibrated, Foreseen
     from assay.domain.calibration import CalibrationRecord
 
 _WHY_NOT = {
@@ -21,7 +21,7 @@ _WHY_NOT = {
     "judged_once": "not measured: --repeat 3 does",
     "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades of its own family and of others",
     "judge_has_no_variation": "none: it gives everything the same score",
-    "human_has_no_variation": "none: all references deserve the same score",
+    "no_variation": "none: all references deserve the same score",
     "need_at_least_3_pairs": "none: fewer than three references",
 }
 
@@ -42,11 +42,13 @@ _WHY_NOT = {
     help="Measure with this suite's rubric, prompt and settings.",
 )
 @click.option("--repeat", type=int, default=1, metavar="N", help="Judge each reference N times, to see the spread.")
+@click.option("--budget", type=float, metavar="USD", help="A hard cap on what it may cost.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be asked and what it would cost.")
 @click.option("--list", "as_list", is_flag=True, help="Stored calibrations, newest first; asks nothing.")
 @common
 def calibrate(
-    model: str | None, samples: Path | None, built_in: bool, suite: Path | None, repeat: int, as_list: bool,
-    store: str | None, as_json: bool,
+    model: str | None, samples: Path | None, built_in: bool, suite: Path | None, repeat: int, budget: float | None,
+    dry_run: bool, as_list: bool, store: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Measure the judge MODEL against references whose score is known and against what people corrected.
 
@@ -57,7 +59,7 @@ def calibrate(
 
     if built_in and samples is None:
         raise click.UsageError("--built-in goes with --samples.", click.get_current_context())
-    with workspace(store) as opened:
+    with workspace(store, budget=budget) as opened:
         if as_list:
             found = calibrating.records(opened, model=model)
             if as_json:
@@ -67,12 +69,34 @@ def calibrate(
             return 0
         if model is None:
             raise click.UsageError("name the MODEL to measure, as in openai/gpt-4o-mini.", click.get_current_context())
-        done = calibrating.calibrate(opened, model, samples=samples, with_built_in=built_in, suite=suite, repeat=repeat)
+        cap = opened.settings.values["budget"]
+        if dry_run:
+            ahead = calibrating.foreseen(
+                opened, model, samples=samples, with_built_in=built_in, suite=suite, repeat=repeat, budget_usd=cap
+            )
+            return _foretell(ahead, as_json=as_json)
+        done = calibrating.calibrate(
+            opened, model, samples=samples, with_built_in=built_in, suite=suite, repeat=repeat, budget_usd=cap
+        )
     if as_json:
         print_json(calibrating.calibration_document(done))
     else:
         _say(done)
     return int(bool(done.failures))
+
+
+def _foretell(ahead: Foreseen, *, as_json: bool) -> int:
+    from assay.cli.run import asked, asked_document
+
+    setting = ahead.setting
+    if as_json:
+        its = {"judge": setting.judge.model.ref, "settings_of": setting.source, "references": len(ahead.references)}
+        print_json({**its, **asked_document(ahead.estimate)})
+    else:
+        say(
+            f"{setting.judge.model.ref}, as in {setting.source}: {len(ahead.references)} references, {asked(ahead.estimate)}"
+        )
+    return 0
 
 
 def _say(done: Calibrated) -> None:

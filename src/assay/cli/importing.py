@@ -37,8 +37,13 @@ _EVERY_S = 2.0
 )
 @click.option("--model-info", metavar="FILE", type=click.Path(path_type=Path),
               help="YAML or JSON with what is known of the model: size, vram_gb, hf_id.")  # fmt: skip
+@click.option("--fields", metavar="FILE", type=click.Path(path_type=Path),
+              help="What to read from each answer, and from an input for the title of its row.")  # fmt: skip
 @click.option("--no-copy", is_flag=True, help="Keep no copy of the files beside the store.")
 @click.option("--move", is_flag=True, help="Remove the files once their copies are verified.")
+@click.option(
+    "--rebuild", is_flag=True, help="PATH is a results folder: store its runs again, reviews and numbers with them."
+)
 @common
 def import_command(
     paths: tuple[Path, ...],
@@ -51,8 +56,10 @@ def import_command(
     logs: tuple[Path, ...],
     criteria: Path | None,
     model_info: Path | None,
+    fields: Path | None,
     no_copy: bool,
     move: bool,
+    rebuild: bool,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -63,6 +70,11 @@ def import_command(
     """
     from assay.app.importing import ImportOptions, import_paths
 
+    if rebuild:
+        said = (mapping, run_name, candidate, dataset, inputs, logs, criteria, model_info, no_copy, move)
+        if len(paths) != 1 or format_name != "auto" or any(said):
+            raise click.UsageError("--rebuild takes one results folder and no other option.")
+        return _rebuild(paths[0], store, as_json=as_json)
     if no_copy and move:
         raise click.UsageError("--move needs the copy that --no-copy leaves out.")
     options = ImportOptions(
@@ -75,6 +87,7 @@ def import_command(
         logs=logs,
         criteria=criteria,
         model_info=model_info,
+        fields=fields,
         copy=not no_copy,
         move=move,
     )
@@ -85,6 +98,28 @@ def import_command(
     else:
         _say(result)
     return int(bool(result.skipped))
+
+
+def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
+    from assay.app import rebuilding
+
+    with workspace(store) as opened:
+        found = rebuilding.rebuild(opened, folder)
+    if as_json:
+        print_json(rebuilding.rebuilt_document(found))
+        return int(bool(found.skipped))
+    say(
+        f"{len(found.runs)} runs with {found.assessments:,} assessments and {found.events:,} decisions are back; "
+        f"{len(found.there)} were there already"
+    )
+    if found.renumbered:
+        tell("the store had runs already, so trials and assessments that came back have new numbers")
+    if found.altered:
+        numbers = ", ".join(map(str, found.altered[:10]))
+        tell(f"! {len(found.altered)} decisions were changed in the folder after they were made: {numbers}")
+    for one in found.skipped:
+        tell(f"skipped {one.where}: {one.why}")
+    return int(bool(found.skipped))
 
 
 def document(result: ImportResult) -> dict[str, Any]:

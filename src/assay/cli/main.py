@@ -38,6 +38,9 @@ COMMANDS = {
     "doctor": ("assay.cli.project", "Say what this machine has and lacks, and how to mend it."),
     "runs": ("assay.cli.registry", "List runs, newest first."),
     "show": ("assay.cli.registry", "Show a run, a batch, a trial or an assessment."),
+    "diff": ("assay.cli.history", "What two runs differ in: set-up, and results with ranges."),
+    "trend": ("assay.cli.history", "One suite over time, candidate by candidate."),
+    "candidates": ("assay.cli.candidates", "Who took part; a misspelt name mended, and undone."),
     "serve": ("assay.cli.serve", "Start the web app."),
     "demo": ("assay.cli.demo", "The main job end to end on recorded answers, without a key."),
 }

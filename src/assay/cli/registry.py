@@ -77,11 +77,13 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
 
 def _run_document(full: RunInFull) -> dict[str, Any]:
     from assay.app import documents
+    from assay.app.provenance import provenance_document
     from assay.app.surroundings import record_document
 
     plan = full.plan
     return {
         **documents.run_summary(full.summary),
+        **provenance_document(full.provenance),
         **record_document(plan),
         "seed": plan.seed,
         "parameters": plan.parameters.as_json(),
@@ -105,12 +107,20 @@ def _run_document(full: RunInFull) -> dict[str, Any]:
 
 
 def _say_run(full: RunInFull) -> None:
+    from assay.app import run_facts
+
     plan, summary = full.plan, full.summary
-    say(f"run {summary.id} · {summary.state} · suite {summary.suite} · started {summary.started}")
-    say(f"candidates: {', '.join(summary.candidates)}")
+    say(f"run {summary.id}")
     judges = [f"{j.model.ref} ({stamp})" for j, stamp in zip(plan.judges, full.stamps, strict=True)]
-    say(f"judges: {', '.join(judges) or 'none'} · review policy: {plan.policy} · seed {plan.seed}")
-    say(f"tokens: {summary.input_tokens:,} in, {summary.output_tokens:,} out · {dollars(summary.cost_usd)}")
+    names = (("candidates", ", ".join(summary.candidates)), ("judges", ", ".join(judges) or "none"))
+    facts = (*names, *run_facts.facts(full.provenance))
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        say(f"{name.ljust(width)}  {' '.join(value.split())[:300]}")
+    models = run_facts.models(full.provenance)
+    if models:
+        say()
+        say(table(tuple(models[0]), [tuple(row.values()) for row in models], numbers=frozenset({4, 5, 6, 7, 8})))
     say()
     rows = [
         (

@@ -13,7 +13,7 @@ from assay.cli.output import print_json, say, table, tell
 from assay.cli.progress import progress_on
 
 if TYPE_CHECKING:
-    from assay.app.regrading import Regraded
+    from assay.app.regrading import Regraded, RegradePlan
 
 _SHOWN = 30
 
@@ -24,8 +24,13 @@ _SHOWN = 30
 @click.option(
     "--suite", metavar="FILE", type=click.Path(path_type=Path), help="Score, rubric and judges as this suite has them."
 )
+@click.option("--budget", type=float, metavar="USD", help="A hard cap on what the judging may cost.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be asked and what it would cost.")
 @common
-def regrade(run_id: str, judge: str | None, suite: Path | None, store: str | None, as_json: bool) -> int:
+def regrade(
+    run_id: str, judge: str | None, suite: Path | None, budget: float | None, dry_run: bool, store: str | None,
+    as_json: bool,
+) -> int:  # fmt: skip
     """Grade the stored responses of RUN anew; no candidate is asked again.
 
     Makes a new run beside the old one. Grades that came out as before keep their review; the others wait for a person.
@@ -33,8 +38,13 @@ def regrade(run_id: str, judge: str | None, suite: Path | None, store: str | Non
     """
     from assay.app import documents, regrading
 
-    with workspace(store) as opened, progress_on(sys.stderr) as listener:
-        found = regrading.regrade(opened, run_id, judge=judge, suite=suite, listener=listener)
+    with workspace(store, budget=budget) as opened:
+        cap = opened.settings.values["budget"]
+        ahead = regrading.planned(opened, run_id, judge=judge, suite=suite, budget_usd=cap)
+        if dry_run:
+            return _foretell(ahead, as_json=as_json)
+        with progress_on(sys.stderr) as listener:
+            found = regrading.regrade(opened, run_id, ahead=ahead, listener=listener)
     document = documents.regrade_result(found)
     for note in found.notes:
         tell(f"note: {note}")
@@ -43,6 +53,20 @@ def regrade(run_id: str, judge: str | None, suite: Path | None, store: str | Non
     else:
         _say(found)
     return int(bool(document["failures"]))
+
+
+def _foretell(ahead: RegradePlan, *, as_json: bool) -> int:
+    from assay.cli.run import asked, asked_document
+
+    trials = sum(len(one.trials) for one in ahead.tasks)
+    if as_json:
+        its = {"regrade_of": ahead.plan.regrade_of, "tasks": len(ahead.tasks), "trials": trials}
+        print_json({**its, **asked_document(ahead.estimate), "notes": list(ahead.notes), "failures": []})
+    else:
+        for note in ahead.notes:
+            tell(f"note: {note}")
+        say(f"{ahead.plan.regrade_of}: {len(ahead.tasks)} tasks, {trials} trials, {asked(ahead.estimate)}")
+    return 0
 
 
 def _say(found: Regraded) -> None:

@@ -16,6 +16,7 @@ from assay.domain.errors import InputError, did_you_mean
 from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
+from assay.domain.suite import PERSON
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
@@ -94,7 +95,7 @@ def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
         print_json(documents.assessment_detail(detail, record))
     else:
         say(shown(detail))
-        if detail.row.by_model:
+        if detail.row.by_model and detail.row.grader != PERSON:
             say(f"judge {detail.row.grader}: {words(record)}")
     return 0
 
@@ -274,3 +275,35 @@ def _line(row: AssessmentRow, stamp: str | None) -> tuple[str, ...]:
         scores,
         flags,
     )
+
+
+@review.command()
+@click.argument("run_id", metavar="RUN")
+@click.option(
+    "--set", "shares", multiple=True, metavar="SHARE=NUMBER", help="blind, plants, rereview or second; repeatable."
+)
+@_reviewer
+@common
+def protocol(run_id: str, shares: tuple[str, ...], reviewer: str | None, store: str | None, as_json: bool) -> int:
+    """Show the review protocol of a run, or switch it for what is still to be reviewed."""
+    from assay.app import protocols, registry
+    from assay.app.findings import wording
+
+    with workspace(store) as opened:
+        (summary,) = registry.runs(opened, Selection(runs=(run_id,)))
+        if shares:
+            protocols.switch(opened, summary.id, dict(map(_share, shares)), reviewer=reviewer)
+        (found,) = protocols.in_use(opened, [opened.journal.plan_of(summary.id)])
+    if as_json:
+        print_json({"run_id": summary.id, "protocol": found})
+    else:
+        say(f"{summary.id}: {wording.protocol(found)}")
+    return 0
+
+
+def _share(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name.strip(), float(value)
+    except ValueError:
+        raise InputError("--set", f"{text!r} is not SHARE=NUMBER.", remedy="Write for example blind=0.2.") from None

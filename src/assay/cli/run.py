@@ -141,7 +141,7 @@ def extend(
             until_approved=until_approved,
             candidates=tuple(model_candidate(opened, name) for name in candidates),
             listener=listener,
-            announce=lambda estimate: tell(f"{run_id}: {_asked(estimate)}"),
+            announce=lambda estimate: tell(f"{run_id}: {asked(estimate)}"),
         )
     return _show(result, as_json=as_json)
 
@@ -182,10 +182,10 @@ def _run_one(opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, as
 
 
 def _announcement(ahead: LookAhead) -> str:
-    return f"{ahead.plan.suite}: {ahead.tasks} tasks, {ahead.trials} trials, {_asked(ahead.estimate)}"
+    return f"{ahead.plan.suite}: {ahead.tasks} tasks, {ahead.trials} trials, {asked(ahead.estimate)}"
 
 
-def _asked(estimate: Estimate) -> str:
+def asked(estimate: Estimate) -> str:
     """`35 calls, about $0.42, at most $1.20 without retries`."""
     asked = f"{estimate.calls:,} calls"
     if estimate.unpriced:
@@ -193,6 +193,16 @@ def _asked(estimate: Estimate) -> str:
     if not estimate.calls or estimate.most_usd == 0:
         return f"{asked}, no cost"
     return f"{asked}, about {dollars(estimate.likely_usd)}, at most {dollars(estimate.most_usd)} without retries"
+
+
+def asked_document(estimate: Estimate) -> dict[str, Any]:
+    """How much would be asked and what it would cost, for scripts."""
+    return {
+        "calls": estimate.calls,
+        "likely_usd": estimate.likely_usd,
+        "most_usd": estimate.most_usd,
+        "unpriced": list(estimate.unpriced),
+    }
 
 
 def _dry_run(ahead: LookAhead, *, show_prompt: bool, as_json: bool) -> dict[str, Any]:
@@ -212,10 +222,7 @@ def _dry_run(ahead: LookAhead, *, show_prompt: bool, as_json: bool) -> dict[str,
         "suite": ahead.plan.suite,
         "tasks": ahead.tasks,
         "trials": ahead.trials,
-        "calls": estimate.calls,
-        "likely_usd": estimate.likely_usd,
-        "most_usd": estimate.most_usd,
-        "unpriced": list(estimate.unpriced),
+        **asked_document(estimate),
         "notes": list(ahead.notes),
         "failures": [],
         "prompts": [

@@ -296,6 +296,8 @@ def _say_basis(basis: Basis) -> None:
         f"{wording.count(excluded.superseded, 'superseded attempt')}")  # fmt: skip
     shown = ", ".join(basis.runs[:3]) + (f" and {len(basis.runs) - 3} more" if len(basis.runs) > 3 else "")
     say(f"runs: {shown or 'none'}")
+    for one in basis.protocols[:3]:
+        say(f"review: {wording.protocol(one)}")
 
 
 def _say_warnings(document: dict[str, Any]) -> None:

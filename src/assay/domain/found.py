@@ -95,7 +95,7 @@ class FoundTask:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: that alone would cost an import a tenth of its time
 class FoundResponse:
     """What one candidate gave in trial k (1 or more), or how it failed: exactly one of `content` and `failure`."""
 

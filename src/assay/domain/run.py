@@ -29,6 +29,7 @@ class RunPlan:
         protocol: the review protocol, versioned.
         budget_usd: hard cap on what all calls of the run may cost together; None for none.
         regrade_of: the run whose stored responses this one grades; candidates are then never asked.
+        prompt_version: what the suite's author calls this state of its prompts; empty where nothing was said.
     """
 
     id: RunId
@@ -50,6 +51,7 @@ class RunPlan:
     environment: Mapping[str, JsonValue] = field(default_factory=dict)
     protocol: Mapping[str, JsonValue] = field(default_factory=dict)
     regrade_of: RunId | None = None
+    prompt_version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from assay.domain.digest import JsonValue, digest
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
+from assay.domain.protocol import PLAIN, Protocol
 
 if TYPE_CHECKING:
     from assay.domain.model import ModelSpec
@@ -21,6 +22,9 @@ class ReviewOrder(StrEnum):
     SPREAD = "spread"
     RANDOM = "random"
 
+
+PERSON = "human"
+"""The judge that is a person: nothing is asked, and grades are what a reviewer enters."""
 
 MOST_LOOKS = 20
 """More planned looks than this leave the early ones no chance of deciding anything."""
@@ -164,7 +168,10 @@ class CandidateSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One "Thing". Identity is (suite name, id, digest); results of different digests are never pooled."""
+    """One "Thing". Identity is (suite name, id, digest); results of different digests are never pooled.
+
+    `parameters` and `system_prompt` hold for this task in place of the suite's; None is "as the suite says".
+    """
 
     id: str
     thing: str
@@ -177,13 +184,19 @@ class Task:
     language: str = ""
     trials: int | None = None
     snippets: tuple[Snippet, ...] = ()
+    parameters: Parameters = field(default_factory=Parameters)
+    system_prompt: str | None = None
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
         """Over what a candidate is told and held to; not over name, weight, tags or snippets."""
+        own: dict[str, JsonValue] = {} if self.system_prompt is None else {"system_prompt": self.system_prompt}
+        if said := self.parameters.as_json():
+            own["parameters"] = said
         return digest(
             {
+                **own,
                 "context": self.context,
                 "prompt": [_identity(m) for m in self.prompt],
                 "expected": self.expected,
@@ -220,10 +233,12 @@ class Suite:
     name: str
     description: str = ""
     system_prompt: str = ""
+    prompt_version: str = ""
     trials: int | None = None
     review: Policy = Policy.EVERY
     order: ReviewOrder = ReviewOrder.SPREAD
     looks: int | None = None
+    protocol: Protocol = PLAIN
     parameters: Parameters = field(default_factory=Parameters)
     candidates: tuple[CandidateSpec, ...] = ()
     judges: tuple[JudgeSpec, ...] = ()

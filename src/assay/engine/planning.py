@@ -56,6 +56,7 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
         policy=suite.review,
         parameters=parameters.over(DEFAULTS),
         system_prompt=suite.system_prompt,
+        prompt_version=suite.prompt_version,
         seed=seed if suite.parameters.seed is None else suite.parameters.seed,
         started=started,
         concurrency=options.concurrency,
@@ -71,9 +72,8 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
 def _protocol(suite: Suite) -> dict[str, JsonValue]:
     """How the run is to be reviewed and looked at, fixed before there is anything to see."""
     found: dict[str, JsonValue] = {
-        "version": 1,
+        **suite.protocol.as_json(),
         "policy": str(suite.review),
-        "mode": "plain",
         "order": str(suite.order),
     }
     return found if suite.looks is None else {**found, "looks": suite.looks}
@@ -87,6 +87,8 @@ def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
             continue
         if options.limit is not None and position >= options.limit:
             return
+        if options.benchmark and task.parameters.as_json():
+            task = replace(task, parameters=BENCHMARK.over(task.parameters))
         count = options.trials or task.trials or suite.trials or 1
         yield PlannedTask(task=task, position=position, trials=range(1, count + 1))
         position += 1

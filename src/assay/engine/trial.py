@@ -16,11 +16,11 @@ from assay.domain.calls import ModelRequest, Purpose, Role
 from assay.domain.digest import derived_seed
 from assay.domain.failure import Failure, Fault
 from assay.domain.isolation import IsolatedRequest
-from assay.domain.lifecycle import first_state
+from assay.domain.lifecycle import Policy, first_state
 from assay.domain.model import Parameters
 from assay.domain.pages import PageRequest
 from assay.domain.run import Entry, NewAssessment
-from assay.domain.suite import Message
+from assay.domain.suite import PERSON, Message
 from assay.engine.asking import GaveUp
 from assay.scoring.blinding import labels_for
 from assay.scoring.building import evaluators_for
@@ -288,7 +288,8 @@ def _undecided(error: Unscorable) -> Failure:
 
 
 def _new(plan: RunPlan, slot: Slot, assessment: Assessment, *, attempt: int) -> NewAssessment:
-    state = first_state(by_model=slot.by_model, policy=plan.policy, flagged=bool(assessment.flags))
+    policy = Policy.EVERY if slot.grader == PERSON else plan.policy  # an empty form counts for nothing
+    state = first_state(by_model=slot.by_model, policy=policy, flagged=bool(assessment.flags))
     return NewAssessment(slot=slot, attempt=attempt, assessment=assessment, state=state)
 
 
@@ -314,13 +315,16 @@ def _sitting(
 
 
 def candidate_request(plan: RunPlan, claimed: ClaimedTrial, name: str, model: ModelSpec) -> ModelRequest:
-    """What a candidate is asked in this trial: the suite's system prompt, the task's rules and its prompt."""
+    """What a candidate is asked in this trial: the system prompt, the task's rules and its prompt.
+
+    The task's own parameters come before the candidate's, these before the suite's.
+    """
     attempt = claimed.rounds.get(name, 0) + 1
     seed = derived_seed(plan.seed, claimed.task.id, claimed.k, attempt, f"candidate:{name}")
     return ModelRequest(
         model=model,
         messages=candidate_messages(plan.system_prompt, claimed.task),
-        parameters=Parameters(seed=seed).over(model.parameters).over(plan.parameters),
+        parameters=Parameters(seed=seed).over(claimed.task.parameters).over(model.parameters).over(plan.parameters),
         purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, attempt=attempt, candidate=name),
     )
 
@@ -328,7 +332,8 @@ def candidate_request(plan: RunPlan, claimed: ClaimedTrial, name: str, model: Mo
 def candidate_messages(system_prompt: str, task: Task) -> tuple[Message, ...]:
     """The conversation a candidate is given; a system message of the task's own follows the suite's in the same turn."""
     own = [m.content for m in task.prompt if m.role == "system"]
-    system = "\n\n".join(part for part in (system_prompt, task.context, *own) if part)
+    first = system_prompt if task.system_prompt is None else task.system_prompt
+    system = "\n\n".join(part for part in (first, task.context, *own) if part)
     turns = tuple(m for m in task.prompt if m.role != "system")
     return (Message(role="system", content=system), *turns) if system else turns
 

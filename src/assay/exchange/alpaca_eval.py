@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.exchange.preferences import KIND, PREFERENCE, preference
 from assay.exchange.records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.rows import first_rows, located
-from assay.exchange.values import a_number, a_text, messages, shown
+from assay.exchange.values import a_number, a_text, an_object, messages, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,9 +145,9 @@ def _points(preference: float | None) -> float | None:
 
 
 def _reply(row: dict[str, Any]) -> str:
-    """The judge's words where they were kept, else what was read out of them."""
-    return (
-        a_text(row.get("raw_completion"))
-        or shown(row.get("raw_completion"))
-        or f"preference: {shown(row['preference'])}"
-    )
+    """The judge's words where they were kept, with what was read out of them: often they are a single letter."""
+    kept = row.get("raw_completion")
+    answer = an_object(kept)
+    words = a_text(kept) or a_text(answer.get("text")) or a_text(an_object(answer.get("message")).get("content"))
+    read = f"preference: {shown(row['preference'])}"
+    return read if words is None else f"{words}\n\n{read}"

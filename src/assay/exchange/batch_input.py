@@ -70,6 +70,8 @@ def tasks(source: Source) -> Iterator[FoundTask | Skipped]:
     name = source.name
     with source.open() as stream:
         for number, line in enumerate(lines_of(stream), 1):
+            if not line:
+                continue
             try:
                 row = orjson.loads(line)
             except orjson.JSONDecodeError:

@@ -6,6 +6,7 @@ A line that failed is a response with its failure, never a line that is dropped.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from assay.exchange.sources import Sample, Source
 
 NAME: Final = "openai_batch"
-_MOJIBAKE: Final = ("â€", "Ã¢â‚¬", "Ã©", "Ã¨", "Ã¼", "Ã¶", "Ã¤", "Ã±", "Ã³", "Ã¡", "ðŸ")
+_MOJIBAKE: Final = re.compile("â€|Ã[\u0080-\u00bfƒŠ‚†ˆ‰‹Œ–—˜™š›œžŸ“”•„…]|ðŸ")
+"""UTF-8 that was taken for Windows-1252 or Latin-1."""
 
 
 def recognise(sample: Sample) -> float | None:
@@ -107,6 +109,8 @@ def _responses(source: Source, candidate: str, *, named: bool) -> Iterator[Found
     odd, odd_where, odd_text = 0, "", ""
     with source.open() as stream:
         for number, line in enumerate(lines_of(stream), 1):
+            if not line:
+                continue
             try:
                 row = loads(line)
             except orjson.JSONDecodeError:
@@ -145,13 +149,12 @@ def _responses(source: Source, candidate: str, *, named: bool) -> Iterator[Found
                     content, finish, failure = answer_of(body)
                     if finish is not None and not isinstance(finish, str):
                         finish = None
-            if content is not None and not content.isascii():
-                seen = next((sign for sign in _MOJIBAKE if sign in content), None)
+            if content is not None and not content.isascii() and ("Ã" in content or "â" in content or "ð" in content):
+                seen = _MOJIBAKE.search(content)
                 if seen is not None:
                     odd += 1
                     if odd == 1:
-                        at = content.index(seen)
-                        odd_where, odd_text = where, content[max(0, at - 8) : at + 8]
+                        odd_where, odd_text = where, content[max(0, seen.start() - 8) : seen.end() + 8]
             started = from_unix(created)
             if started is not None:
                 first = started if first is None or started < first else first

@@ -8,6 +8,7 @@ where they lie. Line counts and file names alone never join two files.
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +17,10 @@ from assay.exchange.batch_lines import body_of
 from assay.exchange.lines import lines_of
 from assay.exchange.recognising import ReadOptions, role_of, taken_by
 from assay.exchange.records import Skipped
+from assay.exchange.sources import Unpackable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -71,7 +73,7 @@ def belonging(found: Sequence[tuple[Source, Reader]], options: ReadOptions) -> t
     by_role: dict[str, list[tuple[Source, Reader]]] = {}
     for source, reader in left:
         by_role.setdefault(role_of(reader), []).append((source, reader))
-    inputs = [_requests(source) for source, _ in by_role.get("input", ())]
+    inputs = _readable(source for source, _ in by_role.get("input", ()))
     named = [_requests(source) for source in options.beside.get("input", ())]
     logs = [source for source, _ in by_role.get("log", ())]
     about = [source for source, _ in by_role.get("about", ())]
@@ -119,18 +121,27 @@ def dataset_digest(source: Source) -> str:
 
 
 def _taking(found: Sequence[tuple[Source, Reader]]) -> dict[Source, tuple[Source, ...]]:
-    """What each file takes along; a file is taken once, and one that is taken takes nothing."""
+    """What each file takes along; one that is taken takes nothing, and several may take the same (what describes them all)."""
     taking: dict[Source, tuple[Source, ...]] = {}
     gone: set[Source] = set()
     for source, reader in found:
-        if source in gone:
+        if source in gone or not hasattr(reader, "takes"):
             continue
-        others = [one for one, _ in found if one is not source and one not in gone and one not in taking]
+        others = [one for one, _ in found if one is not source and one not in taking]
         mine = tuple(taken_by(reader, source, others))
         if mine:
             taking[source] = mine
             gone.update(mine)
     return taking
+
+
+def _readable(sources: Iterable[Source]) -> list[_Requests]:
+    """The inputs that can be unpacked; the others are named when they are imported by themselves."""
+    found = []
+    for source in sources:
+        with suppress(Unpackable):
+            found.append(_requests(source))
+    return found
 
 
 def _requests(source: Source) -> _Requests:
@@ -240,7 +251,11 @@ def _with_id_datasets(groups: list[Group]) -> list[Group]:
     answer = []
     for group in groups:
         if group.reader.NAME == batch_output.NAME and group.dataset is None and group.options.dataset is None:
-            ids = _ids(group.source)
+            try:
+                ids = _ids(group.source)
+            except Unpackable:  # whoever reads it says so, with what could be read
+                answer.append(group)
+                continue
             place = "" if len(ids) >= _NO_ACCIDENT else group.source.folder
             digest = hashlib.blake2b(ids.tobytes() + place.encode(), digest_size=16).hexdigest()
             group = replace(group, dataset=f"ids-{len(ids):x}-{digest}")

@@ -27,9 +27,10 @@ from assay.exchange.records import (
     Noted,
     Skipped,
 )
-from assay.exchange.rows import document
+from assay.exchange.rows import above, document, last, place
 from assay.exchange.times import from_text
 from assay.exchange.values import (
+    NotJson,
     a_count,
     a_duration,
     a_list,
@@ -39,13 +40,14 @@ from assay.exchange.values import (
     content_text,
     kept,
     messages,
+    parsed,
     points,
     short,
     within,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from assay.exchange.recognising import ReadOptions
     from assay.exchange.records import Found
@@ -72,6 +74,12 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
         for one in others
         if (its := _kind(one.sample)) is not None and its != "terminal_bench" and _job_folder(one, its) == job
     ]
+
+
+def leavings(source: Source, taken: Sequence[Source]) -> Collection[str]:
+    """The job's folder: every trial leaves logs and artifacts there."""
+    kind = _kind(source.sample)
+    return (_job_folder(source, kind),) if kind is not None and taken else ()
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[Found]:
@@ -116,6 +124,9 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
             **({"config": kept(config)} if config else {}),
         },
     )
+    trajectories = {
+        above(place(one)): one for one in files if _kind(one.sample) == "trajectory" and one.stem == "trajectory"
+    }
     counted: dict[tuple[str, str], int] = {}
     tasks: set[str] = set()
     for found, where, its in sorted(trials, key=lambda one: (str(one[0].get("started_at") or ""), one[1])):
@@ -125,7 +136,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
             continue
         candidate = given or _candidate(found, options)[0]
         trial = counted[task, candidate] = counted.get((task, candidate), 0) + 1
-        prompt, said = _trajectory(its)
+        prompt, said = _trajectory(its, trajectories)
         if task not in tasks:
             tasks.add(task)
             yield FoundTask(
@@ -160,12 +171,12 @@ def _kind(sample: Sample) -> str | None:
 
 def _job_folder(source: Source, kind: str) -> str:
     """The folder of the job a file belongs to: its own, or one or two above."""
-    folder = source.folder.rstrip("/")
-    above = {"job": 0, "trial": 1, "trajectory": 2}.get(kind)
-    if above is None:
-        above = 1 if "trials_dir" in document(source) else 0
-    for _ in range(above):
-        folder = folder.rpartition("/")[0]
+    folder = place(source)
+    depth = {"job": 0, "trial": 1, "trajectory": 2}.get(kind)
+    if depth is None:
+        depth = 1 if "trials_dir" in document(source) else 0
+    for _ in range(depth):
+        folder = above(folder)
     return folder
 
 
@@ -197,12 +208,17 @@ def _suite(trials: Sequence[tuple[dict[str, Any], str, Source | None]], config: 
     return names[0] if len(names) == 1 else None
 
 
-def _trajectory(source: Source | None) -> tuple[str, str | None]:
+def _trajectory(source: Source | None, trajectories: Mapping[str, Source]) -> tuple[str, str | None]:
     """What the agent was told first, and what it said last."""
-    beside = None if source is None else source.sibling(_TRAJECTORY)
+    if source is None:
+        return "", None
+    beside = trajectories.get(place(source)) or (source.sibling(_TRAJECTORY) if not source.member else None)
     if beside is None:
         return "", None
-    steps = [an_object(one) for one in a_list(document(beside).get("steps"))]
+    try:
+        steps = [an_object(one) for one in a_list(an_object(parsed(beside.read())).get("steps"))]
+    except NotJson:
+        return "", None
     told = (content_text(one.get("message")) for one in steps if one.get("source") == "user")
     said = (content_text(one.get("message")) for one in reversed(steps) if one.get("source") == "agent")
     return next((one for one in told if one), ""), next((one for one in said if one), None)
@@ -284,7 +300,7 @@ def _terminal_bench(source: Source, options: ReadOptions) -> Iterator[Found]:
     """Terminal-Bench 1: one file of results, resolved or not."""
     found = document(source)
     rows = a_list(found.get("results"))
-    name = options.candidate or source.folder.rstrip("/").rpartition("/")[2] or source.stem
+    name = options.candidate or last(place(source)) or source.stem
     yield FoundRun(
         suite=options.dataset or "terminal-bench",
         format=NAME,

@@ -1,9 +1,9 @@
 """Logs of Inspect (`inspect_ai`): `.eval` archives and JSON, of every state, cancelled and broken ones too.
 
 Looked at: inspect_ai's `log/_log.py`, `log/_recorders/eval.py`, `scorer/_metric.py` and `scorer/_model.py` from 0.3.41
-(October 2024) to 0.3.154 (December 2025); log format version 2. A `.eval` file is a zip archive of `header.json` (absent
-while the run goes on: `_journal/start.json`), `samples/ID_epoch_N.json` and `summaries.json`; those of the first months
-have `start.json` and `results.json` instead.
+(October 2024) to 0.3.154 (December 2025), and its test logs since May 2024; log format versions 1 and 2. A `.eval` file is a
+zip archive of `header.json` (absent while the run goes on: `_journal/start.json`), `samples/ID_epoch_N.json` and
+`summaries.json`; those of the first months have `start.json` and `results.json` instead.
 
 An epoch is a trial. A scorer is a judge; a value C, P, I or N is 1, 0.5, 0 or 0, as Inspect's own metrics have it. A scorer
 that asked a model says so by its name or by the messages it keeps in `metadata.grading`: its grades wait for a person, with the
@@ -70,7 +70,7 @@ _SET_UP: Final = (
     "run_id", "eval_id", "task_id", "task_version", "task_file", "task_args", "created", "dataset", "model_base_url",
     "model_args", "model_generate_config", "model_roles", "config", "revision", "packages", "tags", "metadata", "scorers",
 )  # fmt: skip
-_ATTACHMENT: Final = re.compile(r"attachment://([0-9a-f]{32})")
+_ATTACHMENT: Final = re.compile(r"(?:attachment|tc)://([0-9a-f]{32})")
 _HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
 # A candidate runs into its own limits; an operator or the machine is not its doing.
 _OTHERS_LIMITS: Final = ("operator", "cost")
@@ -85,7 +85,7 @@ def recognise(sample: Sample) -> float | None:
         )
         return 0.98 if fits else None
     head = sample.head
-    if b'"eval"' not in head or b'"status"' not in head:
+    if b'"eval"' not in head or b'"status"' not in head or sample.rows:
         return None
     try:
         log = sample.document if sample.document is not None else parsed(sample.source.read())
@@ -189,6 +189,7 @@ class _Reading:
             for one in map(an_object, a_list(self._spec.get("scorers")))
             if (name := a_text(one.get("name"))) is not None
         }
+        self._only_scorer = a_text(an_object(an_object(log.get("results")).get("scorer")).get("name")) or "score"
         self._tasks: set[str] = set()
         self._unscaled = 0
         self._unscaled_at = ""
@@ -246,6 +247,8 @@ class _Reading:
             self._tasks.add(task)
             yield _task(task, sample)
         scores = an_object(sample.get("scores"))
+        if not scores and isinstance(sample.get("score"), dict):  # logs of version 1 have one scorer
+            scores = {self._only_scorer: sample["score"]}
         if not summary:
             yield self._response(sample, task, trial, where, scored=bool(scores))
         elif sample.get("error") and not scores:
@@ -267,7 +270,7 @@ class _Reading:
         output = an_object(sample.get("output"))
         choice = an_object(next(iter(a_list(output.get("choices"))), None))
         said = content_text(an_object(choice.get("message")).get("content"))
-        content = said if said is not None else a_text(output.get("completion"))
+        content = said if said is not None else a_text(output.get("completion")) or _last_said(sample)
         stopped = an_object(sample.get("limit"))
         error = an_object(sample.get("error")) or an_object(output.get("error") and {"message": output["error"]})
         finish = a_text(choice.get("stop_reason"))
@@ -384,9 +387,16 @@ def _task(task: str, sample: dict[str, Any]) -> FoundTask:
     )
 
 
+def _last_said(sample: dict[str, Any]) -> str | None:
+    """The last words of the model, where a log holds messages but no output."""
+    turns = [an_object(one) for one in a_list(sample.get("messages"))]
+    said = (content_text(one.get("content")) for one in reversed(turns) if one.get("role") == "assistant")
+    return next((one for one in said if one), None)
+
+
 def _with_attachments(sample: dict[str, Any]) -> dict[str, Any]:
     """The sample with long texts put back where the log only refers to them."""
-    attachments = an_object(sample.get("attachments"))
+    attachments = an_object(sample.get("attachments")) or an_object(an_object(sample.get("transcript")).get("content"))
     if not attachments:
         return sample
 
@@ -396,7 +406,7 @@ def _with_attachments(sample: dict[str, Any]) -> dict[str, Any]:
 
     def filled(value: Any, depth: int = 0) -> Any:
         if isinstance(value, str):
-            return _ATTACHMENT.sub(put_back, value) if "attachment://" in value else value
+            return _ATTACHMENT.sub(put_back, value) if "://" in value else value
         if depth > 20:
             return value
         if isinstance(value, list):

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.exchange.preferences import KIND, PREFERENCE, preference
 from assay.exchange.records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Skipped
-from assay.exchange.values import NotJson, a_list, a_text, an_object, messages, parsed, short, shown
+from assay.exchange.rows import beneath, place
+from assay.exchange.values import NotJson, a_list, a_text, an_object, kept, messages, parsed, short, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -32,7 +33,9 @@ _POINTS: Final = {"1": 1.0, "2": 0.0}
 
 
 def recognise(sample: Sample) -> float | None:
-    """By rows of a pair of outputs with a label and no model's name."""
+    """By rows of a pair of outputs with a label and no model's name; or by the figures beside a judge's verdicts."""
+    if _is_figures(sample):
+        return 0.9
     if b'"output_1"' not in sample.head or b'"label"' not in sample.head:
         return None
     rows = a_list(sample.document)[:20]
@@ -40,23 +43,27 @@ def recognise(sample: Sample) -> float | None:
 
 
 def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
-    """The results of judges on these pairs, in folders below this one."""
+    """The results of judges on these pairs, in folders below this one, with the figures beside them."""
     rows = a_list(source.sample.document)
     if not rows or "results" in an_object(rows[0]):
         return ()
-    within = source.folder.rstrip("/") + "/"
     return [
         one
         for one in others
-        if one.name.startswith(within)
-        and b'"output_1"' in one.sample.head
-        and [_key(row) for row in a_list(one.sample.document)] == [_key(row) for row in rows]
-        and "results" in an_object(a_list(one.sample.document)[0])
+        if beneath(place(one), place(source)) and (_is_figures(one.sample) or _judges(one.sample, rows))
     ]
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[Found]:
     """The pairs with their label, and the verdicts of this file and of those taken along."""
+    if _is_figures(source.sample):
+        yield Skipped(
+            where=source.name, why="holds a judge's figures only; its verdicts stand in the `result.json` beside it."
+        )
+        return
+    figures = {
+        _judge(one): kept(one.sample.document) for one in options.beside.get("taken", ()) if _is_figures(one.sample)
+    }
     try:
         rows = [an_object(row) for row in a_list(parsed(source.read()))]
     except NotJson as error:
@@ -67,17 +74,33 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
         format=NAME,
         candidates=tuple(FoundCandidate(name=name) for name in _PAIR),
         rubric=(PREFERENCE,),
-        provenance={"kind": KIND, "judges_from": "folder names"},
+        provenance={"kind": KIND, "judges_from": "folder names", **({"published": figures} if figures else {})},
     )
     for number, row in enumerate(rows, 1):
         yield from _pair(row, str(number), f"{source.name}#{number}")
     if any("results" in row for row in rows):
         yield from _verdicts(source, rows)
     for one in options.beside.get("taken", ()):
+        if _is_figures(one.sample):
+            continue
         try:
             yield from _verdicts(one, [an_object(row) for row in a_list(parsed(one.read()))])
         except NotJson as error:
             yield Skipped(where=one.name, why=str(error))
+
+
+def _is_figures(sample: Sample) -> bool:
+    return b'"kappa_agreement"' in sample.head and "correct_both" in an_object(sample.document)
+
+
+def _judges(sample: Sample, pairs: Sequence[object]) -> bool:
+    """Whether a file holds verdicts on these very pairs."""
+    if b'"output_1"' not in sample.head:
+        return False
+    rows = a_list(sample.document)
+    return (
+        bool(rows) and "results" in an_object(rows[0]) and [_key(row) for row in rows] == [_key(row) for row in pairs]
+    )
 
 
 def _is_pair(row: dict[str, Any]) -> bool:
@@ -90,7 +113,7 @@ def _key(row: object) -> tuple[object, ...]:
 
 def _suite(source: Source) -> str:
     """The folder the pairs lie in; a judge's result lies three deeper."""
-    parts = PurePosixPath(source.folder).parts
+    parts = PurePosixPath(place(source)).parts
     if "evaluators" in parts:
         parts = parts[: parts.index("evaluators")]
     return (parts[-1] if parts else "") or "llmbar"
@@ -98,7 +121,7 @@ def _suite(source: Source) -> str:
 
 def _judge(source: Source) -> str:
     """The names of the folders below `evaluators`, or of the last two."""
-    parts = PurePosixPath(source.folder).parts
+    parts = PurePosixPath(place(source)).parts
     if "evaluators" in parts:
         parts = parts[parts.index("evaluators") + 1 :]
     return "/".join(parts[-2:]) or source.stem

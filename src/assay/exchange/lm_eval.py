@@ -27,7 +27,7 @@ from assay.exchange.records import (
     Noted,
     Skipped,
 )
-from assay.exchange.rows import document, first_rows, located
+from assay.exchange.rows import document, first_rows, last, located, place
 from assay.exchange.times import from_unix
 from assay.exchange.values import (
     NotJson,
@@ -161,7 +161,7 @@ def _candidate(source: Source, results: Mapping[str, Any], options: ReadOptions)
     match = _MODEL.search(arguments) if isinstance(arguments, str) else None
     if a_text(said) or match:
         return a_text(said) or (match[1] if match else ""), "results"
-    folder = source.folder.rstrip("/").rsplit("/", 1)[-1]
+    folder = last(place(source))
     if "__" in folder:
         return folder.replace("__", "/", 1), "folder name"
     model = a_text(config.get("model"))
@@ -187,6 +187,7 @@ def _scores(row: Mapping[str, Any]) -> dict[str, float]:
 def _rows(source: Source, candidate: str, metrics: Mapping[str, float]) -> Iterator[Found]:
     tasks: set[str] = set()
     graded: set[tuple[str, str]] = set()
+    ungraded, ungraded_at = 0, ""
     for row, where in located(source):
         if isinstance(row, str):
             yield Skipped(where=where, why=row)
@@ -207,9 +208,8 @@ def _rows(source: Source, candidate: str, metrics: Mapping[str, float]) -> Itera
         graded.add((task, filtered))
         scores = _scores(row)
         if not scores:
-            yield Skipped(
-                where=where, why="holds no metric that is a number, so it says nothing of the answer's worth."
-            )
+            ungraded += 1
+            ungraded_at = ungraded_at or where
             continue
         reading = shown(a_list(row.get("filtered_resps"))[:1])[1:-1]
         yield FoundAssessment(
@@ -229,6 +229,12 @@ def _rows(source: Source, candidate: str, metrics: Mapping[str, float]) -> Itera
                 for name, value in scores.items()
             ),
         )
+    if ungraded:
+        what = (
+            f"{ungraded:,} rows hold no metric that is a number (some, like F1 or BLEU, are computed over the whole set): "
+            "their answers are kept without a grade."
+        )
+        yield Noted(where=ungraded_at, what=what)
 
 
 def _arguments(value: object) -> list[tuple[Any, Any]]:

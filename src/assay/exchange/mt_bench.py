@@ -26,9 +26,9 @@ from assay.exchange.records import (
     GradedBy,
     Skipped,
 )
-from assay.exchange.rows import first_rows, located
+from assay.exchange.rows import above, first_rows, last, located, place
 from assay.exchange.times import from_unix
-from assay.exchange.values import a_list, a_number, a_text, an_id, an_object, short, shown
+from assay.exchange.values import a_list, a_number, a_text, an_id, an_object, kept, short, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -41,13 +41,15 @@ NAME: Final = "mt_bench"
 
 _LOW, _HIGH = 1.0, 10.0
 _BROKEN: Final = "$ERROR$"
+_FOLDERS: Final = ("model_answer", "model_judgment", "reference_answer")
+_BESIDE: Final = ("question", "prompts")
 _JUDGMENTS: Final = ("single", "pair")
 _POINTS: Final = {"model_1": 1.0, "model_2": 0.0, "tie": 0.5}
 
 
 def recognise(sample: Sample) -> float | None:
-    """By lines of questions, answers or judgments, all of which have a `question_id`."""
-    if b'"question_id"' not in sample.head:
+    """By lines of questions, answers or judgments, all of which have a `question_id`; or by the judges' prompts."""
+    if b'"question_id"' not in sample.head and b'"prompt_template"' not in sample.head:
         return None
     kinds = {_kind(row) for row in first_rows(sample, 50)}
     kinds.discard(None)
@@ -57,7 +59,7 @@ def recognise(sample: Sample) -> float | None:
 def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
     """Everything of the same bench: the first judgments take it, or where there are none the first answers."""
     mine = _kind_of(source.sample)
-    if mine is None or mine == "question":
+    if mine is None or mine in _BESIDE:
         return ()
     bench = [one for one in others if _kind_of(one.sample) is not None and _same_bench(source, one)]
     if mine == "answer":
@@ -71,8 +73,8 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
 def read(source: Source, options: ReadOptions) -> Iterator[Found]:
     """One run: answers alone, or judgments with the answers they judge."""
     kind = _kind_of(source.sample)
-    if kind == "question":
-        why = "holds questions only, neither answers nor judgments; it is read together with these."
+    if kind in _BESIDE:
+        why = f"holds {'questions' if kind == 'question' else 'prompts'} only; it is read together with answers or judgments."
         yield Skipped(where=source.name, why=why)
         return
     taken = options.beside.get("taken", ())
@@ -83,6 +85,13 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
     judgments = [one for one in (source, *taken) if _kind_of(one.sample) in _JUDGMENTS]
     paired = any(_kind_of(one.sample) == "pair" for one in judgments)
     alone = paired and all(_kind_of(one.sample) == "pair" for one in judgments)
+    prompts = {
+        shown(row.get("name")): {key: row.get(key) for key in ("system_prompt", "prompt_template", "output_format")}
+        for one in taken
+        if _kind_of(one.sample) == "prompts"
+        for row, _ in located(one)
+        if isinstance(row, dict)
+    }
     models: dict[str, None] = {}
     for one in (*files, *judgments):
         for row, _ in located(one):
@@ -96,7 +105,11 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
         format=NAME,
         candidates=tuple(FoundCandidate(name=rename.get(name) or name) for name in models),
         rubric=(PREFERENCE,) if paired else (),
-        provenance={**({"kind": KIND} if alone else {}), "questions": len(questions)},
+        provenance={
+            **({"kind": KIND} if alone else {}),
+            "questions": len(questions),
+            **({"judge_prompts": kept(prompts)} if prompts else {}),
+        },
     )
     tasks: set[str] = set()
     for one in files:
@@ -115,7 +128,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
 def _kind(row: object) -> str | None:
     found = an_object(row)
     if "question_id" not in found:
-        return None
+        return "prompts" if "prompt_template" in found and "output_format" in found else None
     if "judge" in found:
         if "model_1" in found and ("g1_winner" in found or "winner" in found):
             return "pair"
@@ -130,16 +143,14 @@ def _kind_of(sample: Sample) -> str | None:
 
 
 def _is_reference(source: Source) -> bool:
-    return "reference" in source.folder.rstrip("/").rsplit("/", 1)[-1] or "reference" in source.stem
+    return "reference" in last(place(source)) or "reference" in source.stem
 
 
 def _same_bench(source: Source, other: Source) -> bool:
     """In the same folder, one above, or one beside, as FastChat lays out answers, references and judgments."""
-    mine, its = source.folder.rstrip("/"), other.folder.rstrip("/")
-    above, its_above = mine.rpartition("/")[0], its.rpartition("/")[0]
-    names = ("model_answer", "model_judgment", "reference_answer")
-    beside = above == its_above and all(one.rpartition("/")[2] in names for one in (mine, its))
-    return its in (mine, above) or beside
+    mine, its = place(source), place(other)
+    beside = above(mine) == above(its) and all(last(one) in _FOLDERS for one in (mine, its))
+    return its == mine or beside or (last(mine) in _FOLDERS and its == above(mine))
 
 
 def _by_id(sources: Sequence[Source]) -> dict[str, dict[str, Any]]:

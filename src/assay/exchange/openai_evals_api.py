@@ -28,7 +28,7 @@ from assay.exchange.records import (
     Noted,
     Skipped,
 )
-from assay.exchange.rows import first_rows, located
+from assay.exchange.rows import beneath, first_rows, located, place
 from assay.exchange.times import from_unix
 from assay.exchange.values import (
     NotJson,
@@ -75,11 +75,13 @@ def recognise(sample: Sample) -> float | None:
 
 
 def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
-    """Evals and runs in files of their own in the same folder, for a file of items; further pages are imported by themselves."""
+    """For a file of items: evals and runs in files of their own, in its folder or one above it."""
     if not _has_items(source.sample):
         return ()
     return [
-        one for one in others if one.folder == source.folder and recognise(one.sample) and not _has_items(one.sample)
+        one
+        for one in others
+        if beneath(place(source), place(one)) and recognise(one.sample) and not _has_items(one.sample)
     ]
 
 

@@ -188,8 +188,12 @@ def _events(source: Source, candidate: str, judge: str, known: dict[str, _Known]
                 detail = f"{short(data.get('type') or 'error', 80)}: {short(data.get('message') or 'no message')}"
                 failure = Failure(kind="error", fault=Fault.PROVIDER, detail=detail)
                 yield FoundResponse(task=task, candidate=candidate, trial=1, where=where, failure=failure)
+            case "raw_sample" if not one.sampled and task not in tasks:
+                tasks.add(task)
+                expected = one.expected or texts(data.get("ideal"))
+                yield FoundTask(id=task, prompt=messages(data.get("input")), expected=expected)
             case _:
-                pass  # raw samples, embeddings, extras: not answers and not grades
+                pass  # embeddings, extras: not answers and not grades
     if unscored:
         what = (
             f"{unscored:,} choices have no score, because what a choice is worth stands in the eval's YAML and not in the log: "

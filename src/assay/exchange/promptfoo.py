@@ -182,22 +182,24 @@ def _provider(row: dict[str, Any]) -> str | None:
 
 
 class _Columns:
-    """Which candidate each row belongs to: its provider, and its prompt where a provider had several."""
+    """Which candidate each row belongs to: its provider, and its column where a provider has several."""
 
     def __init__(self, rows: Iterable[dict[str, Any]], options: ReadOptions) -> None:
         prompts: dict[str, dict[str, str]] = {}
+        templates: set[str] = set()
         models: dict[str, str] = {}
         self._given = options.candidate
         for row in rows:
             provider = _provider(row)
             if provider is None:
                 continue
-            key, label = _prompt_key(row)
+            key, label = _column(row)
             prompts.setdefault(provider, {}).setdefault(key, label)
+            templates.add(label or a_text(row.get("promptId")) or key)
             model = an_object(row.get("provider")).get("id")
             models.setdefault(provider, model if isinstance(model, str) else provider)
         self._names: dict[tuple[str, str], str] = {}
-        self.templates = len({key for its in prompts.values() for key in its})
+        self.templates = len(templates)
         taken: set[str] = set()
         alone = len(prompts) == 1
         for provider, its in prompts.items():
@@ -214,7 +216,7 @@ class _Columns:
     def of(self, row: dict[str, Any]) -> str | None:
         """The candidate's name; None when the row names no provider."""
         provider = _provider(row)
-        return None if provider is None else self._names.get((provider, _prompt_key(row)[0]))
+        return None if provider is None else self._names.get((provider, _column(row)[0]))
 
     def candidates(self) -> tuple[FoundCandidate, ...]:
         """Every candidate, in the order of the file."""
@@ -223,12 +225,12 @@ class _Columns:
         )
 
 
-def _prompt_key(row: dict[str, Any]) -> tuple[str, str]:
-    """What tells the prompts of one provider apart, and how to call them: a label is the template, `raw` may be filled in."""
+def _column(row: dict[str, Any]) -> tuple[str, str]:
+    """The column a row stands in (a provider with a prompt), and what its prompt is called: `raw` is already filled in."""
     prompt = an_object(row.get("prompt"))
     label = a_text(prompt.get("label")) or a_text(prompt.get("display")) or ""
     number = row.get("promptIdx")
-    key = a_text(row.get("promptId")) or label or (str(number) if number is not None else "")
+    key = (str(number) if number is not None else None) or a_text(row.get("promptId")) or label
     return key, label.strip().splitlines()[0] if label.strip() else ""
 
 

@@ -10,6 +10,7 @@ It may also have
 
 * `ROLE`: `results` (the default), or `input`, `log`, `about`: files that say more about results beside them. A reader of
   results finds those that belong to it in `options.beside`.
+* `leavings(source, taken) -> Collection[str]`: folders whose other files are logs and artifacts of the same evaluation.
 * `takes(source, others) -> Collection[Source]`: which of the other files found belong to this one and are not imported
   by themselves, for formats that spread over a folder. They come back to `read` as `options.beside["taken"]`.
 """
@@ -35,6 +36,10 @@ READERS: Final = (
     "batch_input",
     "batch_object",
     "server_log",
+    "score_table",
+    "set_file",
+    "rlhf",
+    "described",
 )
 """Modules of this package, in the order in which equally sure readers are preferred."""
 
@@ -101,6 +106,12 @@ def taken_by(reader: Reader, source: Source, others: Sequence[Source]) -> Collec
     """Files that belong to this one and are not imported by themselves."""
     takes = getattr(reader, "takes", None)
     return () if takes is None else cast("Collection[Source]", takes(source, others))
+
+
+def leavings_of(reader: Reader, source: Source, taken: Sequence[Source]) -> Collection[str]:
+    """Folders in which what no reader knows is no loss."""
+    leavings = getattr(reader, "leavings", None)
+    return () if leavings is None else cast("Collection[str]", leavings(source, taken))
 
 
 def reader_named(name: str) -> Reader:

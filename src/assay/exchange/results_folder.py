@@ -44,12 +44,16 @@ class Busy(Exception):
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Be the only one who writes the folder; raises `Busy` when somebody else stays it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    held = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+def locked(folder: Path, run: str | None = None, *, patience_s: float = PATIENCE_S) -> Iterator[None]:
+    """Be the only one who writes the registry, or the files of a run; raises `Busy` when somebody else stays it.
+
+    A large run may be written for minutes; meanwhile others are registered and written.
+    """
+    path = folder / ".lock" if run is None else inside(folder, RECORDS, f".{safe_name(run)}.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        deadline = monotonic() + PATIENCE_S
+        deadline = monotonic() + patience_s
         while not _taken(held):
             if monotonic() > deadline:
                 raise Busy(str(folder))
@@ -101,7 +105,7 @@ def record_of(folder: Path, run: str) -> Path:
 def write_document(path: Path, document: Document) -> None:
     """A JSON file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    write_whole(path, json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n", lasting=False)
 
 
 def write_record(path: Path, lines: Iterable[Document], *, also: Callable[[Document], None]) -> None:

@@ -21,6 +21,30 @@ def first_rows(sample: Sample, most: int = 200) -> list[dict[str, Any]]:
     return rows or [row for row in a_list(sample.document)[:most] if isinstance(row, dict)]
 
 
+def place(source: Source) -> str:
+    """The folder a file lies in, so that folders of one import can be compared: empty for the working folder, no ending slash.
+
+    A folder of an archive reads like one of a folder that is named like the archive.
+    """
+    folder = source.folder.replace("#", "/", 1) if source.member else source.folder
+    return folder.removesuffix("/.").rstrip("/") if folder != "." else ""
+
+
+def above(folder: str) -> str:
+    """The folder a folder lies in."""
+    return folder.rpartition("/")[0]
+
+
+def last(folder: str) -> str:
+    """What a folder is called."""
+    return folder.rpartition("/")[2]
+
+
+def beneath(folder: str, other: str) -> bool:
+    """Whether a folder is another or lies somewhere in it."""
+    return not other or folder == other or folder.startswith(f"{other}/")
+
+
 def located(source: Source) -> Iterator[tuple[dict[str, Any] | str, str]]:
     """Every row and where it stands, `file:line` or `file#number`; a text in place of a row says why it is none."""
     if source.sample.rows:

@@ -35,8 +35,8 @@ MOST_DOCUMENT_BYTES: Final = 256 << 20
 MOST_MEMBERS: Final = 100_000
 MOST_UNPACKED_BYTES: Final = 64 << 30
 _FREE_BYTES: Final = 256 << 20
-_MOST_RATIO: Final = 500
-"""A file may unpack to 256 MB whatever its size, and beyond that to 500 times its size: more is a bomb."""
+_MOST_RATIO: Final = 100
+"""A file may unpack to 256 MB whatever its size, and beyond that to 100 times its size: more is a bomb."""
 
 _UNREADABLE: Final = (
     OSError,

@@ -27,7 +27,7 @@ from assay.exchange.records import (
     Noted,
     Skipped,
 )
-from assay.exchange.rows import document, first_rows, located
+from assay.exchange.rows import above, document, first_rows, last, located, place
 from assay.exchange.values import a_list, a_text, an_id, an_object, chosen, shown
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 NAME: Final = "swe_bench"
 
 _SHOWN_TESTS: Final = 20
+_OLDER: Final = ("generated", "no_generation", "no_logs")
 _COUNTS: Final = (
     "total_instances", "submitted_instances", "completed_instances", "resolved_instances", "unresolved_instances",
     "empty_patch_instances", "error_instances", "schema_version",
@@ -63,25 +64,27 @@ def takes(source: Source, others: Sequence[Source]) -> Collection[Source]:
         return ()
     ids = _ids(source, kind)
     if kind == "instance":
-        folder = _parent(source.folder)
-        if any(_kind(one.sample) == "report" and _covers(one, ids, _last(folder)) for one in others):
+        folder = above(place(source))
+        if any(_kind(one.sample) == "report" and _covers(one, source) for one in others):
             return ()  # the run's report takes it
-        mine = [one for one in others if _kind(one.sample) == "instance" and _parent(one.folder) == folder]
+        mine = [one for one in others if _kind(one.sample) == "instance" and above(place(one)) == folder]
         for one in mine:
             ids |= _ids(one, "instance")
     else:
-        mine = [
-            one
-            for one in others
-            if _kind(one.sample) == "instance" and _covers(source, _ids(one, "instance"), _last(_parent(one.folder)))
-        ]
+        mine = [one for one in others if _kind(one.sample) == "instance" and _covers(source, one)]
     predictions = [one for one in others if _kind(one.sample) == "predictions" and ids & _ids(one, "predictions")]
     if kind == "report":
         named = [
             one for one in predictions if _flat(_model_of_report(source)) in {_flat(name) for name in _models(one)}
         ]
-        predictions = named or (predictions if len(predictions) == 1 else [])
+        near = [one for one in predictions if place(one) in (place(source), above(place(source)))]
+        predictions = named or near or (predictions if len(predictions) == 1 else [])
     return [*mine, *predictions[:1]]
+
+
+def leavings(source: Source, taken: Sequence[Source]) -> Collection[str]:
+    """The folders of instances with a report: their logs and patches lie there too."""
+    return tuple(place(one) for one in (source, *taken) if _kind(one.sample) == "instance")
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[Found]:
@@ -92,11 +95,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
     instances = [one for one in ((source, *taken) if kind == "instance" else taken) if _kind(one.sample) == "instance"]
     models = list(dict.fromkeys(name for one in predictions for name in _models(one)))
     if not models:
-        models = [
-            _model_of_report(source)
-            if kind == "report"
-            else _last(_parent(source.folder)).replace("__", "/") or source.stem
-        ]
+        models = [_model_of_report(source) if kind == "report" else _model_of_instance(source)]
     rename = {models[0]: options.candidate} if options.candidate is not None and len(models) == 1 else {}
     report = document(source) if kind == "report" else {}
     yield FoundRun(
@@ -127,14 +126,15 @@ def _kind(sample: Sample) -> str | None:
         )
         fitting = sum("model_patch" in row for row in rows)
         return "predictions" if rows and fitting * 2 > len(rows) else None
-    if b'"resolved_ids"' in head or (b'"resolved"' in head and (b'"generated"' in head or b'"tests_status"' in head)):
+    if b'"resolved_ids"' in head or b'"resolved"' in head:
         found = an_object(sample.document)
         if isinstance(found.get("resolved_ids"), list) or (
-            isinstance(found.get("resolved"), list) and isinstance(found.get("generated"), list)
+            isinstance(found.get("resolved"), list) and any(isinstance(found.get(key), list) for key in _OLDER)
         ):
             return "report"
         reports = [an_object(one) for one in found.values()]
-        return "instance" if reports and all("resolved" in one for one in reports) else None
+        fits = all("resolved" in one and ("tests_status" in one or "patch_exists" in one) for one in reports)
+        return "instance" if reports and fits else None
     return None
 
 
@@ -148,9 +148,25 @@ def _ids(source: Source, kind: str) -> set[str]:
     return {name for key in ("submitted_ids", "resolved_ids", "generated", "resolved") for name in _list(report, key)}
 
 
-def _covers(report: Source, ids: set[str], model: str) -> bool:
-    """Whether a run's report speaks of these instances and is of the model a folder is named after."""
-    return ids <= _ids(report, "report") and _flat(_model_of_report(report)) == model
+def _covers(report: Source, instance: Source) -> bool:
+    """Whether a run's report `MODEL.RUN_ID.json` speaks of an instance's report `…/RUN_ID/MODEL/INSTANCE/report.json`.
+
+    In the experiments repository these are `results/results.json` and `logs/INSTANCE/report.json` of one folder.
+    """
+    folder = above(place(instance))
+    if last(folder) == "logs" and last(place(report)) == "results":
+        return above(folder) == above(place(report))
+    if report.stem != f"{last(folder)}.{last(above(folder))}":
+        return False
+    return _ids(instance, "instance") <= _ids(report, "report")
+
+
+def _model_of_instance(source: Source) -> str:
+    """The folder above the instance's; in the experiments repository that is `logs`, and the model's is above it."""
+    folder = above(place(source))
+    if last(folder) == "logs":
+        folder = above(folder)
+    return last(folder).replace("__", "/") or source.stem
 
 
 def _models(source: Source) -> list[str]:
@@ -166,14 +182,6 @@ def _model_of_report(source: Source) -> str:
 
 def _flat(model: str) -> str:
     return model.replace("/", "__")
-
-
-def _parent(folder: str) -> str:
-    return folder.rstrip("/").rpartition("/")[0]
-
-
-def _last(folder: str) -> str:
-    return folder.rstrip("/").rpartition("/")[2]
 
 
 def _list(report: Mapping[str, Any], key: str) -> list[str]:
@@ -272,7 +280,14 @@ def _report(
     resolved = set(_list(report, "resolved_ids") or _list(report, "resolved"))
     empty = set(_list(report, "empty_patch_ids") or _list(report, "no_generation"))
     broken = set(_list(report, "error_ids") or _list(report, "no_logs"))
-    unresolved = set(_list(report, "unresolved_ids") or _list(report, "generated")) - resolved - broken - empty
+    told = {*_list(report, "unresolved_ids"), *_list(report, "generated")}
+    if not any(isinstance(report.get(key), list) for key in ("unresolved_ids", "generated", "submitted_ids")):
+        told = seen | graded  # it lists what was resolved, and the predictions or reports beside it what was tried
+        if not told:
+            why = "lists what was resolved but not what was tried; import it with its predictions (`all_preds.jsonl`)."
+            yield Skipped(where=where, why=why)
+            return
+    unresolved = told - resolved - broken - empty
     for some, score, reason in (
         (resolved, 1.0, "resolved"),
         (unresolved, 0.0, "not resolved"),

@@ -25,15 +25,17 @@ class WholeFile:
     Args:
         path: where it will be.
         force: whether a file of that name gives way.
+        lasting: whether its name must survive a power failure too; what can be made anew may save that time.
 
     Raises:
         InputError: the folder is not there or may not be written.
         Refused: a file of that name is there and `force` is not said.
     """
 
-    def __init__(self, path: Path, *, force: bool = False) -> None:
+    def __init__(self, path: Path, *, force: bool = False, lasting: bool = True) -> None:
         self.path = path
         self._force = force
+        self._lasting = lasting
         self._special = path.exists() and not path.is_file()  # a device or a pipe takes what it is given
         if path.is_dir():
             raise InputError(str(path), "is a folder.", remedy="Name a file.")
@@ -79,7 +81,8 @@ class WholeFile:
             os.fsync(file.fileno())
             file.close()
             self._name()
-            _force_folder(self.path.parent)
+            if self._lasting:
+                _force_folder(self.path.parent)
         except OSError as failure:
             raise InputError(str(self.path), f"cannot be written: {failure.strerror}.") from failure
         finally:
@@ -105,9 +108,9 @@ def taken(path: Path) -> Refused:
     return Refused(str(path), "is there already.", remedy="Name another file, or say --force to replace it.")
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, *, lasting: bool = True) -> None:
     """Replace a file by a text, whole or not at all."""
-    with WholeFile(path, force=True) as file:
+    with WholeFile(path, force=True, lasting=lasting) as file:
         file.write(text)
 
 

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.domain.calls import Usage
 from assay.domain.suite import Message
 from assay.providers.payload import UnreadableBody, count, dump, parse, whole
-from assay.providers.wire import USUAL, Completion, Habits, misshapen, no_text, refused, schema_name, turns, with_schema
+from assay.providers.wire import (
+    USUAL,
+    Completion,
+    Habits,
+    misshapen,
+    no_text,
+    refused,
+    schema_name,
+    shows,
+    turns,
+    with_schema,
+)
 
 if TYPE_CHECKING:
     from assay.domain.calls import ModelRequest
@@ -53,7 +64,7 @@ class AnthropicMessages:
         body: dict[str, Any] = {
             "model": request.model.name,
             "max_tokens": parameters.max_tokens if parameters.max_tokens is not None else DEFAULT_MAX_TOKENS,
-            "messages": turns(spoken, habits, _picture),
+            "messages": turns(spoken, _picture, pictures=shows(request, habits)),
         }
         if system:
             body["system"] = "\n\n".join(system)

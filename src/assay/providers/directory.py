@@ -96,6 +96,14 @@ class Directory:
         """
         grading = tuple(judges)
         found: dict[str, SettingsError] = {}
+        models = tuple(models)
+        if any(model.provider == "human" for model in models):
+            person = SettingsError(
+                "human",
+                "grades, and is no candidate that could be asked.",
+                remedy="Give a person's answers as snippets.",
+            )
+            found[str(person)] = person
         for model in (*models, *grading):
             error = self._problem(model)
             if error is not None:
@@ -122,7 +130,7 @@ class Directory:
                 self._recording(model.name)
             elif model.provider in VENDORS:
                 return self._key_problem(self._endpoint(model))
-            elif model.provider != "echo":
+            elif model.provider not in ("echo", "human"):
                 return _unknown(model)
         except SettingsError as error:
             return error

@@ -18,7 +18,7 @@ from assay.providers.complaints import complaint, said_in, saying, status_of
 from assay.providers.events import events_in
 from assay.providers.payload import UnreadableBody, dump, parse
 from assay.providers.session import Address, Answer
-from assay.providers.wire import USUAL, Habits, has_images, learned, unreadable
+from assay.providers.wire import USUAL, Habits, has_images, learned, shows, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -169,7 +169,7 @@ class HttpModel:
 
 
 def _seen(reply: Reply, request: ModelRequest, habits: Habits) -> Reply:
-    return reply if habits.images or not has_images(request) else replace(reply, blind=True)
+    return reply if shows(request, habits) or not has_images(request) else replace(reply, blind=True)
 
 
 def _error_in(payload: Any) -> object:

@@ -19,6 +19,7 @@ from assay.providers.wire import (
     no_text,
     refused,
     schema_name,
+    shows,
     turns,
     with_schema,
 )
@@ -50,14 +51,17 @@ class OpenAIChat:
     def body(self, request: ModelRequest, habits: Habits = USUAL, /, *, streaming: bool = False) -> dict[str, Any]:
         """The body that asks; also a line's body in a batch file."""
         parameters = request.parameters
-        schema = request.answer_schema
-        body: dict[str, Any] = {"model": request.model.name, "messages": turns(request.messages, habits, _picture)}
+        schema, pictures = request.answer_schema, shows(request, habits)
+        body: dict[str, Any] = {
+            "model": request.model.name,
+            "messages": turns(request.messages, _picture, pictures=pictures),
+        }
         if schema is not None:
             if habits.structured:
                 wanted = {"name": schema_name(schema), "strict": True, "schema": schema.schema}
                 body["response_format"] = {"type": "json_schema", "json_schema": wanted}
             else:
-                body["messages"] = turns(with_schema(request.messages, schema), habits, _picture)
+                body["messages"] = turns(with_schema(request.messages, schema), _picture, pictures=pictures)
         if parameters.max_tokens is not None:
             body[habits.token_limit] = parameters.max_tokens
         unsent = habits.unsent

@@ -7,10 +7,10 @@ from typing import Final
 
 from assay.domain.errors import InputError, did_you_mean
 
-PROVIDERS: Final = ("openai", "anthropic", "openrouter", "vllm", "ollama", "replay", "echo")
+PROVIDERS: Final = ("openai", "anthropic", "openrouter", "vllm", "ollama", "replay", "echo", "human")
 
 _SEPARATOR: Final = re.compile(r"[/:]")
-_NAMELESS: Final = frozenset({"echo"})
+_NAMELESS: Final = frozenset({"echo", "human"})
 _EXAMPLES: Final = {
     "openai": "openai/gpt-4o-mini",
     "anthropic": "anthropic/claude-sonnet-4-5",
@@ -25,7 +25,7 @@ def parse_ref(text: str) -> tuple[str, str]:
     """Provider and name of `provider/name`; `provider:name` and `provider:/name` mean the same.
 
     Only the first separator counts, so names keep their own slashes and colons (`openrouter/a/b`, `ollama/llama3:8b`).
-    The provider is lower-cased; `echo` needs no name.
+    The provider is lower-cased; `echo` and `human` need no name.
 
     Raises:
         InputError: the provider is missing or unknown, or a name is missing.

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from assay.domain.calls import Usage
+from assay.domain.calls import Role, Usage
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.suite import Message
 from assay.providers.complaints import clean, saying
@@ -120,7 +120,7 @@ def learned(habits: Habits, said: Saying, request: ModelRequest, *, streaming: b
     """The habits after a refusal; the same when it was about something else."""
     if streaming and said.mentions("stream"):
         return replace(habits, streaming=False)
-    if habits.images and has_images(request) and said.mentions(*_IMAGES):
+    if habits.images and _droppable(request) and said.mentions(*_IMAGES):
         return replace(habits, images=False)
     unsupported = _UNSUPPORTED.search(f"{said.message} {said.code}") is not None
     renamed = said.mentions("max_completion_tokens") or (said.param == "max_tokens" and unsupported)
@@ -136,7 +136,7 @@ def learned(habits: Habits, said: Saying, request: ModelRequest, *, streaming: b
             return replace(habits, unsent=habits.unsent | set(named))
     if (
         habits.images
-        and has_images(request)
+        and _droppable(request)
         and not said.mentions("context", "too long", "maximum", "quota", "billing")
     ):
         return replace(habits, images=False)  # it does not say what it minds, and images are what servers mind most
@@ -148,14 +148,23 @@ def has_images(request: ModelRequest) -> bool:
     return any(message.images for message in request.messages)
 
 
+def shows(request: ModelRequest, habits: Habits) -> bool:
+    """Whether images are sent: to a candidate always, as the question is another one without them."""
+    return habits.images or request.purpose.role is Role.CANDIDATE
+
+
+def _droppable(request: ModelRequest) -> bool:
+    return has_images(request) and request.purpose.role is not Role.CANDIDATE
+
+
 def turns(
-    messages: Iterable[Message], habits: Habits, picture: Callable[[Image], dict[str, Any]]
+    messages: Iterable[Message], picture: Callable[[Image], dict[str, Any]], *, pictures: bool
 ) -> list[dict[str, Any]]:
     """Messages as both protocols have them: text alone, or a list of parts where pictures go with it."""
     return [
         {
             "role": message.role,
-            "content": _parts(message, picture) if message.images and habits.images else message.content,
+            "content": _parts(message, picture) if message.images and pictures else message.content,
         }
         for message in messages
     ]

@@ -34,8 +34,10 @@ FORMATS: Final = ("svg", "png", "csv", "json")
 HOW_TO_DRAW: Final = 'Charts need two more packages: pip install "assay-bench[charts]".'
 
 WIDTH: Final = 560
+PAGE_WIDTH: Final = 380
+"""Beside the labels; a page shows two drawings side by side, and shrinks none so that its words are too small."""
 ROW_HEIGHT: Final = 34
-MOST_POINTS: Final = 4000
+MOST_POINTS: Final = 1500
 """Single trials shown in a distribution; of more, every so-manieth of each candidate in order of score."""
 
 _HREF, _SAID, _OFFSET = "href", "said", "offset"
@@ -220,14 +222,19 @@ def scores(table: ScoreTable, *, trials: Sequence[str] | None = None) -> Chart:
         ordered = mine[table.score[mine].argsort(kind="stable")]
         step = max(1, -(-len(ordered) // most))
         rows += [_dot(table, str(candidate), int(row), place, trials) for place, row in enumerate(ordered[::step])]
+    whose = "Every counted trial" if len(rows) == len(table.score) else _shown_of(len(rows), len(table.score))
     order = sorted({str(row["candidate"]) for row in rows}, key=lambda name: -_mean_of(rows, name))
     return Chart(
         kind="scores",
         title="Scores of single trials",
-        about="Every counted trial's score by candidate; the box holds the middle half, the line in it the median.",
+        about=f"{whose}'s score by candidate; the box holds the middle half, the line in it the median.",
         rows=tuple(rows),
         settings={"order": order},
     )
+
+
+def _shown_of(shown: int, n: int) -> str:
+    return f"Of {n:,} counted trials {shown:,}, evenly by score: each"
 
 
 def _dot(table: ScoreTable, candidate: str, row: int, place: int, trials: Sequence[str] | None) -> Row:
@@ -274,16 +281,19 @@ def specification(chart: Chart, *, dark: bool = False, page: bool = False) -> di
         page: colours are names that the page's style fills in (`--chart-ink` and so on), and title and background are its own.
     """
     alt = _altair()
+    if page:
+        chart = replace(chart, settings={**chart.settings, "width": PAGE_WIDTH})
     colours = _PAGE if page else _DARK if dark else _LIGHT
     if not chart.rows:
         drawn = alt.Chart(alt.Data(values=[{"text": "Nothing counts yet."}])).mark_text(size=14, color=colours["soft"])
         drawn = drawn.encode(text="text:N").properties(width=WIDTH, height=2 * ROW_HEIGHT)
     else:
-        draw = {"forest": _forest, "ranks": _ranks, "pairs": _pairs, "scores": _scores}[chart.kind]
+        draw = {"forest": _forest, "ranks": _ranks, "pairs": _pairs, "scores": _scores, "trend": _trend}[chart.kind]
         drawn = draw(alt, chart, colours)
     if page:
         found: dict[str, Any] = _configured(drawn, colours).to_dict()
-        found["config"] |= {"background": None, "padding": 2}
+        # A browser's font may be wider than the one the drawing was measured with.
+        found["config"] |= {"background": None, "padding": {"left": 24, "right": 12, "top": 4, "bottom": 4}}
         found["description"] = chart.about
         return found
     title = alt.TitleParams(chart.title, subtitle=_wrapped(chart.about, 100 if chart.kind != "pairs" else 64))
@@ -325,7 +335,9 @@ def _forest(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     ranged = base.transform_filter("isValid(datum.low)")
     bars = ranged.mark_bar(height=9, cornerRadius=4.5, color=colours["band"]).encode(x=x, x2="high:Q", tooltip=tips)
     dots = base.mark_point(filled=True, size=110, color=colours["accent"], opacity=1).encode(x="mean:Q", tooltip=tips)
-    return _with_labels(alt, alt.layer(bars, dots).properties(width=WIDTH, height=_height(chart)), chart, colours)
+    return _with_labels(
+        alt, alt.layer(bars, dots).properties(width=_width(chart), height=_height(chart)), chart, colours
+    )
 
 
 def _ranks(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
@@ -341,18 +353,22 @@ def _ranks(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
         x=x, x2="high:Q", tooltip=tips
     )
     dots = base.mark_point(filled=True, size=140, color=colours["accent"], opacity=1).encode(x="rank:Q", tooltip=tips)
-    return _with_labels(alt, alt.layer(lines, dots).properties(width=WIDTH, height=_height(chart)), chart, colours)
+    return _with_labels(
+        alt, alt.layer(lines, dots).properties(width=_width(chart), height=_height(chart)), chart, colours
+    )
 
 
 def _pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     order = list(chart.settings["order"])
-    side = max(34, min(92, WIDTH // max(len(order), 1)))
+    side = max(34, min(92, _width(chart) // max(len(order), 1)))
     base = alt.Chart(alt.Data(values=list(chart.rows)))
     x = alt.X(
         "column:N",
         sort=order,
         title=None,
-        axis=alt.Axis(orient="top", labelAngle=0 if side >= 60 else -40, domain=False),
+        axis=alt.Axis(
+            orient="top", labelAngle=0 if side >= 60 else -40, domain=False, labelLimit=side - 8 if side >= 60 else 120
+        ),
     )
     y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
     words = ["better", "worse", "equivalent", "not decided"]
@@ -396,17 +412,36 @@ def _scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
         color=colours["accent"],
     ).encode(x=x, y=y, yOffset=offset, tooltip=tips, **_linked(alt, chart))
     quarters = base.transform_aggregate(q1="q1(score)", middle="median(score)", q3="q3(score)", groupby=["candidate"])
-    box = quarters.mark_bar(height=36, cornerRadius=5, color=colours["band"], opacity=0.35).encode(
+    box = quarters.mark_bar(height=36, cornerRadius=5, color=colours["band"], opacity=0.35, aria=False).encode(
         x=alt.X("q1:Q"), x2="q3:Q", y=y
     )
-    middle = quarters.mark_tick(thickness=3, size=36, color=colours["ink"]).encode(x="middle:Q", y=y)
-    return alt.layer(box, dots, middle).properties(width=WIDTH, height=max(2, len(order)) * 58)
+    middle = quarters.mark_tick(thickness=3, size=36, color=colours["ink"], aria=False).encode(x="middle:Q", y=y)
+    return alt.layer(box, dots, middle).properties(width=_width(chart), height=max(2, len(order)) * 58)
 
 
 def _linked(alt: Any, chart: Chart) -> dict[str, Any]:
     """What every mark says and where it leads."""
     found = {"description": alt.Description(f"{_SAID}:N")}
     return {**found, "href": alt.Href(f"{_HREF}:N")} if chart.rows and _HREF in chart.rows[0] else found
+
+
+def _trend(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
+    base = alt.Chart(alt.Data(values=list(chart.rows)))
+    x = alt.X("started:T", title=None, axis=alt.Axis(labelOverlap=True, grid=False, tickCount=6))
+    colour = alt.Color("candidate:N", title=None, legend=alt.Legend(orient="bottom", symbolOpacity=1))
+    dash = alt.StrokeDash("candidate:N", legend=None)
+    y = alt.Y("mean:Q", title="score, points of 100", scale=alt.Scale(zero=False, nice=True))
+    tips = [
+        alt.Tooltip("candidate:N"), alt.Tooltip("run:N"), alt.Tooltip("mean:Q", format=".1f"),
+        alt.Tooltip("low:Q", format=".1f"), alt.Tooltip("high:Q", format=".1f"),
+    ]  # fmt: skip
+    ranges = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=5, opacity=0.28)
+    layers = (
+        ranges.encode(x=x, y=alt.Y("low:Q", title="score, points of 100"), y2="high:Q", color=colour),
+        base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash),
+        base.mark_point(filled=True, size=70, opacity=1).encode(x=x, y=y, color=colour, tooltip=tips),
+    )
+    return alt.layer(*layers).properties(width=WIDTH, height=260)
 
 
 def _rows_base(alt: Any, chart: Chart) -> Any:
@@ -420,7 +455,9 @@ def _with_labels(alt: Any, drawn: Any, chart: Chart, colours: Mapping[str, str])
     """The numbers in words at the right, in line with their rows."""
     order = [row["candidate"] for row in chart.rows]
     y = alt.Y("candidate:N", sort=order, axis=None)
-    words = alt.Chart(alt.Data(values=list(chart.rows))).mark_text(align="left", fontSize=12, color=colours["soft"])
+    words = alt.Chart(alt.Data(values=list(chart.rows))).mark_text(
+        align="left", fontSize=12, color=colours["soft"], aria=False
+    )
     beside = words.encode(y=y, x=alt.value(0), text="label:N").properties(width=150, height=_height(chart))
     return alt.hconcat(drawn, beside, spacing=14).resolve_scale(y="independent")
 
@@ -459,6 +496,10 @@ def _configured(drawn: Any, colours: Mapping[str, str]) -> Any:
             offset=16,
         )
     )
+
+
+def _width(chart: Chart) -> int:
+    return int(chart.settings.get("width", WIDTH))
 
 
 def _height(chart: Chart) -> int:

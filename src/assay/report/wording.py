@@ -6,11 +6,13 @@ what is not decided is never called equal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from assay.statistics.scopes import TASKS_LIKE_THESE, THIS_TASK_ONLY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
     from assay.analysis.anytime import Anytime, Looks
     from assay.analysis.partly import PartlyReviewed
@@ -38,6 +40,8 @@ MISSING = {
 
 TAKEN_BACK: Final = "Counting in that all pairs were compared, this is not decided."
 """Beside a verdict on one pair that the correction for all pairs does not let stand."""
+
+MIXED_PROTOCOLS: Final = "The selected runs were reviewed under different protocols. Look at each by itself with --run."
 
 TOO_MANY: Final = 10_000
 """More tasks, or trials of one task, than anyone will run; beyond it the number itself would only mislead."""
@@ -169,6 +173,18 @@ def headline(found: Comparison) -> str:
             return verdict(found)
         case _:
             return f"Not decided: {_ahead(found)}{_where(found)}."
+
+
+def beneath_headline(found: Comparison) -> str:
+    """The rest of `verdict` below its headline."""
+    if found.difference is None or found.decision == "equivalent":
+        return ""
+    if found.decision in {"better", "worse"}:
+        return verdict(found).removeprefix(headline(found)).strip()
+    if found.ci95 is None:
+        return verdict(found)
+    text = f"Anything from {difference_range(found.ci95)} for {found.a} fits the data."
+    return text if found.to_decide is None else f"{text} {what_would_decide(found.to_decide)}"
 
 
 def method_words(method: str) -> str:
@@ -592,3 +608,24 @@ def _chance(p_value: float | None) -> str:
     else:
         how_often = f"in about {max(1, round(1000 * p_value))} of 1,000"
     return f"If the two were equally good, a gap this large would appear {how_often} such benchmarks."
+
+
+def protocol(one: Mapping[str, Any]) -> str:
+    """How a run is reviewed, in half a line: `plain, every grade of a judge waits (version 1)`."""
+    shares = [
+        f"{round(100 * share, 1):g}% {words}"
+        for name, words in (
+            ("blind", "blind-first"),
+            ("plants", "planted checks"),
+            ("rereview", "reviewed again"),
+            ("second", "with a second opinion"),
+        )
+        if (share := one.get(name) or 0)
+    ]
+    policy = {
+        "every": "every grade of a judge waits",
+        "flagged": "grades with a flag wait",
+        "none": "no grade waits",
+    }.get(str(one.get("policy")), str(one.get("policy")))
+    order = ", in an order drawn by chance" if one.get("order") == "random" else ""
+    return f"{', '.join(shares) or 'plain'}; {policy}{order} (version {one.get('version', 1)})"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weights_of
-from assay.domain.calls import ModelRequest, Reply
+from assay.domain.calls import ModelRequest
 from assay.domain.model import Parameters
 from assay.domain.pages import PageRequest, Shots, Unseen
 from assay.domain.run import Slot
@@ -106,14 +106,14 @@ class ArenaJudge:
             images = rendered.images if isinstance(rendered, Shots) else ()
             return MoreRequests(requests=(self._request(sitting, images),))
         assessment = assessment_of(self.spec, self.rubric, sitting, answers)
-        return replace(assessment, flags=(*_unseen(rendered, answers[-1]), *assessment.flags))
+        return replace(assessment, flags=(*_unseen(rendered), *assessment.flags))
 
     def _request(self, sitting: Sitting, images: tuple[Image, ...]) -> ModelRequest:
         request = request_of(
             self._spec(), self.rubric, sitting, candidate=sitting.responses[0].candidate, template=ARENA
         )
         *before, last = request.messages
-        return replace(request, messages=(*before, replace(last, images=images)))
+        return replace(request, messages=(*before, replace(last, images=(*last.images, *images))))
 
     def _spec(self) -> JudgeSpec:
         said = self.spec.parameters.over(self.spec.model.parameters).temperature
@@ -137,10 +137,7 @@ class ArenaJudge:
         )  # fmt: skip
 
 
-def _unseen(rendered: Shots | Unseen, reply: Answer) -> tuple[Flag, ...]:
+def _unseen(rendered: Shots | Unseen) -> tuple[Flag, ...]:
     if isinstance(rendered, Unseen):
         return (Flag(kind=FlagKind.NO_SCREENSHOT, detail=f"{rendered.detail} The judge read the code alone."),)
-    if isinstance(reply, Reply) and reply.blind:
-        detail = "The judge's endpoint takes no images, so the judge read the code alone."
-        return (Flag(kind=FlagKind.NO_SCREENSHOT, detail=detail),)
     return ()

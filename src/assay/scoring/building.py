@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from assay.domain.errors import SuiteError
-from assay.domain.suite import JudgeMode
+from assay.domain.suite import PERSON, JudgeMode
 from assay.scoring.arena import ArenaJudge
 from assay.scoring.judge import EachJudge, JointJudge
 from assay.scoring.pairwise import PairwiseJudge
+from assay.scoring.person import PersonJudge
 from assay.scoring.rubrics import default_rubric
 from assay.scoring.scorers import ScorerEvaluator, option_problems
 
@@ -48,6 +49,8 @@ def evaluators_for(
 
 
 def _judge(spec: JudgeSpec, rubric: Rubric) -> Evaluator:
+    if spec.model.provider == PERSON:
+        return PersonJudge(spec, rubric)
     match spec.mode:
         case JudgeMode.JOINT:
             return JointJudge(spec, rubric)

@@ -193,12 +193,14 @@ def messages_of(
         "schema": example,
         "note": section("From the reviewer of your last attempt", note) if own else note,
     }
+    images = tuple(image for message in task.prompt for image in message.images)
     if spec.prompt is None:
-        return (Message(role="system", content=SYSTEM), Message(role="user", content=filled(template, values)))
+        asked = Message(role="user", content=filled(template, values), images=images)
+        return (Message(role="system", content=SYSTEM), asked)
     user = filled(spec.prompt, values)
     if note and "note" not in named_placeholders(spec.prompt):
         user = f"{user}\n\n{note}"
-    return (Message(role="system", content=SAFETY), Message(role="user", content=user))
+    return (Message(role="system", content=SAFETY), Message(role="user", content=user, images=images))
 
 
 def prompt_text(task: Task) -> str:
@@ -320,7 +322,8 @@ def assessment_of(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tu
         report=reading.report,
         ranking=reading.ranking,
         labels={name: label for name, label in labels.items() if name in sitting.labels},
-        flags=cut_flags(spec, sitting, labels)
+        flags=_blind_flags(reply)
+        + cut_flags(spec, sitting, labels)
         + flags_of(
             reading,
             grades=grades,
@@ -333,6 +336,13 @@ def assessment_of(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tu
         ),
         raw=reply.text,
     )
+
+
+def _blind_flags(reply: Reply) -> tuple[Flag, ...]:
+    if not reply.blind:
+        return ()
+    detail = "The judge's endpoint takes no images, so the judge read the text alone."
+    return (Flag(kind=FlagKind.NO_SCREENSHOT, detail=detail),)
 
 
 def _grade(candidate: str, criterion: Criterion, reading: Reading) -> Grade:

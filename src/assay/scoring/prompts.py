@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -135,6 +136,11 @@ Answer with one JSON document and nothing else, in this shape:
 - `evidence`: up to three short quotations, copied character for character from the code. Leave it empty where the point \
 is what a picture shows, and say which picture.
 - `report`: a few lines of Markdown that sum up the judgement."""
+
+OURS: Final[Mapping[str, str]] = MappingProxyType(
+    {"system": SYSTEM, "safety": SAFETY, "joint": JOINT, "solo": SOLO, "pair": PAIR, "arena": ARENA}
+)
+"""All our words by name; runs keep their digests."""
 
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][\w\-]*)\s*\}\}")
 

@@ -42,9 +42,10 @@ def spoken_grades(
         return {}
     grades = {} if names.lone_candidate is None else _lines_about_one(prose, names.lone_candidate, names, rubric)
     if len(grades) < len(labels) * len(rubric.criteria) and (names.lone_candidate is None or len(rubric.criteria) > 1):
-        for found in (_table(prose, names), _passages(prose, labels, rubric)):
-            if len(found) > len(grades):
-                grades = found
+        table = _table(prose, names)
+        # Sentences are not looked for where there is a table: a row that breaks off would be read across its columns.
+        found = _passages(prose, labels, rubric) if table is None else table
+        grades = found if len(found) > len(grades) else grades
     return grades
 
 
@@ -230,9 +231,13 @@ def _graded_here(after: str, criterion: Criterion) -> ReadGrade | None:
     return ReadGrade(score=score, reason=reason if len(reason) > 3 else "")
 
 
-def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade]:
-    """Grades in a table, Markdown's or one with commas: candidates down and criteria across, or the other way round."""
+def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade] | None:
+    """Grades in a table, Markdown's or one with commas: candidates down and criteria across, or the other way round.
+
+    None where no line is the header of such a table.
+    """
     found: dict[tuple[str, str], ReadGrade] = {}
+    seen = False
     header: list[str] = []
     for line in prose.splitlines():
         cells = _cells(line)
@@ -241,7 +246,7 @@ def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade]:
             continue
         known = sum(bool(names.criterion(cell) or names.candidate(cell)) for cell in cells[1:])
         if known and known == sum(bool(cell) for cell in cells[1:]) - _spare(cells[1:], names):
-            header = cells
+            header, seen = cells, seen or "|" in line
             continue
         if not header or len(cells) != len(header):
             continue
@@ -250,7 +255,7 @@ def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade]:
             criterion = names.criterion(top) or names.criterion(cells[0]) or names.lone_criterion
             if candidate and criterion and (score := read_score(cell, criterion)) and score.raw is not None:
                 found[candidate, criterion.name] = ReadGrade(score=score)
-    return found
+    return found if seen or found else None
 
 
 def _spare(cells: list[str], names: Names) -> int:

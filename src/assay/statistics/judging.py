@@ -51,7 +51,7 @@ def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> C
         tolerance: how far apart two scores may be to count as agreeing, at least 0.
 
     Reason `need_at_least_3_pairs` below 3 pairs (no correlation), `judge_has_no_variation` or
-    `human_has_no_variation` where one side is constant.
+    `no_variation` where one side is constant.
 
     Raises:
         ValueError: unequal lengths, a score that is not finite, a negative tolerance.
@@ -120,7 +120,7 @@ def _relation(a: Floats, b: Floats) -> tuple[str | None, _Relation]:
     if np.ptp(a) < NO_SPREAD:
         return "judge_has_no_variation", _Relation()
     if np.ptp(b) < NO_SPREAD:
-        return "human_has_no_variation", _Relation()
+        return "no_variation", _Relation()
     pearson = _correlation(a, b)
     concordance = _lin(a, b)
     found = _Relation(

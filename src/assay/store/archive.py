@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import exists, select, true
 
 from assay.domain.errors import UnknownName
-from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, folded, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.store import columns, exporting, run_record, schema
+from assay.store import answers, columns, exporting, run_record, schema
 from assay.store.call_totals import call_totals
 from assay.store.codec import bytes_json
 from assay.store.events import first_broken
+from assay.store.names import candidate_names
 from assay.store.planning import run_key_of
 from assay.store.projection import ASSESSMENT, TRIAL
 from assay.store.reading import AssessmentReader, trial_row, trial_rows
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
+    from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import (
         AssessmentDetail,
@@ -217,6 +219,20 @@ class StoreArchive:
             newest, trials = columns.decided_since(connection, event)
         return newest, tuple(TrialKey(key) for key in trials)
 
+    def answer_rows(
+        self, columns: Sequence[AnswerColumn], /, *, after: tuple[int, int] | None = None, limit: int = 50
+    ) -> tuple[AnswerRow, ...]:
+        """Up to `limit` rows of answers side by side, after a place; raises `UnknownName` for a run or candidate."""
+        with self._database.reading() as connection:
+            keys = {}
+            for column in columns:
+                run = find_run(connection, column.run)
+                keys[column.run] = run_key_of(connection, run)
+                names = candidate_names(connection, keys[column.run]).values()
+                if column.candidate not in names:
+                    raise UnknownName("candidate", column.candidate, names, remedy=f"{run} has {', '.join(names)}.")
+            return answers.answer_rows(connection, columns, keys, after=after, limit=limit)
+
     def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
         """Scores row by row from one snapshot: those that count, with `everything` the others too."""
         with self._database.reading() as connection:
@@ -287,10 +303,14 @@ def _tallies(connection: Connection, scope: Scope) -> dict[tuple[int, str], dict
 
 
 def _candidates(connection: Connection, scope: Scope) -> dict[int, list[str]]:
-    table = schema.run_candidate
+    """Candidates by run in its order, as it writes them; where a name was mended, the mended one."""
+    table, candidate = schema.run_candidate, schema.candidate
     found: dict[int, list[str]] = {}
-    for run_key, name in connection.execute(
-        select(table.c.run_key, table.c.name).where(*scope.where_run(table)).order_by(table.c.run_key, table.c.position)
+    for run_key, name, now, same in connection.execute(
+        select(table.c.run_key, table.c.name, candidate.c.name, candidate.c.folded)
+        .join(candidate, candidate.c.key == table.c.candidate_key)
+        .where(*scope.where_run(table))
+        .order_by(table.c.run_key, table.c.position)
     ):
-        found.setdefault(run_key, []).append(name)
+        found.setdefault(run_key, []).append(name if folded(name) == same else now)
     return found

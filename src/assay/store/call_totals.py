@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 def call_totals(connection: Connection, run_key: int) -> tuple[CallTotals, ...]:
     """Calls of a run by whom they asked: candidates first, each in the order of its name, then judges."""
     table, candidate, grader = schema.call, schema.candidate, schema.grader
+    # A judge that grades one candidate at a time has both: whom it asked is the judge.
+    asked = case((table.c.role == Role.JUDGE.value, grader.c.name), else_=candidate.c.name).label("name")
     failed = case((table.c.fail_kind.is_not(None), 1), else_=0)
     rows: Any = connection.execute(
         select(
             table.c.role,
-            func.coalesce(candidate.c.name, grader.c.name).label("name"),
+            asked,
             table.c.model,
             table.c.model_version,
             func.count().label("calls"),
@@ -37,7 +39,7 @@ def call_totals(connection: Connection, run_key: int) -> tuple[CallTotals, ...]:
         .join(candidate, candidate.c.key == table.c.candidate_key, isouter=True)
         .join(grader, grader.c.key == table.c.grader_key, isouter=True)
         .where(table.c.run_key == run_key)
-        .group_by(table.c.role, candidate.c.name, grader.c.name, table.c.model, table.c.model_version)
+        .group_by(table.c.role, asked, table.c.model, table.c.model_version)
     ).all()
     found = [
         CallTotals(

@@ -97,6 +97,7 @@ def task_record(content: bytes) -> Task:
         Task,
         data,
         prompt=tuple(_message(message) for message in data["prompt"]),
+        parameters=_parameters(data.get("parameters", {})),
         scoring=Scoring(**data["scoring"]),
         tags=tuple(data["tags"]),
         snippets=tuple(

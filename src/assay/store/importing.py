@@ -200,7 +200,7 @@ class StoreImport:
         def write(connection: Connection) -> list[Skipped]:
             return Portion(self._database, connection, self._names, shape).write(tasks, responses, assessments)
 
-        self._pending = self._writer.begin(write)
+        self._pending = self._writer.begin(write, staging=True)
         return before
 
     def settle(self) -> Sequence[Skipped]:

@@ -36,13 +36,15 @@ class Names:
         return self._key(connection, schema.criterion, name)
 
     def candidate(self, connection: Connection, name: str) -> int:
-        """A candidate's key; `Alice` and `alice` are the same candidate."""
+        """A candidate's key; `Alice` and `alice` are the same candidate, and a name that was mended is the mended one's."""
         known = self._known.get(("candidate", name))
         if known is not None:
             return known
-        table = schema.candidate
+        table, alias = schema.candidate, schema.candidate_alias
         same = folded(plain(name))
-        key = connection.execute(select(table.c.key).where(table.c.folded == same)).scalar_one_or_none()
+        key = connection.execute(select(alias.c.candidate_key).where(alias.c.folded == same)).scalar_one_or_none()
+        if key is None:
+            key = connection.execute(select(table.c.key).where(table.c.folded == same)).scalar_one_or_none()
         if key is None:
             row = insert(table).values(name=plain(name), folded=same).returning(table.c.key)
             key = connection.execute(row).scalar_one()
@@ -58,6 +60,14 @@ class Names:
             key = connection.execute(insert(table).values(name=plain(name)).returning(table.c.key)).scalar_one()
         self._known[table.name, name] = key
         return int(key)
+
+
+def remember(connection: Connection, name: str, candidate_key: int) -> None:
+    """Have a name mean a candidate from now on; one that means another already keeps its meaning."""
+    table = schema.candidate_alias
+    same = folded(plain(name))
+    if connection.execute(select(table.c.folded).where(table.c.folded == same)).first() is None:
+        connection.execute(insert(table).values(folded=same, candidate_key=candidate_key))
 
 
 def candidate_names(connection: Connection, run_key: int) -> dict[int, str]:

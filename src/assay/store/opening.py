@@ -26,7 +26,9 @@ from assay.store.leases import StoreLeases
 from assay.store.liveness import AdvisoryLocks, FileLocks, alone
 from assay.store.names import Names
 from assay.store.recording import Recorder
+from assay.store.renaming import Renaming
 from assay.store.restoring import Restoring
+from assay.store.witness import StoreWitness
 from assay.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -50,8 +52,10 @@ class Store:
     archive: StoreArchive
     calibrations: StoreCalibrations
     restoring: Restoring
+    renaming: Renaming
     imports: StoreImports
     leases: StoreLeases
+    witness: StoreWitness
 
     def close(self) -> None:
         """Give up claims, finish writing and let go of the database; safe to call twice."""
@@ -97,8 +101,10 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         archive=StoreArchive(database, claims),
         calibrations=StoreCalibrations(database, writer),
         restoring=Restoring(database, writer, names),
+        renaming=Renaming(database, writer, names, clock),
         imports=StoreImports(database, writer, names, claims, clock),
         leases=StoreLeases(database),
+        witness=StoreWitness(database, writer),
     )
 
 

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, insert, select, update
 
 from assay.domain.errors import InputError
+from assay.domain.identifiers import folded
 from assay.domain.lifecycle import TrialState
 from assay.store import schema
 from assay.store.database import take_keys
 from assay.store.events import hash_of
+from assay.store.names import remember
 from assay.store.projection import ASSESSMENT, STANDING, TRIAL, Tally
 from assay.store.run_record import FORMAT, Line, hidden
 
@@ -45,7 +47,9 @@ class Restored:
 
     runs: tuple[str, ...]
     there: tuple[str, ...]
+    tasks: int
     trials: int
+    responses: int
     assessments: int
     events: int
     renumbered: bool
@@ -104,7 +108,9 @@ class Restoring:
         return Restored(
             runs=tuple(runs),
             there=tuple(there),
+            tasks=counts["tasks"],
             trials=counts["trials"],
+            responses=counts["responses"],
             assessments=counts["assessments"],
             events=counts["events"],
             renumbered=not verbatim and bool(runs),
@@ -133,6 +139,7 @@ class Restoring:
             match line["kind"]:
                 case "task":
                     tasks.append(line)
+                    counts["tasks"] += 1
                 case "trial":
                     if tasks:
                         self._tasks(connection, run_key, suite_key, tasks, keys)
@@ -177,6 +184,13 @@ class Restoring:
             key = self._names.candidate(connection, one["candidate"])
             row = {"run_key": run_key, "candidate_key": key, "position": one["position"], "name": one["name"]}
             connection.execute(insert(own).values(**row))
+            if folded(one["name"]) != folded(
+                one["candidate"]
+            ):  # the name was mended, and goes on to mean the mended one
+                remember(connection, one["name"], key)
+        for one in head.get("imported", ()):
+            row = {**_known(schema.imported, one), "suite_key": suite_key, "run_key": run_key}
+            connection.execute(insert(schema.imported).values(**row))
         for name in head["graders"]:
             connection.execute(
                 insert(schema.run_grader).values(run_key=run_key, grader_key=self._names.grader(connection, name))
@@ -304,6 +318,7 @@ class Restoring:
             table = schema.metadata.tables[name]
             self._database.insert(connection, table, [tuple(row.get(c.name) for c in table.c) for row in found])
         counts["events"] += len(events)
+        counts["responses"] += len(responses)
         for event in sorted(events, key=lambda one: one["id"]):
             _event(connection, event, keys, hashes)
 

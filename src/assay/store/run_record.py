@@ -86,6 +86,14 @@ def head(connection: Connection, run_key: int) -> Line:
                 .order_by(own.c.position)
             )
         ],
+        "imported": [
+            {
+                name: value
+                for name, value in found._mapping.items()
+                if name not in ("key", "suite_key", "run_key", "owner")
+            }
+            for found in connection.execute(select(schema.imported).where(schema.imported.c.run_key == run_key))
+        ],
         "graders": _names_of(connection, schema.grader, schema.run_grader, run_key),
         "criteria": _names_of(connection, schema.criterion, schema.run_criterion, run_key),
     }

@@ -31,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION: Final = "0005"
+VERSION: Final = "0007"
 """The migration these tables correspond to."""
 
 VERSION_TABLE: Final = "assay_version"
@@ -86,6 +86,31 @@ candidate = Table(
     Column("folded", Text, nullable=False, unique=True),
 )
 """`folded` is the name as it is compared; `name` as it was first written."""
+
+candidate_alias = Table(
+    "candidate_alias",
+    metadata,
+    Column("folded", Text, primary_key=True),
+    Column("candidate_key", Key, ForeignKey("candidate.key"), nullable=False),
+)
+"""Names that were mended: whoever says one of them means that candidate."""
+
+candidate_event = Table(
+    "candidate_event",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("verb", String(12), nullable=False),
+    Column("source", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("source_key", Key, nullable=False),
+    Column("target_key", Key, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("reviewer", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", String(30), nullable=False),
+    Column("undoes", Key),
+)
+"""Append-only. `detail`: JSON of the runs whose rows were moved and the aliases that were turned. `undoes`: an earlier event."""
 
 grader = Table(
     "grader",
@@ -422,3 +447,38 @@ imported = Table(
 )
 """What was imported, a row a run. `digest`: of the content and of how it was read. `dataset`: of the requests, whatever their
 order and model. `run_key` is null for tasks alone. `owner` is set as long as its run is not wholly there."""
+
+observation = Table(
+    "observation",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("kind", String(12), nullable=False),
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("assessment_key", Key, nullable=False),
+    Column("reviewer", Text, nullable=False),
+    Column("at", String(30), nullable=False),
+    Column("once", Text, nullable=False, unique=True),
+    Column("body", LargeBinary, nullable=False),
+    Index("ix_observation_assessment_key", "assessment_key", "kind"),
+    Index("ix_observation_run_kind", "run_key", "kind"),
+    Index("ix_observation_reviewer_kind", "reviewer", "kind"),
+)
+"""How the reviewing was done, append-only; no number of it reaches a statistic. `once` keeps a thing said twice from counting
+twice. `assessment_key` is 0 for what concerns the run, and may be the key of an `aside`."""
+
+aside = Table(
+    "aside",
+    metadata,
+    Column("key", Key, primary_key=True, autoincrement=False),
+    Column("kind", String(12), nullable=False),
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("assessment_key", Key, ForeignKey("assessment.key"), nullable=False),
+    Column("reviewer", Text, nullable=False),
+    Column("made", String(30), nullable=False),
+    Column("done", Boolean, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index("ix_aside_reviewer", "reviewer", "run_key", "done"),
+    Index("ix_aside_assessment_key", "assessment_key"),
+)
+"""Planted checks and repeats, for one reviewer each. Keys come from those of `assessment`, so that none tells itself apart; the
+rows stand in a table that no list, count, statistic or export reads."""

@@ -47,6 +47,7 @@ class _Alone(Generic[T]):
 
     what: Callable[[Connection], T]
     waiter: Future[T]
+    staging: bool = False
 
 
 class Writer:
@@ -70,10 +71,13 @@ class Writer:
         """Run a function in a write transaction of its own and wait for its commit."""
         return self.begin(what).result()
 
-    def begin(self, what: Callable[[Connection], T]) -> Future[T]:
-        """Have a function run in a write transaction of its own; the caller may do something else meanwhile."""
+    def begin(self, what: Callable[[Connection], T], *, staging: bool = False) -> Future[T]:
+        """Have a function run in a write transaction of its own; the caller may do something else meanwhile.
+
+        With `staging` it writes what nobody sees yet (`Database.staging`).
+        """
         waiter: Future[T] = Future()
-        self._put(_Alone(what, waiter))
+        self._put(_Alone(what, waiter, staging))
         return waiter
 
     async def share(self, what: Entry | Callable[[Connection], T]) -> T | None:
@@ -132,7 +136,7 @@ class Writer:
 
     def _write_alone(self, item: _Alone[Any]) -> None:
         try:
-            with self._database.writing() as connection:
+            with self._database.staging() if item.staging else self._database.writing() as connection:
                 result = item.what(connection)
         except BaseException as error:
             self._rolled_back()

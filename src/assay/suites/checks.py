@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import InputError
 from assay.domain.model import ModelSpec
+from assay.domain.suite import PERSON
 
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
@@ -26,8 +27,8 @@ JUDGED: Final = frozenset({"judge", "code_arena"})
 def parsed_ref(ref: str) -> ModelSpec:
     """The model a reference names: `provider/name`, or `echo`; raises InputError for anything else."""
     provider, slash, name = ref.partition("/")
-    if ref == "echo":
-        return ModelSpec(provider="echo", name="")
+    if ref in ("echo", PERSON):
+        return ModelSpec(provider=ref, name="")
     if not slash or not name or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", provider):
         raise InputError(
             "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import codecs
 import os
 from difflib import get_close_matches
@@ -9,6 +10,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.digest import digest, text_digest
+from assay.domain.suite import Image
 from assay.suites.fields import shown
 from assay.suites.located import Unreadable
 
@@ -24,6 +26,10 @@ LARGEST_FOLDER: Final = 64 * 2**20
 MOST_FILES: Final = 1000
 """Bytes and files of one folder given as a snippet; more is a mistaken path far more often than a snippet."""
 
+LARGEST_IMAGE: Final = 4 * 2**20
+_PICTURES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"RIFF", "image/webp"),
+)  # fmt: skip
 _LFS = b"version https://git-lfs.github.com/spec/"
 _BINARY = (b"%PDF", b"\x89PNG", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"\xff\xd8\xff", b"GIF8", b"PAR1")
 
@@ -143,6 +149,27 @@ class Files:
             return None
         self.record(named, text_digest(content))
         return content
+
+    def image(self, named: str, path: Path, complaints: Complaints) -> Image | None:
+        """A picture of a file, or None after a complaint that stands at `path`."""
+        if not self.within(named, path, complaints):
+            return None
+        try:
+            data = (self.folder / named).read_bytes()
+        except (OSError, ValueError) as error:
+            why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it holds a NUL character"
+            complaints.add(path, f"names {named!r}, which cannot be read: {why}.", self._hint())
+            return None
+        kind = next((kind for start, kind in _PICTURES if data.startswith(start)), None)
+        if kind == "image/webp" and data[8:12] != b"WEBP":
+            kind = None
+        if kind is None or len(data) > LARGEST_IMAGE:
+            what = "is no PNG, JPEG, GIF or WebP" if kind is None else f"has more than {LARGEST_IMAGE / 2**20:.0f} MB"
+            complaints.add(path, f"names {named!r}, which {what}.")
+            return None
+        encoded = base64.b64encode(data).decode("ascii")
+        self.record(named, text_digest(encoded))
+        return Image(media_type=kind, data=encoded)
 
     def record(self, named: str, content_digest: str) -> None:
         """Remember the digest of a file that was read elsewhere."""

@@ -18,6 +18,7 @@ from assay.domain.errors import SuiteError, did_you_mean
 from assay.domain.identifiers import folded
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
+from assay.domain.protocol import MOST, PLAIN, SHARES, Protocol
 from assay.domain.suite import (
     MOST_LOOKS,
     CandidateSpec,
@@ -195,10 +196,12 @@ class _Reading:
         name = fields.name("name")
         description = fields.text("description")
         system_prompt = fields.text("system_prompt")
+        prompt_version = fields.text("prompt_version")
         trials = fields.whole("trials", low=1, high=MOST_TRIALS)
         review = fields.choice("review", [policy.value for policy in Policy])
         order = fields.choice("order", [one.value for one in ReviewOrder])
         looks = fields.whole("looks", low=1, high=MOST_LOOKS)
+        protocol = _protocol(fields.mapping("protocol"))
         asked_with = models.parameters(fields.mapping("parameters"))
         declared = [*models.candidates(fields, self.checks), *self._given_candidates()]
         own = fields.read("judge", partial(models.judges, checks=self.checks, files=self.files)) or ()
@@ -220,8 +223,8 @@ class _Reading:
             judges = ()  # the settings' judge has nothing to do here, and its key need not be there
         return self._suite(
             name=name, description=description, system_prompt=system_prompt, trials=trials, review=review,
-            order=order, looks=looks, parameters=asked_with, candidates=candidates, judges=judges, margin=margin,
-            rubric=criteria, tasks=tasks,
+            order=order, looks=looks, protocol=protocol, parameters=asked_with, candidates=candidates, judges=judges,
+            margin=margin, rubric=criteria, tasks=tasks, prompt_version=prompt_version,
         )  # fmt: skip
 
     def set_file(self, document: Document) -> Suite | None:
@@ -422,10 +425,12 @@ class _Reading:
         name: str | None = None,
         description: str | None = None,
         system_prompt: str | None = None,
+        prompt_version: str | None = None,
         trials: int | None = None,
         review: str | None = None,
         order: str | None = None,
         looks: int | None = None,
+        protocol: Protocol = PLAIN,
         parameters: Parameters | None = None,
         margin: float | None = None,
         rubric: Rubric | None = None,
@@ -436,10 +441,12 @@ class _Reading:
             name=name or self.path.stem.strip() or "suite",
             description=description or "",
             system_prompt=system_prompt or "",
+            prompt_version=prompt_version or "",
             trials=trials,
             review=Policy.EVERY if review is None else Policy(review),
             order=ReviewOrder.SPREAD if order is None else ReviewOrder(order),
             looks=looks,
+            protocol=protocol,
             parameters=parameters or Parameters(),
             candidates=candidates,
             judges=judges,
@@ -448,6 +455,15 @@ class _Reading:
             tasks=tasks,
             copy=SuiteCopy(path=self.named, text=self.content, digest=self.files.digest(self.content)),
         )
+
+
+def _protocol(fields: Fields | None) -> Protocol:
+    """The shares of a review protocol; plain where nothing is said."""
+    if fields is None:
+        return PLAIN
+    shares = {name: fields.number(name, low=0, high=MOST[name]) or 0.0 for name in SHARES}
+    fields.finish()
+    return replace(PLAIN, **shares)  # type: ignore[arg-type]  # every share is a field of that name
 
 
 _POINTS = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(?:pts?|points?)\s*", re.IGNORECASE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.calibration import DEMANDABLE
 from assay.domain.errors import AssayError
 from assay.domain.model import ModelSpec, Parameters, Price
-from assay.domain.suite import CandidateSpec, JudgeMode, JudgeSpec
+from assay.domain.suite import PERSON, CandidateSpec, JudgeMode, JudgeSpec
 from assay.suites.fields import Fields, shown, unfit
 from assay.suites.fields import name as read_name
 
@@ -232,6 +232,11 @@ def _described_judge(fields: Fields, checks: Checks, files: Files) -> JudgeSpec 
     elif prompt is not None:
         for problem in checks.template_problems(prompt):
             fields.complain("prompt", f"names {prompt_path}: {problem}")
+    if found is not None and found.provider == PERSON:
+        if name not in (None, PERSON):
+            fields.complain("name", f"is {name!r}, and who graded is said by each decision.", "Remove it.")
+        if mode == JudgeMode.PAIRWISE:
+            fields.complain("mode", "is pairwise, and people grade on the rubric.", "Use `mode: joint` or `each`.")
     described = _described(fields, found)
     metadata = fields.free("metadata")
     fields.finish()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.calibration import DEMANDABLE
 from assay.domain.lifecycle import Policy
+from assay.domain.protocol import MOST, SHARES
 from assay.domain.suite import MOST_LOOKS, JudgeMode, ReviewOrder
 from assay.suites.checks import METHODS
 from assay.suites.models import LARGEST_SEED
@@ -38,11 +39,13 @@ def suite_json_schema() -> dict[str, JsonValue]:
                 "name": _NAME,
                 "description": _TEXT,
                 "system_prompt": _TEXT,
+                "prompt_version": _said(_TEXT, "What you call this state of the prompts; kept with each run."),
                 "trials": _said(_TRIALS, "How often each task is repeated, unless the task or --trials says otherwise."),
                 "review": _said(_choice([policy.value for policy in Policy]), "Which LLM grades wait for a person."),
                 "order": _said(
                     _choice([order.value for order in ReviewOrder]), "In which order what waits comes to a reviewer."
                 ),
+                "protocol": _said(_protocol(), "Which shares of its items are reviewed with more care."),
                 "looks": _said({"type": "integer", "minimum": 1, "maximum": MOST_LOOKS}, "Planned looks at the result."),
                 "parameters": _parameters(),
                 "candidates": {"type": "array", "items": _candidate()},
@@ -55,6 +58,10 @@ def suite_json_schema() -> dict[str, JsonValue]:
             required=("tasks",),
         ),
     }  # fmt: skip
+
+
+def _protocol() -> dict[str, JsonValue]:
+    return _mapping({name: {"type": "number", "minimum": 0, "maximum": MOST[name]} for name in SHARES})
 
 
 def set_json_schema() -> dict[str, JsonValue]:
@@ -199,7 +206,14 @@ def _score() -> dict[str, JsonValue]:
 
 def _task() -> dict[str, JsonValue]:
     plain: dict[str, JsonValue] = {"type": ["string", "number", "boolean"]}
-    part: dict[str, JsonValue] = {"type": "object", "properties": {"text": {"type": "string"}}}
+    part: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {
+            "type": {"enum": ["text", "image", "image_url"]},
+            "text": {"type": "string"},
+            "file": {"type": "string", "minLength": 1},
+        },
+    }
     content: dict[str, JsonValue] = {"anyOf": [_TEXT, {"type": "array", "items": part}]}
     message = _mapping({"role": _choice(ROLES), "content": content}, required=("role", "content"))
     return _mapping(
@@ -217,6 +231,8 @@ def _task() -> dict[str, JsonValue]:
             "snippets": {"type": "object", "minProperties": 1, "additionalProperties": _snippet()},
             "category": {},
             "difficulty": {},
+            "parameters": _said(_parameters(), "For this task in place of the candidates' and the suite's."),
+            "system_prompt": _said(_TEXT, "For this task in place of the suite's."),
         },
         required=("id",),
     )

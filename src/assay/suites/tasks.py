@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import did_you_mean
 from assay.domain.identifiers import folded
-from assay.domain.suite import Message, Scoring, Snippet, SourceFile, Task
+from assay.domain.suite import Image, Message, Scoring, Snippet, SourceFile, Task
 from assay.suites.checks import JUDGED
 from assay.suites.fields import Fields, free_value, mapping, one_of, shown, text
 from assay.suites.fields import name as read_name
+from assay.suites.models import parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ ROLES: Final = ("system", "user", "assistant")
 MOST_TRIALS: Final = 1_000_000
 TASK_KEYS: Final = (
     "id", "thing", "context", "prompt", "expected", "score", "weight", "tags", "language", "trials", "snippets",
-    "category", "difficulty",
+    "category", "difficulty", "parameters", "system_prompt",
 )  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def task(fields: Fields, rules: Rules) -> Task | None:
         fields.missing("id", "Give every task an id of its own.")
     thing = fields.word("thing")
     context = fields.text("context")
-    prompt = fields.read("prompt", messages)
+    prompt = fields.read("prompt", partial(messages, files=rules.files))
     expected = fields.read("expected", reference)
     scoring = fields.read("score", partial(score, checks=rules.checks, files=rules.files))
     scored_by_default = "score" not in fields
@@ -87,6 +88,12 @@ def task(fields: Fields, rules: Rules) -> Task | None:
     tags = fields.read("tags", labels)
     language = fields.word("language")
     trials = fields.whole("trials", low=1, high=MOST_TRIALS)
+    asked_with = parameters(fields.mapping("parameters"))
+    if asked_with.seed is not None:
+        fields.complain(
+            "parameters", "sets `seed`, and the seeds that are sent follow from the run's.", "Set it for the suite."
+        )
+    system_prompt = fields.text("system_prompt")
     brought = snippets(fields, rules)
     extra = {key: free_value(value, fields.at(key), fields.complaints)
              for key in ("category", "difficulty") if (value := fields.raw(key)) is not None}  # fmt: skip
@@ -110,6 +117,8 @@ def task(fields: Fields, rules: Rules) -> Task | None:
         language=language or "",
         trials=trials,
         snippets=brought,
+        parameters=replace(asked_with, seed=None),
+        system_prompt=system_prompt,
         extra=extra,
     )
     _hold_to_rules(found, fields, rules, snippets_read=len(brought) == _count(fields.values.get("snippets")))
@@ -153,8 +162,8 @@ def _hold_to_rules(found: Task, fields: Fields, rules: Rules, *, snippets_read: 
         )
 
 
-def messages(value: Value, path: Path, complaints: Complaints) -> tuple[Message, ...] | None:
-    """A prompt: text, which the user says, or a list of {role, content}."""
+def messages(value: Value, path: Path, complaints: Complaints, *, files: Files) -> tuple[Message, ...] | None:
+    """A prompt: text, which the user says, or a list of {role, content}; content may be parts of text and images."""
     if not isinstance(value, list):
         if isinstance(value, dict):
             complaints.add(path, "is a mapping, expected text or a list of {role, content}.")
@@ -177,12 +186,13 @@ def messages(value: Value, path: Path, complaints: Complaints) -> tuple[Message,
         if turn.values.get("tool_calls") is not None:
             turn.complain("tool_calls", "makes the message a tool call, expected a message of text.")
             continue
-        content = turn.read("content", _content)
+        content = turn.read("content", partial(_content, files=files))
         if "content" not in turn:
             turn.missing("content", "Give it the text that is said.")
         turn.finish()
         if role is not None and content is not None:
-            turns.append(Message(role=role, content=content))
+            said, images = content
+            turns.append(Message(role=role, content=said, images=images))
     if not value:
         complaints.add(path, "is an empty list, expected at least one message.")
     elif len(turns) == len(value) and all(turn.role == "system" for turn in turns):
@@ -190,21 +200,49 @@ def messages(value: Value, path: Path, complaints: Complaints) -> tuple[Message,
     return tuple(turns)
 
 
-def _content(value: Value, path: Path, complaints: Complaints) -> str | None:
-    """The text of a message; a list of text parts, as OpenAI's format has it, is joined."""
+def _content(value: Value, path: Path, complaints: Complaints, *, files: Files) -> tuple[str, tuple[Image, ...]] | None:
+    """What a message says: text, or a list of parts as OpenAI's format has it; texts are joined, images kept."""
     if not isinstance(value, list):
-        return text(value, path, complaints)
-    parts = []
+        said = text(value, path, complaints)
+        return None if said is None else (said, ())
+    texts: list[str] = []
+    images: list[Image] = []
     for position, item in enumerate(value):
+        inner = (*path, position)
         kind = item.get("type") if isinstance(item, dict) else None
-        said = item.get("text") if isinstance(item, dict) else item
-        if kind not in (None, "text") or not isinstance(said, str):
-            complaints.add(
-                (*path, position), f"is a part of type {shown(kind)}, expected text.", "Only text is sent so far."
-            )
+        if isinstance(item, dict) and kind in ("image", "image_url"):
+            image = _image(item, inner, complaints, files)
+            if image is None:
+                return None
+            images.append(image)
+            continue
+        said_text = item.get("text") if isinstance(item, dict) else item
+        if kind not in (None, "text") or not isinstance(said_text, str):
+            complaints.add(inner, f"is a part of type {shown(kind)}, expected text or image.")
             return None
-        parts.append(said)
-    return text("\n".join(parts), path, complaints)
+        texts.append(said_text)
+    said = text("\n".join(texts), path, complaints)
+    return None if said is None else (said, tuple(images))
+
+
+def _image(part: dict[str, Value], path: Path, complaints: Complaints, files: Files) -> Image | None:
+    """An image from a file beside the suite, or from a `data:` address; nothing is fetched from elsewhere."""
+    named = part.get("file")
+    if isinstance(named, str) and named:
+        return files.image(named, (*path, "file"), complaints)
+    address = part.get("image_url", part.get("url"))
+    address = address.get("url") if isinstance(address, dict) else address
+    if isinstance(address, str) and (match := _DATA_IMAGE.fullmatch(address)):
+        return Image(media_type=match["type"], data=match["data"])
+    complaints.add(
+        path,
+        "is an image without a `file`.",
+        "Write {type: image, file: picture.png}; images are not fetched from the net.",
+    )
+    return None
+
+
+_DATA_IMAGE: Final = re.compile(r"data:(?P<type>image/(?:png|jpeg|gif|webp));base64,(?P<data>[A-Za-z0-9+/=\s]+)")
 
 
 def reference(value: Value, path: Path, complaints: Complaints) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote, unquote
@@ -12,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from assay.app import registry, reviewing
+from assay.app.asides import Asides
+from assay.app.honest import Honest, Said
 from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Item, Showcase, named
@@ -31,11 +34,13 @@ from assay.web.runner import Runner, Starts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assay.domain.identifiers import AssessmentKey
     from assay.domain.review import ReviewEvent
     from assay.web.guard import Token
 
 REVIEWER_COOKIE = "assay_reviewer"
 MOST_AT_ONCE = 20
+_ROUNDS = 4  # times that all an asking desk could get waits for somebody else's opinion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,8 @@ class Rooms:
     workspace: Workspace
     queue: ReviewQueue
     showcase: Showcase
+    honest: Honest
+    asides: Asides
     live: Live
     runner: Runner
     starts: Starts
@@ -77,6 +84,24 @@ class DecisionBody(Body):
     reason: str = Field(default="", max_length=2_000)
     note: str = Field(default="", max_length=20_000)
     corrections: list[CorrectionBody] = Field(default_factory=list, max_length=10_000)
+    active_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+
+
+class VerdictBody(Body):
+    """A reviewer's own scores of an item whose grades they have not seen."""
+
+    key: str = Field(min_length=8, max_length=80)
+    id: str
+    reviewer: str | None = Field(default=None, max_length=120)
+    scores: list[CorrectionBody] = Field(min_length=1, max_length=10_000)
+
+
+class SecondBody(Body):
+    """A wish that two people decide an item."""
+
+    key: str = Field(min_length=8, max_length=80)
+    id: str
+    reviewer: str | None = Field(default=None, max_length=120)
 
 
 class DecisionsBody(Body):
@@ -209,15 +234,17 @@ def review_next(
 
     `after` lists the ids the desk still holds, separated by commas; `first` is one it wants back after a reload.
     """
-    rooms = rooms_of(request)
-    selection = selection_of(run, suite, task, judge)
-    holding = [reviewing.assessment_key(text) for text in after.split(",") if text]
-    if first:
-        wanted = reviewing.assessment_key(first)
-        if reviewing.assessment(rooms.workspace, wanted).row.state is AssessmentState.PENDING:
+    rooms, selection, reviewer = rooms_of(request), selection_of(run, suite, task, judge), reviewer_of(request)
+    held = [reviewing.assessment_key(text) for text in after.split(",") if text]
+    beside = rooms.honest.waiting_asides(selection, reviewer=reviewer)
+    holding = [key for key in held if key not in beside]
+    if first and (wanted := reviewing.assessment_key(first)) not in beside:
+        detail, aside = rooms.honest.detail(wanted, reviewer=reviewer)
+        if aside is None and detail.row.state is AssessmentState.PENDING:
             rooms.queue.keep(wanted, desk=desk)
-    keys = rooms.queue.take(selection, desk=desk, holding=holding, limit=limit)
-    items = [rooms.showcase.item(reviewing.assessment(rooms.workspace, key)) for key in keys]
+    taken = _taken(rooms, selection, desk=desk, reviewer=reviewer, holding=holding, limit=limit)
+    keys = rooms.asides.mixed(taken, beside, held=held, desk=desk, limit=limit)
+    items = [rooms.honest.item(key, reviewer=reviewer) for key in keys]
     return Answer(
         {
             "items": items,
@@ -231,7 +258,11 @@ def review_next(
 def review_skip(request: Request, body: DeskBody) -> Response:
     """Put an item back into the queue."""
     if body.id:
-        rooms_of(request).queue.put_back(reviewing.assessment_key(body.id), desk=body.desk)
+        rooms, key = rooms_of(request), reviewing.assessment_key(body.id)
+        if rooms.workspace.witness.aside(key) is None:
+            rooms.queue.put_back(key, desk=body.desk)
+        else:
+            rooms.asides.put_back(key, desk=body.desk)
     return Answer({"ok": True})
 
 
@@ -245,7 +276,23 @@ def review_leave(request: Request, body: DeskBody) -> Response:
 @router.get("/api/assessments/{assessment_id}", tags=["review"])
 def assessment(request: Request, assessment_id: str) -> Response:
     """One assessment as a person is shown it: without names while it waits."""
-    return Answer(shown(rooms_of(request), assessment_id))
+    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request)))
+
+
+@router.post("/api/review/verdict", tags=["review"])
+def review_verdict(request: Request, body: VerdictBody) -> Response:
+    """Keep a reviewer's own scores of a blind item, and answer with the item as the judge graded it."""
+    scores = [(one.pane, one.criterion, one.score) for one in body.scores]
+    key, reviewer = reviewing.assessment_key(body.id), body.reviewer or reviewer_of(request)
+    return Answer(rooms_of(request).honest.verdict(key, scores, reviewer=reviewer))
+
+
+@router.post("/api/review/second", tags=["review"])
+def review_second(request: Request, body: SecondBody) -> Response:
+    """Have two people decide an item independently."""
+    key, reviewer = reviewing.assessment_key(body.id), body.reviewer or reviewer_of(request)
+    rooms_of(request).honest.ask_second(key, reviewer=reviewer, once=body.key)
+    return Answer({"ok": True})
 
 
 @router.post("/api/decisions", tags=["review"])
@@ -276,7 +323,12 @@ async def rerun(request: Request, body: RerunBody) -> Response:
     )
     if not (wish.reason.strip() or wish.note.strip()):
         raise InputError("reason", "a rerun needs a reason.")
-    return Answer(await rooms_of(request).reruns.ask(wish), status_code=202)
+    rooms = rooms_of(request)
+    aside = await asyncio.to_thread(rooms.honest.rerun_of_aside, wish.assessment, reviewer=wish.reviewer, once=wish.key)
+    if aside:  # as a rerun that ended at once
+        done = {"status": "done", "id": body.id, "new_id": body.id, "attempt": wish.attempt + 1}
+        return Answer(done, status_code=202)
+    return Answer(await rooms.reruns.ask(wish), status_code=202)
 
 
 @router.post("/api/reviewer", tags=["server"])
@@ -305,16 +357,44 @@ def sign_in(request: Request, body: TokenBody) -> Response:
     return answer
 
 
-def shown(rooms: Rooms, assessment_id: str) -> Item:
-    """The item of an id; raises `UnknownName`."""
-    return rooms.showcase.item(reviewing.assessment(rooms.workspace, reviewing.assessment_key(assessment_id)))
+def shown(rooms: Rooms, assessment_id: str, *, reviewer: str) -> Item:
+    """The item of an id as this reviewer may see it; raises `UnknownName`."""
+    return rooms.honest.item(reviewing.assessment_key(assessment_id), reviewer=reviewer)
+
+
+def _taken(
+    rooms: Rooms, selection: Selection, *, desk: str, reviewer: str, holding: list[AssessmentKey], limit: int
+) -> list[AssessmentKey]:
+    """The next items, without those that wait for somebody else's opinion."""
+    given: list[AssessmentKey] = []
+    for _ in range(_ROUNDS):
+        keys = rooms.queue.take(selection, desk=desk, holding=(*holding, *given), limit=limit - len(given))
+        others = rooms.honest.mine_not(keys, reviewer=reviewer) if keys else frozenset()
+        for key in others:
+            rooms.queue.put_back(key, desk=desk)
+        given += [key for key in keys if key not in others]
+        if len(given) == limit or not others:
+            break
+    return given
 
 
 def decide(rooms: Rooms, said: DecisionBody, *, reviewer: str) -> str:
     """Carry one decision out and give the state it led to; raises `InputError` where it is refused."""
-    workspace, key = rooms.workspace, reviewing.assessment_key(said.id)
-    once = {key: said.key}
-    match Verb(said.verb):
+    key = reviewing.assessment_key(said.id)
+    decision = Said(
+        verb=Verb(said.verb), reviewer=reviewer, once=said.key, reason=said.reason, note=said.note,
+        corrections=tuple((one.pane, one.criterion, one.score) for one in said.corrections), active_ms=said.active_ms,
+    )  # fmt: skip
+    state = rooms.honest.decide(key, decision, apply=lambda: _applied(rooms.workspace, key, decision))
+    rooms.queue.done_with(key)
+    return state
+
+
+def _applied(workspace: Workspace, key: AssessmentKey, said: Said) -> str:
+    """A decision on a real item, through the desk."""
+    once = {key: said.once}
+    reviewer = said.reviewer
+    match said.verb:
         case Verb.APPROVE:
             (event,) = reviewing.approve(
                 workspace, [key], reviewer=reviewer, via=Via.PAGE, displayed=True, idempotency_keys=once
@@ -326,18 +406,17 @@ def decide(rooms: Rooms, said: DecisionBody, *, reviewer: str) -> str:
             )  # fmt: skip
         case Verb.CORRECT:
             row = reviewing.assessment(workspace, key).row
-            corrections = named(row, [(one.pane, one.criterion, one.score) for one in said.corrections])
+            corrections = named(row, said.corrections)
             reason = f"{said.reason}: {said.note}" if said.reason and said.note else said.reason or said.note
             event = reviewing.correct(
                 workspace, key, corrections, reason=reason, reviewer=reviewer, via=Via.PAGE, displayed=True,
-                idempotency_key=said.key,
+                idempotency_key=said.once,
             )  # fmt: skip
         case Verb.UNDO:
-            _check_own(reviewing.assessment(workspace, key).events, said.key, reviewer, where=shown_assessment(key))
-            event = reviewing.undo(workspace, key, reviewer=reviewer, via=Via.PAGE, idempotency_key=said.key)
+            _check_own(reviewing.assessment(workspace, key).events, said.once, reviewer, where=shown_assessment(key))
+            event = reviewing.undo(workspace, key, reviewer=reviewer, via=Via.PAGE, idempotency_key=said.once)
         case other:
             raise InputError("verb", f"is {other}, which has an address of its own.")
-    rooms.queue.done_with(key)
     return str(event.after)
 
 

@@ -47,6 +47,10 @@ REGISTRY: Final = (
     Key(action="reject", keys=("x",), about="Reject, then 1 to 6 for the reason", group=DECIDE),
     Key(action="rerun", keys=("r",), about="Judge only this trial again, then 1 to 5 for the reason", group=DECIDE),
     Key(action="skip", keys=("s",), about="Skip: put it back for later", group=DECIDE),
+    Key(action="second", keys=("f",), about="Second opinion: two people decide this one, neither sees the other's", group=DECIDE),
+    Key(action="score", keys=tuple("0123456789"), about="Score the selected criterion of an open form, then the next one",
+        group=DECIDE, badge="0–9"),
+    Key(action="top", keys=("+",), about="The same with the best score of its scale", group=DECIDE),
     Key(action="undo", keys=("u", "Mod+z"), about="Undo your last decision", group=DECIDE),
     Key(action="commit", keys=("Mod+Enter",), about="Save the correction, or confirm the open panel, from any field",
         group=DECIDE, badge="Ctrl Enter", in_fields=True),
@@ -93,4 +97,6 @@ def as_table() -> str:
 
 
 def _printed(key: Key) -> list[str]:
+    if "–" in key.badge:
+        return [key.shown]
     return [key.shown, *(other.replace("Mod+", "Ctrl/⌘ ") for other in key.keys[1:])]

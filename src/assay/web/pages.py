@@ -42,9 +42,12 @@ NAV: Final = (
     ("review", "/review", "nav.review"),
     ("start", "/start", "nav.start"),
     ("statistics", "/statistics", "nav.statistics"),
+    ("compare", "/compare", "nav.compare"),
+    ("reviewers", "/reviewers", "nav.reviewers"),
 )
 """Pages of the main navigation: name, address, text."""
 
+_REMARK: Final = re.compile(rb"(?<=[;{,)]) // .*$")
 _COMMENT: Final = re.compile(rb"//.*|/\*.*\*/")
 
 router = APIRouter(include_in_schema=False)
@@ -57,14 +60,14 @@ def folder(name: str) -> Path:
 
 @cache
 def static_content(name: str) -> bytes:
-    """A static file as it is sent: scripts and styles without indentation, empty lines and lines of comment.
+    """A static file as it is sent: scripts and styles without indentation, empty lines and comments.
 
     Scripts hold no template that runs over lines, so a line's beginning never means anything.
     """
     content = (folder("static") / name).read_bytes()
     if not name.endswith((".js", ".css")):
         return content
-    lines = (line.strip() for line in content.splitlines())
+    lines = (_REMARK.sub(b"", line.strip()) for line in content.splitlines())
     return b"\n".join(line for line in lines if line and not _COMMENT.fullmatch(line)) + b"\n"
 
 
@@ -216,7 +219,7 @@ def review_twin(
 ) -> Response:
     """How far a review is, and the item of the address; nothing is put on a desk by looking here."""
     rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
-    found = shown(rooms, item) if item else None
+    found = shown(rooms, item, reviewer=reviewer_of(request)) if item else None
     waiting = reviewing.assessments(rooms.workspace, selection, states=frozenset({AssessmentState.PENDING}), limit=50)
     return Answer(
         {
@@ -251,17 +254,22 @@ def review_page(
 @router.get("/assessments/{assessment_id}.json")
 def assessment_twin(request: Request, assessment_id: str) -> Response:
     """The page of an assessment as data."""
-    return Answer(shown(rooms_of(request), assessment_id))
+    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request)))
 
 
 @router.get("/assessments/{assessment_id}")
 def assessment_page(request: Request, assessment_id: str) -> Response:
     """One assessment at its permanent address, with what was decided about it."""
     rooms = rooms_of(request)
-    item = shown(rooms, assessment_id)
-    detail = reviewing.assessment(rooms.workspace, reviewing.assessment_key(assessment_id))
+    reviewer = reviewer_of(request)
+    item = shown(rooms, assessment_id, reviewer=reviewer)
+    detail, _ = rooms.honest.detail(reviewing.assessment_key(assessment_id), reviewer=reviewer)
     same_trial = rooms.workspace.archive.assessments(Selection(runs=(item.run_id,)), trial=detail.row.trial)
-    others = [_other(row) for row in same_trial if row.key != detail.row.key and row.current]
+    others = [
+        _other(row)
+        for row in same_trial
+        if row.current and (row.grader, row.candidate) != (detail.row.grader, detail.row.candidate)
+    ]
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(item.run_id,)))
     title = f"{item.thing} · {t('review.trial', k=item.k, of=item.of)}"
     return _page(request, "review.html", "assessment", title, twin=f"/assessments/{item.id}.json", run=summary,
@@ -337,7 +345,7 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
         "filters": dict(filters),
         "single": single,
         "texts": for_script(
-            "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel"
+            "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel", "remap"
         ),
         "keys": [
             {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown}

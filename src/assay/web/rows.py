@@ -130,7 +130,7 @@ def _evaluation(row: AssessmentRow) -> dict[str, Any]:
         "state": str(row.state),
         "judge": None if open_ else row.grader,
         "scores": None if open_ else dict(row.assessment.scores),
-        "flags": len(row.assessment.flags),
+        "flags": None if open_ else len(row.assessment.flags),
     }
 
 

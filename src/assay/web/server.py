@@ -17,13 +17,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from assay.app.asides import Asides
+from assay.app.honest import Honest
 from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, pages, starting, statistics, steering
+from assay.web import api, compare, pages, reviewers, starting, statistics, steering
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.live import Live
@@ -74,14 +76,17 @@ def create_app(
         await asyncio.to_thread(workspace.results.flush)
 
     app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
+    showcase = Showcase(
+        workspace.archive,
+        workspace.journal,
+        stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
+    )
     app.state.rooms = api.Rooms(
         workspace=workspace,
         queue=queue,
-        showcase=Showcase(
-            workspace.archive,
-            workspace.journal,
-            stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
-        ),
+        showcase=showcase,
+        honest=Honest(workspace, showcase),
+        asides=Asides(),
         live=Live(workspace, runner),
         runner=runner,
         starts=Starts(),
@@ -94,7 +99,9 @@ def create_app(
     app.include_router(steering.router)
     app.include_router(starting.router)
     app.include_router(pages.router)
+    app.include_router(compare.router)
     app.include_router(statistics.router)
+    app.include_router(reviewers.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)

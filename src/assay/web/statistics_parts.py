@@ -26,6 +26,7 @@ def first_parts(found: Overview, asked: Asked) -> dict[str, Any]:
     ranking = found.report.ranking
     return {
         "headline": _headline(found),
+        "beneath": _beneath(found),
         "n_trials": wording.count(found.n_trials, "approved trial" if found.approved else "trial"),
         "left_out": _left_out(found, asked),
         "runs": list(found.runs),
@@ -35,7 +36,7 @@ def first_parts(found: Overview, asked: Asked) -> dict[str, Any]:
         if found.looks is None
         else wording.looks(found.looks, None if found.contrast is None else found.contrast.p_value),
         "anytime": None if found.anytime is None else wording.anytime_difference(found.anytime),
-        "protocols": [", ".join(f"{key} {value}" for key, value in one.items()) for one in found.protocols],
+        "protocols": [wording.protocol(one) for one in found.protocols],
         "candidates": [
             {
                 "name": str(one.candidate),
@@ -56,7 +57,7 @@ def first_parts(found: Overview, asked: Asked) -> dict[str, Any]:
                 "word": t(f"stats.decision.{one.decision}"),
                 "open": asked.address("/statistics", a=str(one.a), b=str(one.b)),
             }
-            for one in ranking.pairs
+            for one in found.pairs
         ],
         "many": wording.many_comparisons(len(ranking.pairs)) if len(ranking.pairs) > 1 else None,
         "newest": found.newest,
@@ -124,6 +125,7 @@ def matrix_part(found: Overview, asked: Asked, start: int) -> dict[str, Any]:
         "first": start + 1,
         "last": start + len(rows),
         "of": len(labels),
+        "trials": asked.address("/statistics/trials"),
         "weighted": len({label.weight for _, label in labels}) > 1,
         "earlier": asked.address("/statistics", **{"from": max(start - TASKS_SHOWN, 0) or None}) if start else None,
         "later": asked.address("/statistics", **{"from": start + TASKS_SHOWN})
@@ -134,9 +136,9 @@ def matrix_part(found: Overview, asked: Asked, start: int) -> dict[str, Any]:
 
 def behind_parts(first: Overview, found: Behind, asked: Asked) -> dict[str, Any]:
     """What needs every row."""
-    standing, beside = found.standing, found.standing.diagnostics
+    beside = found.standing.diagnostics
     assert beside is not None  # the page asks for them
-    names = [str(one.candidate) for one in standing.estimates]
+    names = [str(one.candidate) for one in first.report.ranking.candidates]
     ours, contrast = found.contrast, None if found.contrast is None else found.contrast.diagnostics
     shown = [*beside.cautions, *(contrast.cautions if contrast is not None else ())]
     return {
@@ -145,9 +147,9 @@ def behind_parts(first: Overview, found: Behind, asked: Asked) -> dict[str, Any]
         "hides": first.hides,
         "warnings": [_warning(one) for one in dict.fromkeys(shown)],
         "names": names,
-        "criteria": [_split(one.name, one.estimates, asked.address("/statistics", criterion=one.name))
+        "criteria": [_split(one.name, one.estimates, names, asked.address("/statistics", criterion=one.name))
                      for one in beside.by_criterion],
-        "judges": [_split(one.name, one.estimates, asked.address("/statistics", judge=one.name)) for one in beside.by_judge],
+        "judges": [_split(one.name, one.estimates, names, asked.address("/statistics", judge=one.name)) for one in beside.by_judge],
         "rates": [
             {
                 "name": one.candidate, "judged": one.n_judged, "decided": one.n_decided,
@@ -155,17 +157,20 @@ def behind_parts(first: Overview, found: Behind, asked: Asked) -> dict[str, Any]
                 "corrected": _share(one.corrected, one.n_decided),
                 "rejected": _share(one.rejected, one.n_decided), "rerun": _share(one.rerun, one.n_judged),
             }
-            for one in beside.fair_play.rates
+            for one in sorted(beside.fair_play.rates, key=lambda one: names.index(one.candidate))
         ],
         "fair": _fair(beside.fair_play),
         "people": [wording.judge_bias(one) for one in beside.against_people],
         "among": None if beside.among_judges is None else wording.agreement(beside.among_judges),
         "coverage": [wording.coverage_line(one) for one in beside.coverage],
         "partly": [] if first.hides else [
-            {"name": str(one.vetted.candidate), "waiting": one.n_waiting, "rows": wording.partly_rows(one)}
-            for one in beside.partly
+            {
+                "name": str(one.vetted.candidate), "waiting": one.n_waiting,
+                "names": [name for name, _, _ in wording.partly_rows(one)],
+                "cells": [(value, assumes) for _, value, assumes in wording.partly_rows(one)],
+            }
+            for one in sorted(beside.partly, key=lambda one: names.index(str(one.vetted.candidate)))
         ],
-        "review": asked.address("/review"),
         "sensitivity": _sensitivity(found),
         "variance": [
             {
@@ -208,6 +213,12 @@ def _headline(found: Overview) -> str:
     return t("stats.title") if found.verdict is None else found.verdict
 
 
+def _beneath(found: Overview) -> str:
+    if found.n_trials == 0:
+        return t("stats.nothing_about")
+    return "" if found.contrast is None else wording.beneath_headline(found.contrast)
+
+
 def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
     one = found.excluded
     run = {"run": found.runs[0]} if len(found.runs) == 1 else {}
@@ -224,14 +235,15 @@ def _warning(one: Caution) -> dict[str, str]:
     return {"code": one.code, "text": one.text}
 
 
-def _split(name: str, estimates: Sequence[Estimate], address: str) -> dict[str, Any]:
+def _split(name: str, estimates: Sequence[Estimate], names: Sequence[str], address: str) -> dict[str, Any]:
+    by_name = {str(one.candidate): one for one in estimates}
     return {
         "name": name,
         "open": address,
         "cells": [
             {"mean": NOTHING if one.mean is None else wording.number(one.mean),
              "range": "" if one.ci95 is None else wording.range_words(one.ci95), "n": one.n_trials}
-            for one in estimates
+            for one in (by_name[name] for name in names if name in by_name)
         ],
     }  # fmt: skip
 
@@ -241,11 +253,11 @@ def _fair(found: Any) -> list[str]:
     for name, test in (("approval", found.approval), ("rerun", found.rerun)):
         if test is not None and test.p_value is not None:
             lines.append(t(f"stats.fair.{name}", p=wording.probability(test.p_value)))
-    lines += [
-        t("stats.fair.joint", a=one.a, b=one.b, p=wording.probability(one.p_holm))
-        for one in found.joint
-        if one.p_holm is not None
-    ]
+    tested = [one for one in found.joint if one.p_holm is not None]
+    if tested:
+        least = min(tested, key=lambda one: one.p_holm)
+        p = wording.probability(least.p_holm)
+        lines.append(t("stats.fair.joint", a=least.a, b=least.b, p=p, n=len(tested)))
     return lines or [t("stats.fair.nothing")]
 
 
@@ -282,7 +294,7 @@ def _held(holds: bool) -> str:
 
 
 def _share(k: int, n: int) -> str:
-    return NOTHING if n == 0 else f"{100 * k / n:.0f}% ({k})"
+    return NOTHING if n == 0 else f"{100 * k / n:.0f}%"
 
 
 def _sd(variance: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -27,6 +28,17 @@ def test_lm_eval_filters_are_judges_and_metrics_criteria(tmp_path: Path) -> None
     assert read.responses[0].content == "It is 2."
     assert read.tasks[0].prompt == (Message(role="user", content="Q: 0 + 2?\nA:"),)
     assert {one.by for one in read.assessments} == {GradedBy.RULE}
+
+
+def test_lm_eval_tasks_of_one_run_share_its_results(tmp_path: Path) -> None:
+    folder = files.lm_eval(tmp_path)
+    files.put_lines(folder / "org__tiny/samples_products_2026-03-01T10-00-00.123456.jsonl", [files.lm_eval_row(0)])
+    read = read_files(folder)
+    assert {(one.suite, one.candidates[0].name) for one in read.runs} == {
+        ("sums", "org/tiny"),
+        ("products", "org/tiny"),
+    }
+    assert {one.started for one in read.runs} == {"2026-03-01T09:00:00.500Z"}
 
 
 def test_lm_eval_results_alone_say_what_is_missing(tmp_path: Path) -> None:
@@ -87,8 +99,16 @@ def test_a_line_with_nan_in_it_is_read_and_the_nan_is_no_score(tmp_path: Path) -
     lines = [files.lm_eval_row(0), files.lm_eval_row(1, exact_match=float("nan"))]
     read = read_files(files.put_lines(tmp_path / "samples_sums.jsonl", lines))
     assert len(read.responses) == 2
-    assert [one.where for one in read.skipped] == [f"{tmp_path}/samples_sums.jsonl:2"]
-    assert "no metric" in read.skipped[0].why
+    assert [one.where for one in read.notes] == [f"{tmp_path}/samples_sums.jsonl:2"]
+    assert "no metric" in read.notes[0].what
+
+
+def test_a_metric_over_the_whole_set_leaves_its_answers_ungraded(tmp_path: Path) -> None:
+    rows = [files.lm_eval_row(n, metrics=["f1"], f1=["LOC: Oslo", [""]], filtered_resps=[[""]]) for n in (0, 1)]
+    read = read_files(files.put_lines(tmp_path / "samples_names.jsonl", rows))
+    assert read.counts == (1, 2, 2, 0)
+    assert "2 rows hold no metric" in read.notes[0].what
+    assert not read.skipped
 
 
 # --- promptfoo ----------------------------------------------------------------------------------------------------------
@@ -139,6 +159,14 @@ def test_promptfoo_prompts_of_one_provider_are_candidates_of_their_own(tmp_path:
     read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(*rows)))
     assert [one.name for one in read.runs[0].candidates] == ["p, short", "p, long"]
     assert len(read.tasks) == 1
+
+
+def test_one_provider_set_up_twice_is_two_candidates_and_not_two_trials(tmp_path: Path) -> None:
+    rows = [files.promptfoo_result("p", city, promptIdx=n) for n in (0, 1) for city in ("Oslo", "Lima")]
+    read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(*rows)))
+    assert [one.name for one in read.runs[0].candidates] == ["p, Name {{city}}", "p, Name {{city}} (2)"]
+    assert {one.trial for one in read.responses} == {1}
+    assert read.tasks[0].prompt == (Message(role="user", content="Name Oslo"),)
 
 
 def test_promptfoo_of_a_table_alone_is_read_too(tmp_path: Path) -> None:
@@ -196,6 +224,13 @@ def test_openai_logs_meet_by_sample_though_threads_wrote_them_mixed(tmp_path: Pa
     assert "RateLimitError" in failure.detail
 
 
+def test_an_openai_log_may_hold_its_final_report_before_the_events_that_were_flushed_late(tmp_path: Path) -> None:
+    rows = files.openai_log_rows()
+    read = read_files(files.put_lines(tmp_path / "log.jsonl", [rows[0], rows[-1], *rows[1:-1]]))
+    assert read.counts == (1, 2, 3, 2)
+    assert read.ends[0].complete is True
+
+
 def test_an_openai_log_without_its_final_report_is_of_a_run_that_was_not_finished(tmp_path: Path) -> None:
     read = read_files(files.put_lines(tmp_path / "log.jsonl", files.openai_log_rows()[:-1]))
     assert read.runs[0].complete is False
@@ -236,6 +271,19 @@ def test_openai_items_with_their_eval_say_names_references_and_scales(tmp_path: 
     assert {one.by for one in tone} == {GradedBy.MODEL}
     assert (tone[0].grades[0].score, tone[0].grades[0].raw_score, tone[0].grades[0].max_score) == (0.75, 4.0, 5.0)
     assert '"result": 4.0' in (tone[0].reply or "")
+
+
+def test_an_openai_eval_in_a_folder_above_serves_every_run_below(tmp_path: Path) -> None:
+    files.put(tmp_path / "eval_1.json", files.openai_eval())
+    for run in ("evalrun_1", "evalrun_2"):
+        files.put(tmp_path / run / "run.json", {**files.openai_run(), "id": run, "model": run})
+        files.put_lines(tmp_path / run / "items.jsonl", [files.openai_item(1, True, run_id=run)])
+    read = read_files(tmp_path)
+    assert [(one.suite, one.candidates[0].name) for one in read.runs] == [
+        ("headlines", "evalrun_1"),
+        ("headlines", "evalrun_2"),
+    ]
+    assert not read.skipped
 
 
 def test_openai_items_alone_are_read_and_a_score_beyond_0_to_1_has_no_scale(tmp_path: Path) -> None:
@@ -282,6 +330,12 @@ def test_alpaca_probabilities_are_kept_and_what_is_no_preference_is_unread(tmp_p
     read = read_files(files.put(tmp_path / "annotations.json", rows))
     assert [one.grades[0].score for one in read.assessments] == [0.25, None, 0.5]
     assert "1 preferences are probabilities" in read.notes[0].what
+
+
+def test_an_alpaca_judges_words_are_found_among_its_token_likelihoods(tmp_path: Path) -> None:
+    raw = {"finish_reason": "length", "logprobs": {"content": []}, "message": {"content": "m"}, "text": "m"}
+    read = read_files(files.put(tmp_path / "annotations.json", [files.alpaca_annotation(1, 1.99, raw_completion=raw)]))
+    assert read.assessments[0].reply == "m\n\npreference: 1.99"
 
 
 def test_alpaca_outputs_meet_annotations_by_their_instruction(tmp_path: Path) -> None:
@@ -345,6 +399,34 @@ def test_swe_bench_reports_of_instances_gather_into_one_run(tmp_path: Path) -> N
     (tmp_path / "org__agent.run7.json").unlink()
     read = read_files(tmp_path)
     assert read.counts == (1, 4, 4, 2)
+
+
+def test_two_swe_bench_runs_over_the_same_predictions_keep_their_own_reports(tmp_path: Path) -> None:
+    files.swe_bench(tmp_path)
+    report = json.loads((tmp_path / "org__agent.run7.json").read_text())
+    files.put(
+        tmp_path / "org__agent.run8.json", {**report, "resolved_ids": report["submitted_ids"][:2], "unresolved_ids": []}
+    )
+    read = read_files(tmp_path)
+    assert read.counts == (2, 8, 8, 6)
+    assert Counter(one.grades[0].score for one in read.assessments) == {1.0: 3, 0.0: 3}
+
+
+def test_a_swe_bench_submission_lists_what_was_resolved_and_its_predictions_what_was_tried(tmp_path: Path) -> None:
+    files.swe_bench(tmp_path / "other")
+    home = tmp_path / "20260301_agent"
+    (tmp_path / "other/predictions.jsonl").rename(files.put(home / "all_preds.jsonl", []))
+    ids = [f"django__django-{number}" for number in (1, 2, 3, 4)]
+    report = files.put(
+        home / "results/results.json", {"no_generation": ids[2:3], "no_logs": ids[3:], "resolved": ids[:1]}
+    )
+    read = read_files(home)
+    assert {task: score for (task, _, _), score in read.scores("SWE-bench harness").items()} == {
+        ids[0]: 1.0, ids[1]: 0.0, ids[2]: 0.0,
+    }  # fmt: skip
+    alone = read_files(report)
+    assert not alone.assessments
+    assert "not what was tried" in alone.skipped[0].why
 
 
 def test_a_swe_bench_report_alone_names_its_model_by_its_file(tmp_path: Path) -> None:

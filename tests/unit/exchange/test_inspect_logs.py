@@ -130,6 +130,22 @@ def test_texts_that_were_put_aside_are_put_back(tmp_path: Path) -> None:
     assert read_log(tmp_path, sample).tasks[0].prompt[0].content == "a long question"
 
 
+def test_a_log_of_version_1_has_one_scorer_and_one_score(tmp_path: Path) -> None:
+    sample = files.inspect_sample(1, 1, "C")
+    sample["score"] = sample.pop("scores")["match"]
+    results = {"scorer": {"name": "model_graded_fact", "params": {}}, "metrics": {"accuracy": {"value": float("nan")}}}
+    read = read_log(tmp_path, sample, version=1, results=results)
+    assert [(one.judge, one.by) for one in read.assessments] == [("model_graded_fact", GradedBy.MODEL)]
+    assert read.assessments[0].grades[0].score == 1.0
+
+
+def test_without_an_output_the_models_last_words_are_the_answer(tmp_path: Path) -> None:
+    sample = files.inspect_sample(1, 1, "C")
+    del sample["output"]
+    sample["messages"].append({"role": "tool", "content": "exit 1"})
+    assert read_log(tmp_path, sample).responses[0].content == "four"
+
+
 def test_a_run_that_goes_on_is_read_from_its_journal(tmp_path: Path) -> None:
     log = files.inspect_log(files.inspect_sample(1, 1, "C"), status="started")
     read = read_files(files.inspect_archive(tmp_path / "log.eval", log))
@@ -212,12 +228,19 @@ def test_an_archive_that_was_cut_off_is_no_traceback(tmp_path: Path) -> None:
     assert read_files(path).counts == (0, 0, 0, 0)
 
 
-def test_zstandard_is_read_or_named(tmp_path: Path) -> None:
-    """Inspect packs with Zstandard where it can; a Python that cannot read it says what to do."""
-    zstandard = pytest.importorskip("compression.zstd", reason="only Python 3.14 and later write Zstandard archives")
-    assert zstandard is not None
-    log = files.inspect_log(files.inspect_sample(1, 1, "C"))
-    assert read_files(files.inspect_archive(tmp_path / "log.eval", log, 93)).counts == (1, 1, 1, 1)
+def test_members_packed_with_zstandard_are_read(tmp_path: Path) -> None:
+    """The members are stored already packed, and then declared to be of method 93."""
+    packer = pytest.importorskip("zstandard", reason="`zstandard` is not installed")
+    path, log = tmp_path / "log.eval", files.inspect_log(files.inspect_sample(1, 1, "C"))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("samples/1_epoch_1.json", packer.compress(json.dumps(log.pop("samples")[0]).encode()))
+        archive.writestr("header.json", packer.compress(json.dumps(log).encode()))
+    packed = path.read_bytes()
+    for sign, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        parts = packed.split(sign)
+        packed = sign.join([parts[0], *(one[: at - 4] + b"\x5d\x00" + one[at - 2 :] for one in parts[1:])])
+    path.write_bytes(packed)
+    assert read_files(path).counts == (1, 1, 1, 1)
 
 
 def test_a_member_packed_in_a_way_this_python_lacks_says_what_to_do(

@@ -8,6 +8,7 @@ import io
 import json
 import re
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -128,3 +129,18 @@ def test_a_drawing_can_stand_inside_a_page_of_the_strictest_policy() -> None:
         assert not re.search(r"style=|<script|<style|<image|href=\"(?!#)|url\((?!#)", drawn_one.svg)
         assert len(list(csv.DictReader(io.StringIO(drawn_one.csv)))) == len(chart.rows)
     assert charts.drawing(chart, png=False).png is None
+
+
+def test_a_hostile_name_neither_runs_nor_leads_elsewhere_in_a_page_s_drawing() -> None:
+    chart = charts.with_links(
+        drawn(a_table())["forest"], lambda row: f"/statistics/trials?candidate={row['candidate']}"
+    )
+    svg = charts.as_svg(chart, page=True)
+    elements = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()]
+    assert "a" in elements
+    assert not {"script", "style", "image", "foreignObject", "use"} & set(elements)
+    addresses = re.findall(r'href="([^"]*)"', svg)
+    assert addresses
+    assert all(address.startswith("/statistics/") for address in addresses)
+    assert "<script" not in svg
+    assert "href" not in charts.as_csv(chart).splitlines()[0]

@@ -39,6 +39,21 @@ def test_grades_are_read_in_whatever_shape_they_come(shape: str) -> None:
     assert read(ODD[shape], RUBRIC, LABELS) == MEANT
 
 
+@pytest.mark.parametrize("shape", sorted(set(ODD) - {"twofix"}))
+def test_a_reply_that_is_cut_off_anywhere_says_nothing_that_was_not_meant(shape: str) -> None:
+    for end in range(1, len(ODD[shape]), 3):
+        try:
+            grades = read_grading(ODD[shape][:end], labels=LABELS, rubric=RUBRIC, cut=True).grades
+        except UnreadableReply:
+            continue
+        wrong = {
+            key: grade.score.raw
+            for key, grade in grades.items()
+            if grade.score and grade.score.raw not in (None, MEANT[key])
+        }
+        assert wrong == {}, ODD[shape][:end]
+
+
 @pytest.mark.parametrize(
     "reply",
     [

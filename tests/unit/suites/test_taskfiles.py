@@ -202,7 +202,7 @@ def test_a_batch_input_file_is_a_suite(tmp_path: Path) -> None:
         ('{"question": "x"}', "is no line of an OpenAI batch input file"),
         ('{"custom_id": "a", "body": {"messages": [{"role": "tool", "content": "x"}]}}', "is 'tool', expected system"),
         ('{"custom_id": "a", "body": {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}}',
-         "is a part of type 'image_url'"),
+         "is an image without a `file`"),
         ("{", "is not valid JSON"),
         ("", "holds no tasks"),
     ],

@@ -46,31 +46,6 @@ export function visible(text) {
   return parts;
 }
 
-const TAGS = new Set(
-  "p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong del a table thead tbody tr th td".split(" "),
-);
-
-/** Nodes of a server-made tree; `onCode(pane, from, to)` makes quoted code lead to its lines. */
-export function fromTree(nodes, onCode) {
-  return nodes.flatMap((node) => {
-    if (typeof node === "string") return visible(node);
-    const [tag, attributes, ...children] = node;
-    if (!TAGS.has(tag)) return fromTree(children, onCode);
-    if (tag === "code" && attributes.pane !== undefined) {
-      return [quoteButton(children[0], () => onCode(+attributes.pane, +attributes.from, +attributes.to))];
-    }
-    const heading = /^h[1-6]$/.test(tag) ? "h4" : tag; // the page has its own headings above
-    const said = {};
-    if (tag === "a" && /^https?:\/\//.test(attributes.href ?? "")) {
-      Object.assign(said, { href: attributes.href, rel: "noopener noreferrer nofollow", target: "_blank" });
-    }
-    if (tag === "ol" && attributes.start) said.start = attributes.start;
-    const element = h(heading, said, fromTree(children, onCode));
-    if (tag === "table") return [h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" }, element)];
-    return said.href ? [element, h("span", { class: "host" }, ` (${new URL(said.href).host})`)] : [element];
-  });
-}
-
 export function quoteButton(text, run, lines = "") {
   return h("button", { type: "button", class: "quote", on: { click: run } }, h("code", {}, visible(text)), lines);
 }

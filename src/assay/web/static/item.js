@@ -1,6 +1,6 @@
 // One assessment on the page: heading, responses, grades. Draws what it is given and reports what is clicked.
 
-import { boot, fromTree, h, quoteButton, t, visible } from "./dom.js";
+import { boot, h, quoteButton, t, visible } from "./dom.js";
 import { paint } from "./paint.js";
 
 const MOST_LINES = 1500;
@@ -10,7 +10,7 @@ const BREAKS = /\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]/g;
 export const shownScore = (score) => (score === null ? "–" : String(Math.round(score * 1000) / 10));
 export const shownRaw = (raw) => (raw === null || raw === undefined ? "–" : String(Math.round(raw * 100) / 100));
 export const what = (item) => `${item.thing} · ${t("review.trial", item)}`;
-const shortLabel = (pane) => pane.label.replace(/^Candidate (?=[A-Z]{1,2}$)/, "");
+export const shortLabel = (pane) => pane.label.replace(/^Candidate (?=[A-Z]{1,2}$)/, "");
 export const calledBy = (pane) => (pane.name ? `${pane.label} · ${pane.name}` : pane.label);
 
 export function stateMark(state, text) {
@@ -32,7 +32,7 @@ export function drawHeading(item, view) {
   return [
     h("div", { class: "named" },
       h("h1", { id: "thing", tabindex: -1 }, visible(item.thing)),
-      h("p", { class: "of" }, t("review.trial", item), item.attempt > 1 ? ` · ${t("review.attempt", { n: item.attempt })}` : "",
+      h("p", { class: "of" }, t("review.trial", item), item.attempt > 1 ? ` · ${t("review.attempt", { n: item.attempt })}` : "", item.second ? ` · ${t("review.second")}` : "",
         item.state === "pending" ? null : [" · ", stateMark(item.state, t(`state.${item.state}`))])),
     item.of > 1 ? h("ol", { class: "strip", "aria-label": t("review.trials") }, strip) : null,
   ];
@@ -47,19 +47,8 @@ export function drawResponses(item, view) {
   const rules = h("button", { type: "button", role: "tab", id: "tab-rules", "aria-selected": String(view.rules), "aria-controls": "pane", tabindex: view.rules ? 0 : -1,
     class: "tab rules", on: { click: () => view.onRules() } }, t("review.rules"), h("kbd", {}, view.badge("rules")));
   const body = h("div", { id: "pane", role: "tabpanel", "aria-labelledby": view.rules ? "tab-rules" : `tab-${view.pane}`, class: "pane" },
-    view.rules ? drawTask(item) : drawCode(item, view));
+    view.rules ? view.later("task", item) : drawCode(item, view));
   return [h("div", { class: "tabs", role: "tablist", "aria-label": t("review.code") }, tabs, rules), body];
-}
-
-const prose = (text) => h("p", { class: "prose" }, visible(text));
-
-function drawTask(item) {
-  const parts = [
-    item.context ? [h("h3", {}, t("review.rules.context")), prose(item.context)] : null,
-    item.prompt.length ? [h("h3", {}, t("review.rules.prompt")), item.prompt.map(([role, text]) => h("div", { class: "turn" }, h("b", {}, role), prose(text)))] : null,
-    item.expected ? [h("h3", {}, t("review.rules.expected")), prose(item.expected)] : null,
-  ];
-  return h("div", { class: "task" }, parts.some(Boolean) ? parts : h("p", { class: "soft" }, t("review.rules.none")));
 }
 
 function drawCode(item, view) {
@@ -128,22 +117,22 @@ export function light(root, item, view, only = null) {
   return first;
 }
 
-const card = (name, ...children) => h("section", { class: "card", "aria-labelledby": `${name}-title` }, h("h2", { id: `${name}-title`, class: "quiet" }, t(`review.${name}`)), children);
+export const card = (name, ...children) => h("section", { class: "card", "aria-labelledby": `${name}-title` }, h("h2", { id: `${name}-title`, class: "quiet" }, t(`review.${name}`)), children);
 const soft = (...children) => h("p", { class: "soft small" }, children);
 
 /** Flags, grades, the selected reason, attempts and the report. */
 export function drawJudgement(item, view) {
   return [
     drawFlags(item, view),
-    card("grades", drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
-    h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
-    item.attempts.length ? drawAttempts(item) : null,
-    drawReport(item, view),
+    card("grades", soft(item.stamp), drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
+    item.blind || item.person ? null : h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
+    item.attempts.length ? view.later("attempts", item) : null,
+    item.blind || item.person ? soft(t(item.blind ? "review.blind" : "review.person")) : drawReport(item, view),
   ];
 }
 
 function drawFlags(item, view) {
-  const blocked = item.state === "pending" && item.missing.length ? t("review.blocked", { what: missingWords(item) }) : null;
+  const blocked = item.state === "pending" && item.missing.length && formOf(item) === "about" ? t("review.blocked", { what: missingWords(item) }) : null;
   if (!item.flags.length && !blocked) return null;
   return h("section", { class: "card flags", "aria-labelledby": "flags-title" },
     h("h2", { id: "flags-title" }, h("span", { class: "glyph", "aria-hidden": "true" }, "▲"), t("review.flags", { n: item.flags.length || 1 })),
@@ -169,12 +158,18 @@ function drawTable(item, view) {
     h("th", { scope: "row" }, h("span", { title: criterion.guidance || null }, visible(criterion.name)), criterion.weight === 1 ? null : h("small", { title: t("review.weight", { n: criterion.weight }) }, `×${criterion.weight}`)),
     criterion.cells.map((cell, pane) => h("td", {}, view.draft ? scoreField(item, view, row, pane) : gradeButton(item, view, criterion, cell, row, pane)))));
   const total = h("tr", { class: "total" }, h("th", { scope: "row" }, t("review.total")),
-    item.panes.map((pane, place) => h("td", {}, view.draft ? scoreField(item, view, -1, place) : [h("span", {}, shownScore(pane.score)), was(pane.score, pane.judged, shownScore)])));
+    item.panes.map((pane, place) => h("td", {}, view.draft ? scoreField(item, view, -1, place) : [h("span", {}, shownScore(pane.score)), was(pane.score, pane.judged, shownScore), own(item, place, null)])));
   return h("div", { class: "scroll" }, h("table", { class: "grades" }, h("thead", {}, head), h("tbody", {}, rows), h("tfoot", {}, total)));
 }
 
 function was(now, before, shown) {
   return now === before || shown(now) === shown(before) ? null : h("small", { class: "was" }, t("review.was", { n: shown(before) }));
+}
+
+/** Beside the judge's score, what the person said before seeing it. */
+function own(item, pane, criterion) {
+  const said = item.own?.find((one) => one[0] === pane && one[1] === (criterion?.name ?? null));
+  return said ? h("small", { class: "own" }, t("review.own", { n: criterion ? shownRaw(criterion.low + said[2] * (criterion.high - criterion.low)) : shownScore(said[2]) })) : null;
 }
 
 function gradeButton(item, view, criterion, cell, row, pane) {
@@ -185,7 +180,7 @@ function gradeButton(item, view, criterion, cell, row, pane) {
   const name = `${criterion.name}, ${item.panes[pane].label}: ${raw}`;
   return h("button", { type: "button", class: `cell${on ? " on" : ""}${cell?.score === null || !cell ? " none" : ""}`, "aria-pressed": String(on), "aria-label": name, tabindex: on ? 0 : -1,
     "data-cell": `${row}.${pane}`, on: { click: () => view.onCell(row, pane) } },
-    flagged || lost ? h("span", { class: "mark", "aria-hidden": "true" }, "▲") : null, raw, cell ? was(cell.raw, cell.judged, shownRaw) : null);
+    flagged || lost ? h("span", { class: "mark", "aria-hidden": "true" }, "▲") : null, raw, cell ? was(cell.raw, cell.judged, shownRaw) : null, own(item, pane, criterion));
 }
 
 function scoreField(item, view, row, pane) {
@@ -204,18 +199,20 @@ function scoreField(item, view, row, pane) {
   return field;
 }
 
+export const formOf = (item) => (item.blind ? "blind" : item.person ? "person" : "about");
+
 function drawCorrection(item, view) {
   const reason = h("select", { id: "correct-reason", on: { change: (event) => view.onCorrectionReason(event.target.value) } },
     ["", "correct.too_high", "correct.too_low", "correct.both_ways", "correct.missing"].map((key) =>
       h("option", { value: key, selected: view.draft.reason === key }, key ? t(key) : t(view.derivedReason()))));
   return h("div", { class: "correction" },
-    h("p", { class: "soft" }, t("correct.about"), view.draft.kept ? ` ${t("correct.draft")}` : ""),
+    h("p", { class: "soft" }, t(`correct.${formOf(item)}`), view.draft.kept ? ` ${t("correct.draft")}` : ""),
     h("div", { class: "fields" },
-      h("label", {}, t("correct.reason"), reason),
+      item.blind || item.person ? null : h("label", {}, t("correct.reason"), reason),
       h("label", { class: "grow" }, t("panel.note"), h("input", { id: "correct-note", value: view.draft.note, on: { input: (event) => view.onCorrectionNote(event.target.value) } }))),
     h("p", { class: "error", id: "correct-error", role: "alert" }),
     h("div", { class: "buttons" },
-      h("button", { type: "button", class: "go", on: { click: () => view.onSave() } }, t("do.save"), h("kbd", {}, "Enter")),
+      h("button", { type: "button", class: "go", on: { click: () => view.onSave() } }, t(`do.save.${formOf(item)}`), h("kbd", {}, "Enter")),
       h("button", { type: "button", on: { click: () => view.onDiscard() } }, t("do.leave"))));
 }
 
@@ -240,21 +237,12 @@ export function drawReason(item, view) {
   ];
 }
 
-function drawAttempts(item) {
-  const all = [...item.attempts, { id: item.id, attempt: item.attempt, state: item.state, scores: item.panes.map((pane) => pane.score), raw: item.criteria.map((criterion) => criterion.cells.map((cell) => cell?.raw ?? null)) }].sort((a, b) => a.attempt - b.attempt);
-  const trail = (values, shown) => values.flatMap((value, place) => [place ? h("span", { class: "to", "aria-label": "then" }, " → ") : null, h(all[place].id === item.id ? "b" : "span", {}, shown(value))]);
-  return card("attempts",
-    h("p", { class: "soft small inset" }, all.map((one) => [h("a", { href: `/assessments/${one.id}` }, t("review.attempt", { n: one.attempt })), ` ${t(`state.${one.state}`)} `])),
-    h("div", { class: "scroll" }, h("table", { class: "grades" },
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("review.criterion")), item.panes.map((pane) => h("th", { scope: "col" }, shortLabel(pane))))),
-      h("tbody", {}, item.criteria.map((criterion, row) => h("tr", {}, h("th", { scope: "row" }, visible(criterion.name)), item.panes.map((_, pane) => h("td", {}, trail(all.map((one) => one.raw[row]?.[pane] ?? null), shownRaw)))))),
-      h("tfoot", {}, h("tr", { class: "total" }, h("th", { scope: "row" }, t("review.total")), item.panes.map((_, pane) => h("td", {}, trail(all.map((one) => one.scores[pane]), shownScore))))))));
-}
-
 function drawReport(item, view) {
   const ranking = item.ranking.length ? soft(t("review.ranking", { list: item.ranking.map((pane) => shortLabel(item.panes[pane])).join(", ") })) : null;
-  return h("details", { class: "card report", open: view.reportOpen, on: { toggle: (event) => view.onReport(event.target.open) } },
+  const fill = (details) => details.open && item.report.length && import("./report.js").then((found) =>
+    details.querySelector(".prose").replaceChildren(...found.fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane))));
+  return h("details", { class: "card report", open: view.reportOpen, on: { toggle: (event) => { view.onReport(event.target.open); fill(event.target); } } },
     h("summary", {}, t("review.report"), h("kbd", {}, view.badge("report"))),
-    h("div", { class: "prose" }, item.report.length ? fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane)) : h("p", { class: "soft" }, t("review.no_report"))),
-    ranking, soft(t(item.judge ? "review.judge" : "review.no_names", { name: item.judge, stamp: item.stamp })));
+    h("div", { class: "prose" }, item.report.length ? null : h("p", { class: "soft" }, t("review.no_report"))),
+    ranking, soft(t(item.judge ? "review.judge" : "review.no_names", { name: item.judge })));
 }

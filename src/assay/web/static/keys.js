@@ -1,5 +1,7 @@
 // The keyboard: one registry from the server, one handler, and the guards that keep a stray key from deciding.
 
+import { storage } from "./dom.js";
+
 const OFF = "assay.keys.off";
 const SEQUENCE_MS = 1200;
 
@@ -25,6 +27,14 @@ export function turnKeys(on) {
   } catch {
     /* a browser that keeps nothing starts with keys on */
   }
+}
+
+const OWN = "assay.keys.map";
+
+/** The registry with the keys this browser chose; an own key stands on the badge. */
+export function withOwnKeys(registry) {
+  const own = storage.get(OWN, {});
+  return registry.map((entry) => (own[entry.action]?.length ? { ...entry, keys: own[entry.action], badge: own[entry.action][0] } : entry));
 }
 
 /** The key of an event as the registry writes it, or null where it belongs to the system. */

@@ -90,8 +90,8 @@ export class Outbox {
     this.mark(decisions, { tried: true });
     const body = {
       run: decisions[0].run ?? null,
-      decisions: decisions.map(({ key, id, verb, reviewer, reason, note, corrections }) => ({
-        key, id, verb, reviewer, reason: reason ?? "", note: note ?? "", corrections: corrections ?? [],
+      decisions: decisions.map(({ key, id, verb, reviewer, reason, note, corrections, active_ms }) => ({
+        key, id, verb, reviewer, reason: reason ?? "", note: note ?? "", corrections: corrections ?? [], active_ms,
       })),
     };
     try {

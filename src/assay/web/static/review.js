@@ -7,7 +7,7 @@
 import "./page.js";
 import { boot, byId, call, fresh, h, painted, storage, t } from "./dom.js";
 import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, shownRaw, shownScore, what } from "./item.js";
-import { bindKeys } from "./keys.js";
+import { bindKeys, withOwnKeys } from "./keys.js";
 import { Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
 
@@ -18,6 +18,7 @@ const UNDOABLE = 50;
 const LOOK_AGAIN_MS = 4000;
 const IDLE_MS = 120_000;
 
+boot.keys = withOwnKeys(boot.keys);
 const desk = sessionStorage.getItem("assay.desk") ?? fresh();
 sessionStorage.setItem("assay.desk", desk);
 
@@ -73,13 +74,32 @@ const view = {
   onSave: () => saveCorrection(),
   onDiscard: () => discardDraft(),
   derivedReason: () => derivedReason(),
+  later(name, item) {
+    const place = h("div", {});
+    import(`./${name}.js`).then((found) => place.replaceWith(found.draw(item)));
+    return place;
+  },
 };
+
+/** Time an item was before somebody's eyes: page visible, window in front, something done within two minutes. */
+let beatAt = 0;
+let watched = false;
+function beat() {
+  const now = performance.now();
+  const record = current();
+  if (record && watched && now - beatAt < IDLE_MS) record.active = (record.active ?? 0) + now - beatAt;
+  beatAt = now;
+  watched = !document.hidden && document.hasFocus();
+}
+for (const kind of ["keydown", "pointerdown", "pointermove", "wheel", "visibilitychange"]) document.addEventListener(kind, beat, { passive: true, capture: true });
+for (const kind of ["focus", "blur"]) addEventListener(kind, beat);
 
 function say(text, { alert = false, action = null } = {}) {
   byId("said").replaceChildren(h("span", { class: alert ? "alert" : null }, text), action ?? "");
 }
 
 function show(index, { focus = true } = {}) {
+  beat();
   at = index;
   const record = current();
   if (!record) return;
@@ -90,6 +110,7 @@ function show(index, { focus = true } = {}) {
   view.rules = view.whole = false;
   view.draft = item.state === "pending" && record.decided === null ? storage.get(draftKey(item.id), null) : null;
   if (view.draft) view.draft.kept = true;
+  else if (isForm(record)) view.draft = { values: {}, reason: "", note: "" };
   const flag = item.flags.find((one) => one.pane !== null);
   const row = item.criteria.findIndex((criterion) => criterion.name === flag?.criterion);
   view.row = Math.max(0, row);
@@ -116,6 +137,9 @@ function show(index, { focus = true } = {}) {
   });
   if (record.decided !== null && record.delivered && !record.revealed) reveal(record);
 }
+
+/** Whether the item begins as an empty form: own verdict first, or nobody but people grade it. */
+const isForm = (record) => (record.item.blind || record.item.person) && stateOf(record) === "pending";
 
 const stateOf = (record) => record.decided ?? record.item?.state;
 
@@ -210,6 +234,7 @@ function drawActions() {
     approve: !open || item.missing.length > 0,
     correct: !open,
     reject: !open,
+    second: !open || item?.second,
     rerun: !item || !item.current || (record.decided !== null && !DECIDED.has(record.decided)) || !item.by_model,
     skip: !open || Boolean(boot.single),
     undo: !undoable(),
@@ -404,9 +429,10 @@ function decide(record, verb, state, more = {}, pressed = null) {
     progress.waiting = Math.max(0, progress.waiting - 1);
     if (state !== "rerun") progress.decided += 1;
   }
-  const entry = entryOf(verb, item.id, what(item), more);
+  beat();
+  const entry = entryOf(verb, item.id, what(item), { ...more, active_ms: Math.round(record.active ?? 0) });
   if (verb !== "rerun") remembered([...storage.get(undoKey(), []), { id: item.id, key: entry.key, what: what(item) }]);
-  say(t(`said.${state}`, { what: what(item) }));
+  say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
   else advance(pressed);
   drawProgress();
@@ -582,7 +608,7 @@ function correct() {
   const record = decidable();
   if (!record) return;
   if (!view.draft) {
-    view.draft = { values: {}, reason: "", note: "" };
+    view.draft = { values: record.own ?? {}, reason: "", note: "" };
     drawRight();
   }
   const wanted = record.item.missing[0];
@@ -643,6 +669,7 @@ function derivedReason() {
     else if (now > before) up = true;
     else if (now < before) down = true;
   }
+  if (current().item.person) return "correct.graded";
   if (up && down) return "correct.both_ways";
   if (up) return "correct.too_low";
   if (down || !missing) return "correct.too_high";
@@ -673,14 +700,22 @@ function saveCorrection(event) {
   if (both) return wrong(t("correct.both", { candidate: item.panes[both.pane].label }), `-1.${both.pane}`);
   const lacking = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
   if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${item.criteria.findIndex((one) => one.name === lacking[0][1])}.${lacking[0][0]}`);
+  if (item.blind) return own("sendVerdict", record, corrections);
   const draft = { ...view.draft };
   decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim(), draft }, event?.timeStamp);
 }
 
+/** What only blind items, forms and second opinions need is fetched when first needed. */
+const own = (name, ...said) => {
+  import("./own.js").then((found) => found[name](page, ...said), alertOf);
+};
+const page = { view, current, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey,
+  drawHeading: () => byId("heading").replaceChildren(...drawHeading(current().item, view).filter(Boolean)) };
+
 function discardDraft() {
   if (!view.draft) return;
   storage.remove(draftKey(current().item.id));
-  view.draft = null;
+  view.draft = isForm(current()) ? { values: {}, reason: "", note: "" } : null;
   drawRight();
   byId("thing").focus({ preventScroll: true });
 }
@@ -688,12 +723,12 @@ function discardDraft() {
 function leave() {
   const field = document.activeElement;
   if (field?.matches("input, select, textarea")) {
-    if (view.draft && !Object.keys(view.draft.values).length && !view.draft.note) return discardDraft();
+    if (view.draft && !isForm(current()) && !Object.keys(view.draft.values).length && !view.draft.note) return discardDraft();
     field.blur();
     byId("thing").focus({ preventScroll: true });
     return undefined;
   }
-  if (view.draft) return discardDraft();
+  if (view.draft && !isForm(current())) return discardDraft();
   return false;
 }
 
@@ -734,6 +769,9 @@ const outbox = new Outbox({
 
 const actions = {
   approve, correct, reject, rerun, skip, undo,
+  second: () => own("second"),
+  score: (event) => (view.draft ? own("scoreByKey", event.key) : false),
+  top: () => (view.draft ? own("scoreByKey", null) : false),
   commit: (event) => (view.draft ? saveCorrection(event) : false),
   row_down: () => moveCell(1, 0),
   row_up: () => moveCell(-1, 0),
@@ -755,8 +793,11 @@ const actions = {
 bindKeys(boot.keys, actions);
 
 for (const button of document.querySelectorAll("[data-action]")) {
+  const mark = button.querySelector("kbd");
+  if (mark) mark.textContent = badge(button.dataset.action);
   button.addEventListener("click", (event) => actions[button.dataset.action](event));
 }
+byId("remap")?.addEventListener("click", () => import("./remap.js").then((found) => found.openRemap(boot.keys), alertOf));
 byId("again").addEventListener("click", () => {
   exhausted = false;
   skipped.clear();

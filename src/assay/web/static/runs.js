@@ -7,6 +7,21 @@ const ASK_MS = 3000;
 const PATIENCE_MS = 6000;
 const status = byId("live");
 
+let pasting = false;
+byId("paste")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const said = new FormData(event.target);
+  pasting = true;
+  const contents = said.getAll("content");
+  try {
+    const { run_id } = await call("/api/pasted", { thing: said.get("thing"), context: said.get("context"), snippets: said.getAll("name").map((name, place) => [name, contents[place]]) });
+    location.assign(`/review?run=${encodeURIComponent(run_id)}`);
+  } catch (error) {
+    pasting = false;
+    byId("paste-error").textContent = [error.said?.problem ?? error.message, error.said?.remedy].filter(Boolean).join(" ");
+  }
+});
+
 export const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
 function duration(seconds) {
@@ -134,9 +149,9 @@ function take(rows) {
   for (const row of rows) {
     const root = document.querySelector(`[data-run="${CSS.escape(row.id)}"]`);
     if (root) fill(root, row);
-    else if (boot.page === "queue") return location.reload(); // a run this page has never seen
+    else if (boot.page === "queue") return pasting || location.reload(); // a run this page has never seen
     const cells = root?.querySelector("[data-cells]");
-    if (cells && cells.dataset.cells !== Object.values(row.trials).join(" ")) return location.reload();
+    if (cells && cells.dataset.cells !== Object.values(row.trials).join(" ")) return pasting || location.reload();
   }
   known = new Map([...known, ...rows.map((row) => [row.id, row.waiting])]);
   for (const n of known.values()) waiting += n;

@@ -58,6 +58,10 @@ async function draw(figure) {
 function answering(svg, title) {
   svg.setAttribute("role", "group");
   svg.setAttribute("aria-label", title);
+  for (const nameless of svg.querySelectorAll("[role]:not([aria-label])")) {
+    nameless.removeAttribute("role");
+    nameless.removeAttribute("aria-roledescription");
+  }
   const links = [...svg.querySelectorAll("a[href]")];
   const few = new Set(links.map((link) => link.getAttribute("href"))).size <= MOST_LINKS;
   const seen = new Set();

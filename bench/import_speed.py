@@ -1,0 +1,140 @@
+"""How fast batch output is imported, beside a bare loop of orjson and sqlite3 that stores the same columns.
+
+`python -m bench.import_speed [--lines 100000] [--bytes 2000]` writes output lines of a model, imports them with
+`assay import`, and stores custom_id, status, model, finish reason, tokens, time and answer with a bare loop in one table,
+in the same run on the same disk. It prints MB/s of both, their ratio, and the importer's peak memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+WORDS = [
+    "pedigree",
+    "trajectory",
+    "engineer",
+    "strong",
+    "average",
+    "weak",
+    "company",
+    "degree",
+    "years",
+    "\u2019s",
+    "role",
+]
+
+
+def write_lines(path: Path, lines: int, size: int) -> int:
+    """Batch output of a model that answers at length; ids in no order."""
+    rng = random.Random(7)
+    with path.open("w", encoding="utf-8") as out:
+        for number in range(lines):
+            answer = " ".join(rng.choices(WORDS, k=max(1, (size - 560) // 8)))
+            row = {
+                "id": f"vllm-{rng.getrandbits(128):032x}",
+                "custom_id": f"{rng.getrandbits(128):032x}",
+                "response": {
+                    "status_code": 200,
+                    "request_id": f"vllm-batch-{rng.getrandbits(128):032x}",
+                    "body": {
+                        "id": f"chatcmpl-{rng.getrandbits(128):032x}",
+                        "object": "chat.completion",
+                        "created": 1730126000 + number // 3,
+                        "model": "Qwen/Qwen3-4B-Instruct-2507",
+                        "choices": [
+                            {
+                                "index": 0,
+                                "message": {"role": "assistant", "content": answer, "refusal": None},
+                                "logprobs": None,
+                                "finish_reason": "stop",
+                                "stop_reason": None,
+                            }
+                        ],
+                        "usage": {"prompt_tokens": 747, "total_tokens": 1081, "completion_tokens": 334},
+                    },
+                },
+                "error": None,
+            }
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return path.stat().st_size
+
+
+def bare_loop(path: Path, database: Path) -> float:
+    """Seconds of the loop that anyone would write first, with the care that makes it fast."""
+    began = time.perf_counter()
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute(
+        "CREATE TABLE answer (custom_id TEXT PRIMARY KEY, status INTEGER, model TEXT, finish_reason TEXT, "
+        "input_tokens INTEGER, output_tokens INTEGER, created INTEGER, content TEXT)"
+    )
+
+    def rows() -> Any:
+        with path.open("rb") as stream:
+            for line in stream:
+                row = orjson.loads(line)
+                response = row["response"]
+                body = response["body"]
+                choice, usage = body["choices"][0], body["usage"]
+                yield (
+                    row["custom_id"], response["status_code"], body["model"], choice["finish_reason"],
+                    usage["prompt_tokens"], usage["completion_tokens"], body["created"], choice["message"]["content"],
+                )  # fmt: skip
+
+    connection.executemany("INSERT INTO answer VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows())
+    connection.commit()
+    connection.close()
+    return time.perf_counter() - began
+
+
+def ours(path: Path, folder: Path) -> tuple[float, float]:
+    """Seconds of the whole command, and its peak memory in MB."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "assay", "import", str(path), "--json"],
+        cwd=folder, capture_output=True, text=True, check=False, env=os.environ,
+    )  # fmt: skip
+    seconds = time.perf_counter() - began
+    if done.returncode:
+        sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(json.loads(done.stdout)["imported"], file=sys.stderr)
+    return seconds, max(before, after) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lines", type=int, default=100_000)
+    parser.add_argument("--bytes", type=int, default=2_000, help="about how long a line is")
+    parser.add_argument("--folder", type=Path, help="where to write; default a temporary folder")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=chosen.folder) as name:
+        folder = Path(name)
+        lines = folder / "output.jsonl"
+        size = write_lines(lines, chosen.lines, chosen.bytes) / 1e6
+        bare_s = bare_loop(lines, folder / "bare.db")
+        ours_s, peak = ours(lines, folder)
+        bare, mine = size / bare_s, size / ours_s
+        print(f"{chosen.lines:,} lines, {size:,.0f} MB")
+        print(f"bare loop     {bare_s:7.1f} s  {bare:7.1f} MB/s")
+        print(
+            f"assay import  {ours_s:7.1f} s  {mine:7.1f} MB/s  {mine / bare:.2f} of the bare loop  peak {peak:.0f} MB"
+        )
+
+
+if __name__ == "__main__":
+    main()

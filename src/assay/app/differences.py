@@ -1,0 +1,124 @@
+"""Where texts differ, word by word or line by line, and where JSON answers do, field by field."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rapidfuzz.distance import LCSseq
+
+from assay.scoring.extraction import extracted
+
+if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
+
+MOST_WORDS: Final = 4_000
+"""Words of a text up to which words are compared; longer ones by lines."""
+MOST_LINES: Final = 10_000
+MOST_JSON: Final = 100_000
+"""Characters of an answer up to which it is read as JSON."""
+MOST_FIELDS: Final = 200
+
+_WORD: Final = re.compile(r"\w+|[^\w\s]|\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a text; `changed` where the other text has something else, or nothing."""
+
+    text: str
+    changed: bool = False
+
+
+def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
+    """The text in pieces, with what the other text does not have marked; joined they are the text again."""
+    if text == other:
+        return (Part(text),)
+    ours, theirs = (_pieces(one, by_line=by_line) for one in (text, other))
+    if not by_line and max(len(ours), len(theirs)) > MOST_WORDS:
+        ours, theirs = (_pieces(one, by_line=True) for one in (text, other))
+    if max(len(ours), len(theirs)) > MOST_LINES:
+        return (Part(text),)
+    changed = [True] * len(ours)
+    for block in LCSseq.opcodes(ours, theirs):
+        if block.tag == "equal":
+            changed[block.src_start : block.src_end] = [False] * (block.src_end - block.src_start)
+    return _joined(ours, changed)
+
+
+def _pieces(text: str, *, by_line: bool) -> list[str]:
+    return text.splitlines(keepends=True) if by_line else _WORD.findall(text)
+
+
+def _joined(pieces: Sequence[str], changed: Sequence[bool]) -> tuple[Part, ...]:
+    """Neighbours alike are one part; a space between two changed words is changed with them."""
+    marks = list(changed)
+    for place in range(1, len(pieces) - 1):
+        if pieces[place].isspace() and marks[place - 1] and marks[place + 1]:
+            marks[place] = True
+    found: list[Part] = []
+    start = 0
+    for place in range(1, len(pieces) + 1):
+        if place == len(pieces) or marks[place] != marks[start]:
+            found.append(Part("".join(pieces[start:place]), marks[start]))
+            start = place
+    return tuple(found)
+
+
+def document_of(text: str) -> JsonValue:
+    """The JSON object an answer is, holds in its last fence, or ends with; None where there is none.
+
+    Nothing is mended here: code holds much that is nearly JSON.
+    """
+    if len(text) > MOST_JSON or "{" not in text:
+        return None
+    fenced, last = extracted(text, "fenced"), text.rfind("\n{")
+    for candidate in (text, fenced, text[last:] if last >= 0 else None):
+        if candidate is None:
+            continue
+        try:
+            value: JsonValue = json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            return value
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldRow:
+    """One field of several answers; None where an answer has no such field. `differs` among those that have it."""
+
+    path: str
+    values: tuple[str | None, ...]
+    differs: bool
+
+
+def field_rows(documents: Sequence[JsonValue]) -> tuple[FieldRow, ...]:
+    """Every field of any of the documents, in the order of its first appearance; at most `MOST_FIELDS`."""
+    flat = [_flat(document) for document in documents]
+    paths = list(dict.fromkeys(path for one in flat for path in one))[:MOST_FIELDS]
+    rows = []
+    for path in paths:
+        values = tuple(one.get(path) for one in flat)
+        rows.append(FieldRow(path=path, values=values, differs=len({*values} - {None}) > 1 or None in values))
+    return tuple(rows)
+
+
+def _flat(document: JsonValue) -> dict[str, str]:
+    """Leaves by path, `a.b[0]`; an empty object or list is a leaf."""
+    found: dict[str, str] = {}
+    waiting: list[tuple[str, JsonValue]] = [("", document)]
+    while waiting and len(found) < MOST_FIELDS:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping) and value:
+            inner = [(f"{path}.{key}" if path else str(key), one) for key, one in value.items()]
+            waiting += reversed(inner)
+        elif isinstance(value, list) and value:
+            waiting += reversed([(f"{path}[{place}]", one) for place, one in enumerate(value)])
+        elif path:
+            found[path] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return found

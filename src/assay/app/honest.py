@@ -1,0 +1,433 @@
+"""Honest review: what a reviewer is shown of an item now, their own verdict first, and what is put beside real items.
+
+House rules. Whatever a browser gets of an item comes from `item`, so that a blind one is withheld at one place. Nothing made
+here reaches a statistic: it stands in observations and asides, which nothing that counts reads. Who sees what depends on the
+name a browser goes by; the command line is the operator's and sees everything.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.app import protocols, reviewing
+from assay.app.showing import Item, Showcase, named, panes_of, withheld
+from assay.domain import decisions as rules
+from assay.domain.assessment import weighted_score
+from assay.domain.errors import InputError, Refused, UnknownName
+from assay.domain.identifiers import AssessmentKey, shown_assessment
+from assay.domain.lifecycle import DECIDED, AssessmentState, Verb
+from assay.domain.observing import Aside, AsideKind, Observation, Seen
+from assay.domain.protocol import PLAIN, Protocol
+from assay.domain.selection import Selection
+from assay.scoring.planting import planted
+
+if TYPE_CHECKING:
+    from assay.app.wiring import Workspace
+    from assay.domain.identifiers import RunId
+    from assay.domain.run import RunPlan
+    from assay.domain.selection import AssessmentDetail
+
+GAP: Final = 20
+"""Decisions between an item and its repeat, at least."""
+
+BLIND: Final = "blind"
+ASSISTED: Final = "assisted"
+"""The arms: own verdict first, or the judge's scores before it."""
+
+_NEAR: Final = 50  # how far from the item just decided a plant is made of
+_REMEMBERED: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A decision as a page says it. `once` makes it count once; `active_ms`: time the item was looked at."""
+
+    verb: Verb
+    reviewer: str
+    once: str
+    reason: str = ""
+    note: str = ""
+    corrections: tuple[tuple[int, str | None, float], ...] = ()
+    active_ms: int | None = None
+
+
+class Honest:
+    """What stands between the review page and the store. Thread-safe: what it remembers only spares a write."""
+
+    def __init__(self, workspace: Workspace, showcase: Showcase) -> None:
+        self._workspace = workspace
+        self._showcase = showcase
+        self._plans: dict[RunId, RunPlan] = {}
+        self._noted: OrderedDict[tuple[str, int], None] = OrderedDict()
+
+    # --- what is shown
+
+    def detail(self, key: AssessmentKey, *, reviewer: str | None = None) -> tuple[AssessmentDetail, Aside | None]:
+        """The assessment with this key, or what was put aside for this reviewer as if it were one.
+
+        Raises:
+            UnknownName: nothing has this key, or it was put before somebody else.
+        """
+        try:
+            return reviewing.assessment(self._workspace, key), None
+        except UnknownName:
+            aside = self._workspace.witness.aside(key)
+            if aside is None or (reviewer is not None and aside.reviewer != reviewer):
+                raise
+            return self._as_detail(aside), aside
+
+    def item(self, key: AssessmentKey, *, reviewer: str) -> Item:
+        """One item as this reviewer may see it now; that scores were sent is noted before they are."""
+        detail, aside = self.detail(key, reviewer=reviewer)
+        item = self._showcase.item(detail)
+        if aside is not None:
+            own = tuple(replace(one, id=item.id, state=item.state) if one.k == item.k else one for one in item.trials)
+            item = replace(item, trials=own)
+        if item.state != AssessmentState.PENDING or not detail.row.by_model:
+            return item
+        protocol = self._protocol(detail.row.run_id)
+        item = replace(item, second=aside is None and self._takes_two(key, protocol, detail.row.run_id))
+        verdict = self._verdict(key, reviewer)
+        if verdict is None and not item.person and self._is_blind(detail, aside, protocol, reviewer):
+            return withheld(item)
+        self._note_shown(detail, reviewer)
+        return item if verdict is None else replace(item, own=_as_panes(verdict, detail))
+
+    def verdict(self, key: AssessmentKey, scores: Sequence[tuple[int, str | None, float]], *, reviewer: str) -> Item:
+        """Keep a reviewer's own scores of a blind item, then show the judge's.
+
+        Raises:
+            InputError: a candidate's score cannot be made of what was given, or a number lies outside 0 to 1.
+            Refused: the item does not wait.
+        """
+        detail, _ = self.detail(key, reviewer=reviewer)
+        where = shown_assessment(key)
+        if detail.row.state is not AssessmentState.PENDING:
+            raise Refused(where, f"is {detail.row.state}, not pending.", remedy="Undo that first.")
+        if self._verdict(key, reviewer) is None:
+            given = named(detail.row, scores)
+            whole = _wholes(detail, given)
+            lacking = [name for name in detail.row.candidates if whole.get(name) is None]
+            if lacking:
+                raise InputError(where, f"your verdict has no score for {len(lacking)} of {len(detail.row.candidates)} candidates.",
+                                 remedy="Give each criterion a score, or the candidate as a whole.")  # fmt: skip
+            body = {"scores": [[name, criterion, value] for (name, criterion), value in given.items()], "whole": whole}
+            self._note(Seen.VERDICT, detail, reviewer, f"verdict:{key}:{reviewer}", body)
+        return self.item(key, reviewer=reviewer)
+
+    # --- what is decided
+
+    def decide(self, key: AssessmentKey, said: Said, **how: Any) -> str:
+        """Carry out one decision of a page; the state it led to.
+
+        Raises:
+            Refused: the own verdict has to come first, or the state does not allow it.
+            InputError, UnknownName: the decision makes no sense.
+        """
+        detail, aside = self.detail(key, reviewer=said.reviewer)
+        arm = self._arm(detail, aside, said.reviewer)
+        if said.verb in (Verb.APPROVE, Verb.CORRECT) and arm is None:
+            raise Refused(
+                shown_assessment(key),
+                "is blind: your own verdict comes first.",
+                remedy="Score it, then see the judge's.",
+            )
+        if aside is not None:
+            state = self._answer(detail, aside, said)
+        elif said.verb is not Verb.UNDO and self._is_shared(detail):
+            state = self._opine(detail, said, **how)
+        elif (
+            said.verb is Verb.UNDO
+            and detail.row.state is AssessmentState.PENDING
+            and self._opinions(key).get(said.reviewer)
+        ):
+            self._note(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", {"withdrawn": True})
+            state = str(AssessmentState.PENDING)
+        else:
+            state = how["apply"]()
+        self._note(
+            Seen.DECISION, detail, said.reviewer, f"decision:{said.once}",
+            {"verb": str(said.verb), "arm": arm or BLIND, "active_ms": said.active_ms, "aside": aside is not None,
+             "corrections": len(said.corrections)},
+        )  # fmt: skip
+        if aside is None and said.verb is not Verb.UNDO:
+            self._put_aside(detail, said.reviewer)
+        return state
+
+    def ask_second(self, key: AssessmentKey, *, reviewer: str, once: str) -> None:
+        """Want two people to decide this item; raises `Refused` where it does not wait."""
+        detail, aside = self.detail(key, reviewer=reviewer)
+        if detail.row.state is not AssessmentState.PENDING:
+            raise Refused(shown_assessment(key), f"is {detail.row.state}, not pending.")
+        if aside is None:
+            self._note(Seen.SECOND, detail, reviewer, f"second:{key}", {"asked": once})
+
+    def mine_not(self, keys: Collection[AssessmentKey], *, reviewer: str) -> frozenset[AssessmentKey]:
+        """Those of the keys that are not this reviewer's to decide: their own opinion stands, or two do and are disputed."""
+        given: dict[AssessmentKey, list[Observation]] = {}
+        for one in self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=keys):
+            given.setdefault(one.assessment, []).append(one)
+        standing = {key: standing_opinions(said) for key, said in given.items()}
+        return frozenset(key for key, opinions in standing.items() if reviewer in opinions or len(opinions) > 1)
+
+    def waiting_asides(self, selection: Selection, *, reviewer: str) -> tuple[AssessmentKey, ...]:
+        """Planted checks and repeats that wait for this reviewer in a selection of runs."""
+        if selection.tasks or selection.judges:
+            return ()
+        found = self._workspace.witness.asides(reviewer=reviewer, done=False)
+        if selection.suites:
+            known = {run.id for run in self._workspace.archive.runs(selection)}
+            found = [one for one in found if one.run_id in known]
+        return tuple(one.key for one in found if not selection.runs or one.run_id in selection.runs)
+
+    # --- inside
+
+    def _protocol(self, run: RunId) -> Protocol:
+        return protocols.holding(self._workspace, self._plan(run))
+
+    def _plan(self, run: RunId) -> RunPlan:
+        if run not in self._plans:
+            self._plans[run] = self._workspace.journal.plan_of(run)
+        return self._plans[run]
+
+    def _is_blind(self, detail: AssessmentDetail, aside: Aside | None, protocol: Protocol, reviewer: str) -> bool:
+        """Whether it is drawn for the blind share and its scores were never sent to this reviewer."""
+        if aside is not None and aside.kind is AsideKind.AGAIN:
+            return True
+        if not protocol.draws("blind", seed=self._plan(detail.row.run_id).seed, key=int(detail.row.key)):
+            return False
+        return not self._saw(detail.row.key, reviewer)
+
+    def _saw(self, key: AssessmentKey, reviewer: str) -> bool:
+        said = self._workspace.witness.observations(kinds=(Seen.SHOWN,), assessments=(key,), reviewer=reviewer)
+        return bool(said)
+
+    def _arm(self, detail: AssessmentDetail, aside: Aside | None, reviewer: str) -> str | None:
+        """In which arm a decision of this reviewer falls; None where the own verdict is still to come."""
+        if self._verdict(detail.row.key, reviewer) is not None:
+            return BLIND
+        waits = detail.row.state is AssessmentState.PENDING and detail.row.by_model
+        by_person = self._showcase.by_person(detail.row)
+        if waits and not by_person and self._is_blind(detail, aside, self._protocol(detail.row.run_id), reviewer):
+            return None
+        return ASSISTED
+
+    def _verdict(self, key: AssessmentKey, reviewer: str) -> Mapping[str, Any] | None:
+        said = self._workspace.witness.observations(kinds=(Seen.VERDICT,), assessments=(key,), reviewer=reviewer)
+        return said[-1].body if said else None
+
+    def _note(self, kind: Seen, detail: AssessmentDetail, reviewer: str, once: str, body: Mapping[str, Any]) -> None:
+        self._workspace.witness.note([self._observation(kind, detail, reviewer, once, body)])
+
+    def _observation(
+        self, kind: Seen, detail: AssessmentDetail, reviewer: str, once: str, body: Mapping[str, Any]
+    ) -> Observation:
+        return Observation(kind=kind, run_id=detail.row.run_id, assessment=detail.row.key, reviewer=reviewer,
+                           at=self._workspace.clock.now(), once=once, body=body)  # fmt: skip
+
+    def _note_shown(self, detail: AssessmentDetail, reviewer: str) -> None:
+        """That the judge's scores leave the server while the item waits; noted once a reviewer and item."""
+        mark = (reviewer, int(detail.row.key))
+        if mark in self._noted:
+            return
+        self._note(Seen.SHOWN, detail, reviewer, f"shown:{detail.row.key}:{reviewer}", {})
+        self._noted[mark] = None
+        while len(self._noted) > _REMEMBERED:
+            self._noted.popitem(last=False)
+
+    # --- second opinions
+
+    def _takes_two(self, key: AssessmentKey, protocol: Protocol, run: RunId) -> bool:
+        if protocol.second and protocol.draws("second", seed=self._plan(run).seed, key=int(key)):
+            return True
+        return bool(self._workspace.witness.observations(kinds=(Seen.SECOND,), assessments=(key,)))
+
+    def _is_shared(self, detail: AssessmentDetail) -> bool:
+        row = detail.row
+        return row.state is AssessmentState.PENDING and self._takes_two(row.key, self._protocol(row.run_id), row.run_id)
+
+    def _opinions(self, key: AssessmentKey) -> dict[str, Observation]:
+        """The opinion that stands of each reviewer, by name, in the order in which they were given."""
+        return standing_opinions(self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=(key,)))
+
+    def _opine(self, detail: AssessmentDetail, said: Said, **how: Any) -> str:
+        key, where = detail.row.key, shown_assessment(detail.row.key)
+        mine = self._opinions(key).get(said.reviewer)
+        if mine is not None and mine.once != f"opinion:{said.once}":
+            raise Refused(
+                where, "has your verdict already; somebody else gives the second.", remedy="Undo yours to change it."
+            )
+        corrections = named(detail.row, said.corrections)
+        result = _outcome(detail, said.verb, corrections, where=where)
+        body = {
+            "verb": str(said.verb), "reason": said.reason, "note": said.note, "result": result,
+            "corrections": [[name, criterion, value] for (name, criterion), value in corrections.items()],
+        }  # fmt: skip
+        opinion = self._observation(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", body)
+        both = standing_opinions(self._workspace.witness.note_and_read(opinion))
+        others = [one for name, one in both.items() if name != said.reviewer]
+        if not others or len(both) > 2 or not agree(others[0].body, body):
+            return str(AssessmentState.PENDING)
+        return str(how["apply"]())
+
+    # --- planted checks and repeats
+
+    def _as_detail(self, aside: Aside) -> AssessmentDetail:
+        """What was put aside, in the shape of a real assessment that waits, or was decided as it was."""
+        real = reviewing.assessment(self._workspace, aside.of)
+        shown = aside.shown or real.judged
+        state = AssessmentState.PENDING
+        if aside.done:
+            said = self._workspace.witness.observations(kinds=(Seen.DECISION,), assessments=(aside.key,))
+            verbs = [Verb(one.body["verb"]) for one in said if one.body["verb"] in {str(verb) for verb in DECIDED}]
+            state = DECIDED[verbs[-1]] if verbs else AssessmentState.REJECTED
+        row = replace(real.row, key=aside.key, state=state, current=True, attempt=1, assessment=shown)
+        return replace(real, row=row, judged=shown, attempts=(aside.key,), events=())
+
+    def _answer(self, detail: AssessmentDetail, aside: Aside, said: Said) -> str:
+        """A decision on what is no real item: kept as an answer, and nothing else happens."""
+        where = shown_assessment(aside.key)
+        known = self._workspace.witness.observations(kinds=(Seen.DECISION,), assessments=(aside.key,))
+        if any(one.once == f"decision:{said.once}" for one in known):
+            return str(detail.row.state)
+        after = rules.after(said.verb, detail.row.state, where=where)
+        touched = [list(place) for place in named(detail.row, said.corrections)]
+        if said.verb is Verb.CORRECT and not touched:
+            raise InputError(where, "the correction names no score.", remedy="Give at least one.")
+        self._workspace.witness.answered(aside.key, done=said.verb is not Verb.UNDO)
+        if aside.kind is AsideKind.PLANT:
+            caught = said.verb is Verb.REJECT or any(
+                _touches(place, aside.about.get("places", ())) for place in touched
+            )
+            body = {"caught": caught, "verb": str(said.verb), "how": aside.about.get("how")}
+            self._note(Seen.PLANT, detail, said.reviewer, f"plant:{said.once}", body)
+        return str(after)
+
+    def rerun_of_aside(self, key: AssessmentKey, *, reviewer: str, once: str) -> bool:
+        """Whether the key is an aside's; a wish to judge it again is then kept as its answer: it was found wanting."""
+        aside = self._workspace.witness.aside(key)
+        if aside is None or aside.reviewer != reviewer:
+            return False
+        if not aside.done:
+            said = Said(verb=Verb.REJECT, reviewer=reviewer, once=once, reason="rerun")
+            detail = self._as_detail(aside)
+            self._answer(detail, aside, said)
+            self._note(Seen.DECISION, detail, reviewer, f"decision:{once}",
+                       {"verb": str(Verb.REJECT), "arm": ASSISTED, "active_ms": None, "aside": True, "corrections": 0})  # fmt: skip
+        return True
+
+    def _put_aside(self, detail: AssessmentDetail, reviewer: str) -> None:
+        """After a decision on a real item, as chance and the protocol will: a planted check, or an own item once more."""
+        protocol = self._protocol(detail.row.run_id)
+        if protocol.mode == PLAIN.mode or not detail.row.by_model or self._showcase.by_person(detail.row):
+            return
+        seed, key = self._plan(detail.row.run_id).seed, int(detail.row.key)
+        if protocol.draws("plants", seed=seed, key=key):
+            self._plant(detail, reviewer, seed=seed)
+        if protocol.draws("rereview", seed=seed, key=key):
+            self._repeat(detail, reviewer)
+
+    def _plant(self, detail: AssessmentDetail, reviewer: str, *, seed: int) -> None:
+        own = Selection(runs=(detail.row.run_id,))
+        start = AssessmentKey(max(0, int(detail.row.key) - _NEAR))
+        near = [
+            row for row in self._workspace.archive.assessments(own, after=start, limit=2 * _NEAR)
+            if row.by_model and row.current and row.trial != detail.row.trial
+        ]  # fmt: skip
+        made = {aside.of for aside in self._workspace.witness.asides(reviewer=reviewer, run=detail.row.run_id)}
+        for row in sorted((row for row in near if row.key not in made), key=lambda row: row.key * 2654435761 % 2**32):
+            judged = reviewing.assessment(self._workspace, row.key).judged
+            plant = planted(judged, seed=seed, key=int(row.key))
+            if plant is not None:
+                about = {"how": plant.how, "places": [list(place) for place in plant.places]}
+                self._store_aside(AsideKind.PLANT, detail.row.run_id, row.key, reviewer, plant.assessment, about)
+                return
+
+    def _repeat(self, detail: AssessmentDetail, reviewer: str) -> None:
+        run = detail.row.run_id
+        said = self._workspace.witness.observations(kinds=(Seen.DECISION,), run=run, reviewer=reviewer)
+        real = [
+            one.assessment for one in said if not one.body.get("aside") and one.body["verb"] in ("approve", "correct")
+        ]
+        made = {aside.of for aside in self._workspace.witness.asides(reviewer=reviewer, run=run)}
+        for key in (key for key in dict.fromkeys(real[:-GAP]) if key not in made):
+            before = reviewing.assessment(self._workspace, key)
+            last = before.events[-1].decision if before.events else None
+            counts = before.row.state in (AssessmentState.APPROVED, AssessmentState.CORRECTED)
+            if counts and last is not None and last.reviewer == reviewer:
+                self._store_aside(
+                    AsideKind.AGAIN, run, key, reviewer, None, {"scores": dict(before.row.assessment.scores)}
+                )
+                return
+
+    def _store_aside(
+        self, kind: AsideKind, run: RunId, of: AssessmentKey, reviewer: str, shown: Any, about: Mapping[str, Any]
+    ) -> None:
+        self._workspace.witness.put_aside(
+            Aside(key=AssessmentKey(0), kind=kind, run_id=run, of=of, reviewer=reviewer, made=self._workspace.clock.now(),
+                  shown=shown, about=about)
+        )  # fmt: skip
+
+
+def standing_opinions(said: Sequence[Observation]) -> dict[str, Observation]:
+    """The last opinion of each reviewer that was not taken back."""
+    found: dict[str, Observation] = {}
+    for one in said:
+        found.pop(one.reviewer, None)
+        if not one.body.get("withdrawn"):
+            found[one.reviewer] = one
+    return found
+
+
+TOLERANCE: Final = 0.05
+"""Two reviewers agree when they decide alike and no candidate's resulting score is further apart than this."""
+
+
+def agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two opinions come to the same: both reject, or both let scores count that lie close together."""
+    if "reject" in (one["verb"], other["verb"]):
+        return bool(one["verb"] == other["verb"])
+    names = one["result"].keys() | other["result"].keys()
+    return all(abs(one["result"].get(name, 9) - other["result"].get(name, -9)) <= TOLERANCE for name in names)
+
+
+def _outcome(
+    detail: AssessmentDetail, verb: Verb, corrections: Mapping[tuple[str, str | None], float], *, where: str
+) -> dict[str, float]:
+    """The candidates' scores if this opinion held; empty for a rejection. Raises what the decision itself would."""
+    grading = rules.Grading(
+        scores=detail.judged.scores,
+        grades={(grade.candidate, grade.criterion): grade.score for grade in detail.judged.grades},
+        weights=detail.judged.weights,
+    )
+    if verb is Verb.REJECT:
+        return {}
+    if verb is Verb.APPROVE:
+        rules.check_approval(grading, where=where)
+        return {name: score for name, score in grading.scores.items() if score is not None}
+    held = rules.corrected(grading, corrections, where=where)
+    return {name: score for name, score in held.scores.items() if score is not None}
+
+
+def _touches(place: Sequence[Any], places: Sequence[Sequence[str]]) -> bool:
+    candidate, criterion = place
+    return any(candidate == name and criterion in (None, one) for name, one in places)
+
+
+def _wholes(detail: AssessmentDetail, given: Mapping[tuple[str, str | None], float]) -> dict[str, float | None]:
+    """Each candidate's score by an own verdict: the one given, else the weighted mean of the criteria given."""
+    weights = dict(detail.judged.weights) or dict.fromkeys((one for _, one in given if one is not None), 1.0)
+    found: dict[str, float | None] = {}
+    for name in detail.row.candidates:
+        own = given.get((name, None))
+        by_criterion = {criterion: value for (other, criterion), value in given.items() if other == name and criterion}
+        found[name] = weighted_score(by_criterion, weights) if own is None else own
+    return found
+
+
+def _as_panes(verdict: Mapping[str, Any], detail: AssessmentDetail) -> tuple[tuple[int, str | None, float], ...]:
+    order = panes_of(detail.row)
+    return tuple((order.index(name), criterion, value) for name, criterion, value in verdict["scores"] if name in order)

@@ -1,0 +1,68 @@
+"""From pasted texts to a run that people grade: the way to a first verdict without any key."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from assay.app import running
+from assay.domain.errors import InputError, SettingsError
+from assay.domain.identifiers import folded
+from assay.domain.run import RunOptions
+from assay.domain.suite import PERSON
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from assay.app.running import RunResult
+    from assay.app.wiring import Workspace
+
+FOLDER = "sets"
+"""Where pasted sets are kept, below the working folder."""
+
+
+def grade_pasted(
+    workspace: Workspace, *, thing: str, context: str, snippets: Sequence[tuple[str, str]], trials: int = 1
+) -> RunResult:
+    """Keep what was pasted as a set file, and open a run of it for people to grade.
+
+    Raises:
+        InputError: the Thing has no name, fewer than two candidates were pasted, or two share a name.
+        SettingsError: the file cannot be written.
+    """
+    if not thing.strip():
+        raise InputError("thing", "is empty.", remedy="Give what is compared a name.")
+    given = [(name.strip(), content) for name, content in snippets if name.strip() or content.strip()]
+    if len(given) < 2 or any(not name or not content.strip() for name, content in given):
+        raise InputError("snippets", "need two candidates at least, each with a name and a text.")
+    if len({folded(name) for name, _ in given}) < len(given):
+        raise InputError("snippets", "share a name.", remedy="Name the candidates differently.")
+    document = [
+        {"thingName": thing.strip(), "context": context, "trialsNeeded": trials,
+         "snippets": [{"name": name, "content": content} for name, content in given]}
+    ]  # fmt: skip
+    path = _kept(workspace.folder / FOLDER, thing, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    suite = running.load(workspace, path, judge=PERSON)
+    return running.run(workspace, suite, RunOptions())
+
+
+def _kept(folder: Path, thing: str, text: str) -> Path:
+    """A new file with the text, named after the Thing; one that is there is never overwritten."""
+    name = re.sub(r"[^a-z0-9]+", "-", thing.lower()).strip("-")[:60] or "pasted"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in range(1, 1000):
+            path = folder / (f"{name}.json" if number == 1 else f"{name}-{number}.json")
+            try:
+                with path.open("x", encoding="utf-8") as file:
+                    file.write(text)
+            except FileExistsError:
+                continue
+            return path
+    except (OSError, UnicodeEncodeError) as error:
+        raise SettingsError(
+            str(folder), f"cannot be written: {error}.", remedy="See that you may write there."
+        ) from error
+    raise SettingsError(str(folder), f"holds a thousand sets named {name}.", remedy="Give it another name.")

@@ -1,0 +1,91 @@
+"""`assay candidates`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import print_json, say, table
+
+if TYPE_CHECKING:
+    from assay.domain.renaming import NameEvent
+
+
+@click.group()
+def candidates() -> None:
+    """Who took part; a misspelt name mended, as an event that can be undone."""
+
+
+@candidates.command("list")
+@common
+def list_command(store: str | None, as_json: bool) -> int:
+    """Candidates, their runs, and how names were mended."""
+    from assay.app import candidates as verbs
+
+    with workspace(store) as opened:
+        found, mended = verbs.candidates(opened), verbs.events(opened)
+    if as_json:
+        print_json(verbs.list_document(found, mended))
+        return 0
+    rows = [(one.name, str(one.runs), one.last[:10], ", ".join(one.written)) for one in found]
+    say(table(("candidate", "runs", "last", "also written"), rows, numbers=frozenset({1})))
+    for event in mended:
+        undone = "" if event.undone_by is None else f" (undone by n{event.undone_by})"
+        say(f"n{event.id}  {event.at[:16].replace('T', ' ')}  {_sentence(event)}{undone}")
+    return 0
+
+
+def _mending(name: str, about: str) -> click.Command:
+    @click.argument("source", metavar="A")
+    @click.argument("target", metavar="B")
+    @click.option("--reason", default="", metavar="TEXT", help="Why; kept with the event.")
+    @click.option("--reviewer", metavar="NAME", help="Under whose name; default as for reviews.")
+    @common
+    def command(source: str, target: str, reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
+        from assay.app import candidates as verbs
+
+        verb = verbs.rename if name == "rename" else verbs.merge
+        with workspace(store) as opened:
+            return _said(verb(opened, source, target, reason=reason, reviewer=reviewer), as_json=as_json)
+
+    return click.command(name, help=about)(command)
+
+
+candidates.add_command(_mending("rename", "Call candidate A from now on B."))
+candidates.add_command(_mending("merge", "Have A be B: A's results count as B's."))
+
+
+@candidates.command("undo")
+@click.argument("event", metavar="ID")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept with the event.")
+@click.option("--reviewer", metavar="NAME", help="Under whose name; default as for reviews.")
+@common
+def undo(event: str, reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
+    """Take a rename or a merge back."""
+    from assay.app import candidates as verbs
+
+    with workspace(store) as opened:
+        return _said(verbs.undo(opened, event, reason=reason, reviewer=reviewer), as_json=as_json)
+
+
+def _said(event: NameEvent, *, as_json: bool) -> int:
+    from assay.app import candidates as verbs
+
+    if as_json:
+        print_json(verbs.event_document(event))
+    else:
+        say(f"n{event.id}: {_sentence(event)}, in {len(event.runs)} runs; `assay candidates undo n{event.id}` takes it back"
+            if event.undoes is None else f"n{event.id}: {_sentence(event)}, in {len(event.runs)} runs")  # fmt: skip
+    return 0
+
+
+def _sentence(event: NameEvent) -> str:
+    match event.verb.value:
+        case "rename":
+            return f"{event.source} is called {event.target}"
+        case "merge":
+            return f"{event.source} is {event.target}"
+        case _:
+            return f"n{event.undoes} taken back: {event.target} is itself again"

@@ -1,0 +1,124 @@
+"""`assay diff` and `assay trend`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.cli.options import common, workspace
+from assay.cli.output import print_json, say, table
+from assay.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from assay.app.differing import RunDiff, SetUp
+
+_WIDTH = 24
+
+
+@click.command()
+@click.argument("before", metavar="RUN")
+@click.argument("after", metavar="RUN")
+@common
+def diff(before: str, after: str, store: str | None, as_json: bool) -> int:
+    """What two runs differ in: set-up, and results with ranges."""
+    from assay.app import differing
+
+    with workspace(store) as opened:
+        found = differing.diff(opened, before, after)
+    if as_json:
+        print_json(differing.diff_document(found))
+    else:
+        _say_diff(found)
+    return 0
+
+
+@click.command()
+@click.argument("suite")
+@click.option("--candidate", "candidates", multiple=True, metavar="NAME", help="Only this candidate. May be repeated.")
+@click.option("--output", metavar="FILE", help="Draw it too: FILE.svg, .png, .csv (the table) or .json (Vega-Lite).")
+@common
+def trend(suite: str, candidates: tuple[str, ...], output: str | None, store: str | None, as_json: bool) -> int:
+    """One suite over time: each candidate's score in each run."""
+    from assay.app import charting, trending
+    from assay.app.findings import wording
+
+    path = None if output is None else Path(output)
+    if path is not None and path.suffix.lower().removeprefix(".") not in charting.FORMATS:
+        raise InputError(
+            "--output", f"{output!r} has no ending that can be drawn.", remedy="Write FILE.svg, .png, .csv or .json."
+        )
+    if path is not None and not path.parent.is_dir():
+        raise InputError(
+            "--output", f"there is no folder {str(path.parent)!r}.", remedy="Make it, or name another place."
+        )
+    with workspace(store) as opened:
+        found = trending.trend(opened, suite, candidates=candidates)
+    if path is not None:
+        charting.write_chart(trending.trend_chart(found), path)
+    if as_json:
+        print_json(trending.trend_document(found))
+        return 0
+    rows = []
+    last: dict[str, float] = {}
+    for point in found.points:
+        mean = point.estimate.mean or 0.0
+        change = "" if point.candidate not in last else wording.signed(mean - last[point.candidate])
+        last[point.candidate] = mean
+        ranged = "no range" if point.estimate.ci95 is None else wording.range_words(point.estimate.ci95)
+        bar = "█" * round(_WIDTH * mean)
+        rows.append((point.candidate, point.started[:16].replace("T", " "), wording.number(mean), ranged, change,
+                     str(point.estimate.n_trials), "" if point.same_tasks else "other tasks", bar))  # fmt: skip
+    rows.sort(key=lambda row: row[0].casefold())
+    header = ("candidate", "run of", "score", "95% range", "change", "trials", "", "")
+    say(table(header, rows, numbers=frozenset({2, 4, 5})))
+    if not rows:
+        say(f"nothing counts yet in the {found.runs} runs of {found.suite}")
+    return 0
+
+
+def _say_diff(found: RunDiff) -> None:
+    say(f"{found.before} → {found.after}")
+    say()
+    for one in found.set_up:
+        say(f"{one.kind} {one.name}: {_change(one)}")
+        for line in one.lines:
+            say(f"    {line}")
+    if found.same:
+        say(f"the same: {', '.join(found.same)}")
+    say()
+    for change in found.changes:
+        say(change.sentence)
+    if not found.changes:
+        say("no candidate has something that counts in both runs")
+    rows = [_task_row(change.candidate, task) for change in found.changes for task in change.by_task]
+    if rows:
+        say()
+        say(
+            table(
+                ("candidate", "task", "before", "after", "points", "95% range"),
+                rows[:200],
+                numbers=frozenset({2, 3, 4}),
+            )
+        )
+        if len(rows) > 200:
+            say(f"… and {len(rows) - 200} more; --json lists them all")
+
+
+def _task_row(candidate: str, task: Any) -> tuple[str, ...]:
+    from assay.app.findings import wording
+
+    ranged = "no range" if task.ci95 is None else wording.difference_range(task.ci95)
+    numbers = (wording.number(task.before), wording.number(task.after), wording.signed(task.difference))
+    return (candidate, task.task, *numbers, ranged)
+
+
+def _change(one: SetUp) -> str:
+    if one.lines:
+        return "changed"
+    if one.before is None:
+        return f"only after: {one.after}" if one.after != "there" else "only after"
+    if one.after is None:
+        return f"only before: {one.before}" if one.before != "there" else "only before"
+    return f"{one.before} → {one.after}"

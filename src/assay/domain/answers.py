@@ -1,0 +1,55 @@
+"""Answers to the same tasks, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.failure import Failure
+    from assay.domain.identifiers import RunId, TrialKey
+    from assay.domain.suite import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerColumn:
+    """What stands in one column: a candidate's answers in one run, in trial `k`."""
+
+    run: RunId
+    candidate: str
+    k: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer, or why there is none: `text` and `failure` are both None where nothing is known.
+
+    Attributes:
+        score: mean of what counts, 0 to 1; None where nothing counts. `waits`: a grade of it waits for a person.
+        trial: the trial it belongs to, None where the run has none.
+    """
+
+    text: str | None = None
+    truncated: bool = False
+    failure: Failure | None = None
+    trial: TrialKey | None = None
+    score: float | None = None
+    waits: bool = False
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    latency_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRow:
+    """The answers to one task, in the order of the columns.
+
+    Attributes:
+        place: where the row stands, to go on after it.
+        digests: of the task's content in each column's run, None where that run has no such task.
+    """
+
+    place: tuple[int, int]
+    task: Task
+    digests: tuple[str | None, ...]
+    answers: tuple[Answer, ...]

@@ -1,0 +1,72 @@
+"""How a review was done, beside what was decided: measured, shown to people, and never part of a statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.domain.assessment import Assessment
+    from assay.domain.identifiers import AssessmentKey, RunId
+
+
+class Seen(StrEnum):
+    """What an observation says.
+
+    `SHOWN`: the grader's scores were sent to this reviewer before a decision. `VERDICT`: the person's own scores, given
+    before. `DECISION`: how a decision was taken. `SECOND`: a second opinion is wanted. `OPINION`: one of two independent
+    verdicts. `PLANT`: what became of a planted check. `PROTOCOL`: the run's protocol was switched.
+    """
+
+    SHOWN = "shown"
+    VERDICT = "verdict"
+    DECISION = "decision"
+    SECOND = "second"
+    OPINION = "opinion"
+    PLANT = "plant"
+    PROTOCOL = "protocol"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One observation. `once` is its own: a second with the same changes nothing. `id` is 0 until it is stored."""
+
+    kind: Seen
+    run_id: RunId
+    assessment: AssessmentKey
+    reviewer: str
+    at: str
+    once: str
+    body: Mapping[str, Any] = field(default_factory=dict)
+    id: int = 0
+
+
+class AsideKind(StrEnum):
+    """`PLANT`: a real assessment with something broken on purpose. `AGAIN`: an own earlier decision, once more."""
+
+    PLANT = "plant"
+    AGAIN = "again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aside:
+    """What is put before one reviewer beside the real items, as if it were one.
+
+    Attributes:
+        of: the real assessment it was made of.
+        shown: what the reviewer is shown as the grader's; None where it is the real one's.
+        about: what was broken (`swapped_scores`, ...), or the scores of the earlier decision.
+        done: whether it was answered.
+    """
+
+    key: AssessmentKey
+    kind: AsideKind
+    run_id: RunId
+    of: AssessmentKey
+    reviewer: str
+    made: str
+    shown: Assessment | None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    done: bool = False

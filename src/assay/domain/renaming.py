@@ -1,0 +1,43 @@
+"""How candidates' names are mended: as events that can be undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.identifiers import RunId
+
+
+class NameVerb(StrEnum):
+    RENAME = "rename"
+    MERGE = "merge"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameEvent:
+    """One mending. `undoes` is the event an undo takes back; `undone_by` the one that took this one back."""
+
+    id: int
+    verb: NameVerb
+    source: str
+    target: str
+    runs: tuple[RunId, ...]
+    reviewer: str
+    reason: str
+    at: str
+    undoes: int | None
+    undone_by: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateRow:
+    """A candidate as it is called now. `written`: other spellings in its runs' records; `runs`: how many it took part in."""
+
+    name: str
+    written: tuple[str, ...]
+    runs: int
+    first: str
+    last: str

@@ -1,0 +1,63 @@
+"""Grading by people alone: an empty form against the rubric, which a reviewer fills in.
+
+Nothing is asked of anybody: the assessment that waits has no score, so that it cannot be approved, only filled in (a
+correction) or rejected. What counts is then a person's, and says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.domain.assessment import Assessment, Grade, weights_of
+from assay.domain.run import Slot
+from assay.domain.suite import JudgeMode
+
+if TYPE_CHECKING:
+    from assay.domain.suite import JudgeSpec, Rubric
+    from assay.scoring.evaluator import Answer, Request, Sitting
+
+
+@dataclass(frozen=True, slots=True)
+class PersonJudge:
+    """`evaluator.Evaluator` for `judge: human`; `by_model` says that a person must look."""
+
+    spec: JudgeSpec
+    rubric: Rubric
+
+    @property
+    def grader(self) -> str:
+        return self.spec.name
+
+    @property
+    def by_model(self) -> bool:
+        return True
+
+    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
+        """One form for all candidates side by side, or one for each."""
+        if self.spec.mode is JudgeMode.EACH:
+            return tuple(Slot(grader=self.grader, candidate=name, by_model=True) for name in candidates)
+        return (Slot(grader=self.grader, candidate=None, by_model=True),) if candidates else ()
+
+    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """Nothing."""
+        return ()
+
+    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """Nothing."""
+        return ()
+
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
+        """The empty form."""
+        names = [response.candidate for response in sitting.responses]
+        grades = tuple(
+            Grade(candidate=name, criterion=one.name, score=None, raw_score=None, min_score=one.low, max_score=one.high)
+            for name in names
+            for one in self.rubric.criteria
+        )
+        return Assessment(
+            grades=grades,
+            scores=dict.fromkeys(names),
+            weights=weights_of(self.rubric),
+            labels={name: sitting.labels[name] for name in names},
+        )

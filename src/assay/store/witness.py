@@ -1,0 +1,183 @@
+"""The Witness: how reviewing was done, and the planted checks and repeats, apart from everything that counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert, select, update
+
+from assay.domain.errors import UnknownName
+from assay.domain.identifiers import AssessmentKey, RunId
+from assay.domain.observing import Aside, AsideKind, Observation, Seen
+from assay.store import schema
+from assay.store.codec import assessment_record, bytes_json, json_bytes, plain
+from assay.store.database import take_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sqlalchemy import Connection, Row
+
+    from assay.store.database import Database
+    from assay.store.writer import Writer
+
+
+class StoreWitness:
+    """`ports.Witness` over a database; may be used from any thread, and several processes at once."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+
+    def note(self, observations: Sequence[Observation], /) -> tuple[Observation, ...]:
+        """Store observations; one whose `once` is there already comes back as it was stored then."""
+        if not observations:
+            return ()
+        return self._writer.call(lambda connection: tuple(_noted(connection, one) for one in observations))
+
+    def note_and_read(self, observation: Observation, /) -> tuple[Observation, ...]:
+        """Store one and return all of its kind on its assessment, oldest first, as no other writer can change them."""
+
+        def both(connection: Connection) -> tuple[Observation, ...]:
+            _noted(connection, observation)
+            table = schema.observation
+            its = (table.c.assessment_key == int(observation.assessment), table.c.kind == observation.kind.value)
+            return _read(connection, *its)
+
+        return self._writer.call(both)
+
+    def observations(
+        self,
+        *,
+        kinds: Collection[Seen] = (),
+        run: RunId | None = None,
+        assessments: Collection[AssessmentKey] | None = None,
+        reviewer: str | None = None,
+    ) -> tuple[Observation, ...]:
+        """Observations that match, oldest first."""
+        table = schema.observation
+        where: list[Any] = []
+        if kinds:
+            where.append(table.c.kind.in_([kind.value for kind in kinds]))
+        if assessments is not None:
+            where.append(table.c.assessment_key.in_([int(key) for key in assessments]))
+        if reviewer is not None:
+            where.append(table.c.reviewer == plain(reviewer))
+        if run is not None:
+            where.append(schema.run.c.id == plain(run))
+        with self._database.reading() as connection:
+            return _read(connection, *where)
+
+    def put_aside(self, aside: Aside, /) -> Aside:
+        """Store what is to be put before a reviewer, and return it with its key."""
+
+        def put(connection: Connection) -> Aside:
+            key = take_keys(connection, assessment=1)["assessment"].start
+            connection.execute(
+                insert(schema.aside).values(
+                    key=key,
+                    kind=aside.kind.value,
+                    run_key=_run_key(connection, aside.run_id),
+                    assessment_key=int(aside.of),
+                    reviewer=plain(aside.reviewer),
+                    made=aside.made,
+                    done=aside.done,
+                    body=json_bytes({"shown": aside.shown, "about": dict(aside.about)}),
+                )
+            )
+            return replace(aside, key=AssessmentKey(key))
+
+        return self._writer.call(put)
+
+    def aside(self, key: AssessmentKey, /) -> Aside | None:
+        """What has this key, None where it is a real assessment's or nobody's."""
+        with self._database.reading() as connection:
+            found = _asides(connection, schema.aside.c.key == int(key))
+        return found[0] if found else None
+
+    def asides(
+        self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
+    ) -> tuple[Aside, ...]:
+        """Planted checks and repeats, oldest first."""
+        table = schema.aside
+        where: list[Any] = [] if reviewer is None else [table.c.reviewer == plain(reviewer)]
+        if run is not None:
+            where.append(schema.run.c.id == plain(run))
+        if done is not None:
+            where.append(table.c.done == done)
+        with self._database.reading() as connection:
+            return _asides(connection, *where)
+
+    def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
+        """The aside was decided, or with `done` False taken back."""
+
+        def mark(connection: Connection) -> None:
+            connection.execute(update(schema.aside).where(schema.aside.c.key == int(key)).values(done=done))
+
+        self._writer.call(mark)
+
+
+def _noted(connection: Connection, one: Observation) -> Observation:
+    table = schema.observation
+    there = _read(connection, table.c.once == plain(one.once))
+    if there:
+        return there[0]
+    values = {
+        "kind": one.kind.value,
+        "run_key": _run_key(connection, one.run_id),
+        "assessment_key": int(one.assessment),
+        "reviewer": plain(one.reviewer),
+        "at": one.at,
+        "once": plain(one.once),
+        "body": json_bytes(dict(one.body)),
+    }
+    key = connection.execute(insert(table).values(**values).returning(table.c.id)).scalar_one()
+    return replace(one, id=int(key))
+
+
+def _run_key(connection: Connection, run: RunId) -> int:
+    key = connection.execute(select(schema.run.c.key).where(schema.run.c.id == plain(run))).scalar_one_or_none()
+    if key is None:
+        raise UnknownName("run", run, remedy="`assay runs` lists them.")
+    return int(key)
+
+
+def _read(connection: Connection, *where: Any) -> tuple[Observation, ...]:
+    table, run = schema.observation, schema.run
+    statement = select(table, run.c.id.label("run_id")).join(run, run.c.key == table.c.run_key).where(*where)
+    return tuple(_observation(row) for row in connection.execute(statement.order_by(table.c.id)))
+
+
+def _observation(row: Row[Any]) -> Observation:
+    return Observation(
+        kind=Seen(row.kind),
+        run_id=RunId(row.run_id),
+        assessment=AssessmentKey(row.assessment_key),
+        reviewer=row.reviewer,
+        at=row.at,
+        once=row.once,
+        body=bytes_json(row.body),
+        id=int(row.id),
+    )
+
+
+def _asides(connection: Connection, *where: Any) -> tuple[Aside, ...]:
+    table, run = schema.aside, schema.run
+    statement = select(table, run.c.id.label("run_id")).join(run, run.c.key == table.c.run_key).where(*where)
+    return tuple(_aside(row) for row in connection.execute(statement.order_by(table.c.key)))
+
+
+def _aside(row: Row[Any]) -> Aside:
+    said = bytes_json(row.body)
+    return Aside(
+        key=AssessmentKey(row.key),
+        kind=AsideKind(row.kind),
+        run_id=RunId(row.run_id),
+        of=AssessmentKey(row.assessment_key),
+        reviewer=row.reviewer,
+        made=row.made,
+        shown=None if said["shown"] is None else assessment_record(json_bytes(said["shown"])),
+        about=said["about"],
+        done=row.done,
+    )

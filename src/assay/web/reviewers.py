@@ -1,0 +1,196 @@
+"""Pages about reviewing itself: how each reviewer reviews, and settling what two of them disagree on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+
+from assay.app import registry, reviewing
+from assay.app import reviewers as verbs
+from assay.app.pasting import grade_pasted
+from assay.app.showing import panes_of
+from assay.domain.errors import UnknownName
+from assay.domain.identifiers import shown_assessment
+from assay.domain.selection import Selection
+from assay.web.api import Answer, Body, reviewer_of, rooms_of
+from assay.web.pages import page_of
+from assay.web.texts import for_script, t
+
+if TYPE_CHECKING:
+    from assay.analysis.reviewers import Figure, Reviewer
+
+router = APIRouter()
+
+_SHOWN: Final = ("catch_rate", "self_alike", "anchoring", "others_alike", "active_s", "drift")
+_DIFFERENCES: Final = frozenset({"anchoring", "drift"})
+_GROUPS: Final = (
+    ("checks", ("catch_rate",)),
+    ("self", ("self_alike", "self_alpha", "self_distance")),
+    ("judge", ("acceptance", "anchoring", "judge_alpha", "judge_distance")),
+    ("others", ("others_alike", "others_alpha")),
+    ("pace", ("active_s", "drift")),
+)
+
+
+class AdjudicationBody(Body):
+    """How a dispute is settled; `together` says that both reviewers are at the desk."""
+
+    key: str = Field(min_length=8, max_length=80)
+    id: str
+    choice: Literal["first", "second", "reject"]
+    reason: str = Field(max_length=2_000)
+    together: bool = False
+    reviewer: str | None = Field(default=None, max_length=120)
+
+
+@router.get("/reviewers.json", include_in_schema=False)
+def reviewers_twin(request: Request, run: str | None = None) -> Response:
+    """The reviewers page as data."""
+    found = verbs.reviewers(rooms_of(request).workspace, run=_run(request, run))
+    return Answer({"reviewers": [verbs.document(name, one) for name, one in found.items()]})
+
+
+@router.get("/reviewers", include_in_schema=False)
+def reviewers_page(request: Request, run: str | None = None) -> Response:
+    """Everybody who decides on a page, with what is known of how they do it."""
+    run = _run(request, run)
+    found = verbs.reviewers(rooms_of(request).workspace, run=run)
+    query = f"?{urlencode({'run': run})}" if run else ""
+    rows = [
+        {"name": name, "href": f"/reviewers/{quote(name, safe='')}{query}", "decisions": one.decisions,
+         "cells": [said(key, getattr(one, key)) for key in _SHOWN]}
+        for name, one in found.items()
+    ]  # fmt: skip
+    return page_of(request, "reviewers.html", "reviewers", t("reviewers.title"), twin=f"/reviewers.json{query}", rows=rows,
+                   run=run, boot={"texts": {}, "page": "reviewers"})  # fmt: skip
+
+
+@router.get("/reviewers/{name}.json", include_in_schema=False)
+def reviewer_twin(request: Request, name: str, run: str | None = None) -> Response:
+    """One reviewer's page as data."""
+    return Answer(verbs.document(name, verbs.reviewer(rooms_of(request).workspace, name, run=_run(request, run))))
+
+
+@router.get("/reviewers/{name}", include_in_schema=False)
+def reviewer_page(request: Request, name: str, run: str | None = None) -> Response:
+    """One reviewer: each figure with its range, how it is found, and what it does not say."""
+    run = _run(request, run)
+    one = verbs.reviewer(rooms_of(request).workspace, name, run=run)
+    query = f"?{urlencode({'run': run})}" if run else ""
+    groups = [
+        (group, [{"key": key, **said(key, getattr(one, key))} for key in keys]) for group, keys in _GROUPS
+    ]  # fmt: skip
+    return page_of(request, "reviewer.html", "reviewers", t("reviewers.of", name=name),
+                   twin=f"/reviewers/{quote(name, safe='')}.json{query}", name=name, one=one, groups=groups, run=run,
+                   parts=[said("drift_part", part) for part in one.drift_parts], kinds=_kinds(one),
+                   boot={"texts": {}, "page": "reviewer"})  # fmt: skip
+
+
+@router.get("/adjudication.json", include_in_schema=False)
+def adjudication_twin(request: Request) -> Response:
+    """The adjudication page as data; who said what is not in it."""
+    return Answer({"disputes": _disputes(request)})
+
+
+@router.get("/adjudication", include_in_schema=False)
+def adjudication_page(request: Request) -> Response:
+    """What two reviewers disagree on, without their names, and the way to settle it."""
+    return page_of(request, "adjudication.html", "adjudication", t("adjudication.title"), twin="/adjudication.json",
+                   disputes=_disputes(request), boot={"texts": for_script("adjudication"), "page": "adjudication"})  # fmt: skip
+
+
+class PastedBody(Body):
+    """Texts to be graded by people."""
+
+    thing: str = Field(max_length=200)
+    context: str = Field(default="", max_length=200_000)
+    snippets: list[tuple[str, str]] = Field(max_length=20)
+    trials: int = Field(default=1, ge=1, le=100)
+
+
+@router.post("/api/pasted", tags=["runs"])
+def pasted(request: Request, body: PastedBody) -> Response:
+    """Keep pasted texts as a set and open a run of it that people grade; nothing is asked of any model."""
+    found = grade_pasted(
+        rooms_of(request).workspace, thing=body.thing, context=body.context, snippets=body.snippets, trials=body.trials
+    )
+    return Answer({"run_id": found.summary.id}, status_code=201)
+
+
+@router.post("/api/adjudicate", tags=["review"])
+def adjudicate(request: Request, body: AdjudicationBody) -> Response:
+    """Settle a dispute."""
+    rooms = rooms_of(request)
+    key = reviewing.assessment_key(body.id)
+    state = verbs.settle(
+        rooms.workspace, key, choice=body.choice, reason=body.reason, reviewer=body.reviewer or reviewer_of(request),
+        together=body.together, once=body.key,
+    )  # fmt: skip
+    rooms.queue.done_with(key)
+    return Answer({"ok": True, "state": state})
+
+
+def said(key: str, figure: Figure) -> dict[str, Any]:
+    """A figure in words: its value, its range, of how many."""
+    if figure.value is None:
+        return {
+            "value": None,
+            "range": None,
+            "n": figure.n,
+            "reason": t(f"reviewers.reason.{figure.reason or 'nothing_yet'}"),
+        }
+    shown = _range(key, figure.ci95)
+    return {"value": _number(key, figure.value), "range": shown, "n": figure.n, "reason": None}
+
+
+def _number(key: str, value: float) -> str:
+    if key == "active_s":
+        return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
+    if key.endswith("alpha"):
+        return f"{value:.2f}"
+    shown = round(100 * value)
+    if key in _DIFFERENCES:
+        return f"{'+' if shown > 0 else '−' if shown < 0 else ''}{abs(shown)} points"
+    return f"{100 * value:.1f} points" if key.endswith("distance") else f"{shown}%"
+
+
+def _range(key: str, ci95: tuple[float, float] | None) -> str | None:
+    if ci95 is None:
+        return None
+    low, high = (_number(key, bound) for bound in ci95)
+    return t("reviewers.range", low=low, high=high)
+
+
+def _kinds(one: Reviewer) -> list[dict[str, Any]]:
+    return [{"kind": t(f"reviewers.plant.{kind}"), "caught": k, "n": n} for kind, (k, n) in one.caught_by_kind.items()]
+
+
+def _run(request: Request, run: str | None) -> str | None:
+    """The run of the address, checked."""
+    if run is None:
+        return None
+    found = registry.runs(rooms_of(request).workspace, Selection(runs=(run,)))
+    if not found:
+        raise UnknownName("run", run)
+    return str(found[0].id)
+
+
+def _disputes(request: Request) -> list[dict[str, Any]]:
+    found = []
+    for one in verbs.disputes(rooms_of(request).workspace):
+        order = panes_of(one.detail.row)
+        labels = [f"Candidate {chr(65 + place)}" if place < 26 else str(place + 1) for place in range(len(order))]
+        found.append({
+            "id": shown_assessment(one.detail.row.key),
+            "thing": one.detail.row.thing, "k": one.detail.row.k, "of": one.detail.row.of, "suite": one.detail.row.suite,
+            "run_id": one.detail.row.run_id, "labels": labels,
+            "opinions": [
+                {"verb": opinion.body["verb"], "reason": opinion.body["reason"], "note": opinion.body["note"],
+                 "scores": [opinion.body["result"].get(name) for name in order]}
+                for opinion in one.opinions
+            ],
+        })  # fmt: skip
+    return found

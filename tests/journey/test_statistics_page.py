@@ -1,0 +1,189 @@
+"""The statistics page over a store: the same numbers as the commands, at once after each decision, and nothing it must not say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from assay.app import charting, findings
+from assay.app.overview import Overviews, trials_behind
+from assay.app.wiring import Workspace
+from assay.domain.identifiers import AssessmentKey
+from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.selection import Selection
+from assay.web.server import create_app
+from tests.contract.stores import a_decision, a_plan
+from tests.journey.test_statistics import fill
+
+EVERYTHING = Selection()
+RUN = "20250101-000000-alpha-aaaa"
+
+
+@pytest.fixture
+def workspace(project: Path) -> Iterator[Workspace]:
+    """Seven tasks of four trials: half decided, one rejected, one corrected by nobody."""
+    with Workspace.open(project) as opened:
+        fill(opened, a_plan(RUN), [["approve", "approve", "wait", "reject" if n == 3 else "wait"] for n in range(7)])
+        yield opened
+
+
+@pytest.fixture
+def client(workspace: Workspace) -> Iterator[TestClient]:
+    with TestClient(create_app(workspace), base_url="http://127.0.0.1") as opened:
+        yield opened
+
+
+def waiting(workspace: Workspace) -> list[AssessmentKey]:
+    pending = frozenset({AssessmentState.PENDING})
+    return [row.key for row in workspace.archive.assessments(EVERYTHING, states=pending)]
+
+
+def test_the_page_says_what_the_commands_say_before_and_after_every_decision(workspace: Workspace) -> None:
+    overviews = Overviews(workspace)
+    for key in [None, *waiting(workspace)[:3]]:
+        if key is not None:
+            workspace.desk.decide((a_decision(Verb.APPROVE, key),))
+        found, behind = overviews.of(EVERYTHING), overviews.behind(EVERYTHING)
+        anew = findings.stats(workspace, EVERYTHING)
+        for one, other in zip(found.report.estimates, anew.estimates, strict=True):
+            assert one.candidate == other.candidate
+            assert one.mean == pytest.approx(other.mean)
+            assert one.n_trials == other.n_trials
+            assert one.ci95 == pytest.approx(other.ci95)
+        assert found.n_trials == anew.basis.n_trials
+        assert found.excluded == anew.basis.excluded
+        assert found.contrast is not None
+        contrast = findings.compare(workspace, EVERYTHING, str(found.contrast.a), str(found.contrast.b))
+        assert found.verdict == contrast.verdict
+        assert found.anytime is not None
+        assert contrast.anytime is not None
+        assert found.anytime.e_value == pytest.approx(contrast.anytime.e_value)
+        assert found.anytime.ci95 == pytest.approx(contrast.anytime.ci95)
+        assert findings.standing_document(behind.standing) == findings.standing_document(anew)
+        assert behind.since == 0
+
+
+def test_what_stands_behind_waits_where_reading_it_is_slow_and_says_so(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.app.overview.AT_ONCE_S", -1.0)
+    monkeypatch.setattr("assay.app.overview.PATIENCE", 1e9)
+    overviews = Overviews(workspace)
+    first = overviews.behind(EVERYTHING)
+    workspace.desk.decide(tuple(a_decision(Verb.APPROVE, key) for key in waiting(workspace)[:2]))
+    again = overviews.behind(EVERYTHING)
+    assert (again.newest, again.since) == (first.newest, 2)
+    assert overviews.of(EVERYTHING).n_trials == 16
+
+
+def test_pairs_are_read_from_the_top(workspace: Workspace) -> None:
+    found = Overviews(workspace).of(EVERYTHING)
+    (pair,) = found.pairs
+    assert [pair.a, pair.b] == [one.candidate for one in found.report.ranking.candidates]
+    assert pair.difference is not None
+    assert pair.difference >= 0
+    assert pair.ci95 is not None
+    assert pair.ci95[0] <= pair.difference <= pair.ci95[1]
+
+
+def test_every_page_has_its_twin_and_its_state_in_the_address(client: TestClient) -> None:
+    page = client.get("/statistics?run=20250101&scope=these-tasks&margin=3pts&a=bob&b=alice")
+    assert page.status_code == 200
+    assert "12 approved trials" not in page.text
+    assert "14 approved trials count" in page.text
+    assert "bob" in page.text
+    twin = re.search(r'<link rel="alternate" type="application/json" href="([^"]+)"', page.text)
+    assert twin is not None
+    said: dict[str, Any] = client.get(twin[1].replace("&amp;", "&")).json()
+    assert said["compare"]["a"] == "bob"
+    assert said["compare"]["scope"] == "these_tasks"
+    assert said["compare"]["equivalence"]["margin"] == 0.03
+    assert said["filters"] == {"run": ["20250101"]}
+    assert said["stats"]["excluded"]["pending"] == 13
+    assert {one["candidate"] for one in said["rank"]["candidates"]} == {"alice", "bob"}
+    for address in set(re.findall(r'href="(/[^"]*)"', page.text)):
+        assert client.get(address.replace("&amp;", "&")).status_code == 200, address
+
+
+def test_a_number_leads_to_its_trials_and_these_to_their_assessments(workspace: Workspace, client: TestClient) -> None:
+    page = client.get("/statistics/trials?task=t3&candidate=alice")
+    assert "Trials of alice" in page.text
+    said = client.get("/statistics/trials.json?task=t3").json()
+    assert [one["state"] for one in said["trials"]] == ["approved", "approved", "needs_review", "rejected"]
+    assert [one["scores"] != dict.fromkeys(said["candidates"]) for one in said["trials"]] == [True, True, False, False]
+    counted = said["trials"][0]
+    assert client.get(counted["open"]).url.path.startswith("/assessments/")
+    assert client.get(f"/statistics/trials/{counted['id']}").url.path.startswith("/assessments/")
+    assert client.get("/statistics/trials/t999999").status_code == 404
+    rows, more = trials_behind(workspace, EVERYTHING, start=2, limit=5)
+    assert (len(rows), more) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "said"),
+    [
+        ("/statistics?run=nowhere", 404, "nowhere"),
+        ("/statistics?a=nobody", 404, "nobody"),
+        ("/statistics?a=alice&b=alice", 422, "compared with itself"),
+        ("/statistics?scope=moon", 422, "moon"),
+        ("/statistics?margin=7", 422, "7"),
+        ("/statistics/charts/pie.svg", 404, "pie"),
+        ("/statistics/charts/forest.exe", 404, "forest.exe"),
+    ],
+)
+def test_an_address_that_means_nothing_is_answered_with_a_sentence(
+    client: TestClient, address: str, status: int, said: str
+) -> None:
+    answer = client.get(address, headers={"accept": "text/html"})
+    assert answer.status_code in ({400, 422} if status == 422 else {status})
+    assert said in answer.text
+    assert "Traceback" not in answer.text
+
+
+def test_charts_come_as_files_and_without_the_extra_the_tables_stay(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for ending, begins in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"candidate,"), ("json", b"{")):
+        answer = client.get(f"/statistics/charts/forest.{ending}")
+        assert answer.content.startswith(begins)
+        assert "attachment" in answer.headers["content-disposition"]
+    drawn = client.get("/statistics/charts/scores.svg?page=true").text
+    assert 'href="/statistics/trials/t' in drawn
+    assert "assay.invalid" not in drawn
+    assert "var(--chart-accent)" in drawn
+    monkeypatch.setattr(charting, "can_draw", lambda: False)
+    page = client.get("/statistics").text
+    assert "assay-bench[charts]" in page
+    assert "data-chart" not in page
+    assert "14 approved trials" in page
+
+
+def test_nothing_that_rests_on_scores_nobody_passed_is_shown_under_a_blind_protocol(project: Path) -> None:
+    with Workspace.open(project) as workspace:
+        plan = a_plan(RUN)
+        object.__setattr__(plan, "protocol", {"version": 1, "mode": "blind_first", "order": "random"})
+        fill(workspace, plan, [["approve", "approve", "wait"]] * 6)
+        with TestClient(create_app(workspace), base_url="http://127.0.0.1") as client:
+            said = client.get("/statistics.json").json()["stats"]["diagnostics"]
+            assert not {"judge_as_it_is", "partial_review"} & set(said)
+            page = client.get("/statistics/behind").text
+            assert "scores nobody has passed" in page
+            assert "the judge as it is" not in page
+
+
+def test_a_store_without_anything_that_counts_says_so(project: Path) -> None:
+    with Workspace.open(project) as workspace:
+        with TestClient(create_app(workspace), base_url="http://127.0.0.1") as client:
+            assert "Nothing counts yet" in client.get("/statistics").text
+            assert client.get("/statistics.json").json()["compare"] is None
+            assert client.get("/statistics/behind").status_code == 200
+        fill(workspace, a_plan(RUN), [["wait", "wait"]] * 3)
+        with TestClient(create_app(workspace), base_url="http://127.0.0.1") as client:
+            assert "Nothing counts yet" in client.get("/statistics").text
+            assert client.get("/statistics/behind").status_code == 200
+            assert client.get("/statistics/charts/forest.svg?page=true").status_code == 200

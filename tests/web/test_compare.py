@@ -1,0 +1,101 @@
+"""Answers side by side in the browser."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from tests.web.conftest import NAMES, Served, Watch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+
+def address(served: Served, *names: str, **more: str) -> str:
+    return "/compare?" + urlencode([*(("col", f"{served.run_id}~{name}") for name in names), *more.items()])
+
+
+def test_columns_are_chosen_by_checkbox_and_the_rows_stand_side_by_side(page: Page, served: Served) -> None:
+    page.goto(served.url + "/")
+    page.get_by_role("link", name="Side by side").click()
+    for name in NAMES[:2]:
+        page.get_by_label(name).check()
+    page.get_by_role("button", name="Side by side").click()
+    rows = page.locator("article.row")
+    assert rows.count() == 2
+    first = rows.first
+    assert first.locator(".pane").count() == 2
+    assert first.locator("h2").inner_text() == "Gate 1"
+    assert first.locator(".pane").nth(1).locator("pre").inner_text().count("def enter") == 1
+    assert first.locator(".pane").nth(0).locator("mark").all_inner_texts() == ["wilhelmina", "0"]
+    assert first.locator(".pane").nth(1).locator("mark").all_inner_texts() == ["bartholomew", "1"]
+    assert first.locator(".says").first.inner_text() == "disagree"
+    page.get_by_text("What is graded: 4 criteria").click()
+    assert page.get_by_text("maintainability").first.is_visible()
+
+
+def test_what_is_read_from_answers_decides_who_agrees(page: Page, served: Served) -> None:
+    page.goto(served.url + address(served, *NAMES))
+    page.get_by_label("Read from answers").fill(r"import (\w+)")
+    page.get_by_label("Title from the input").fill("Nothing (.*)\\.")
+    page.get_by_role("button", name="Apply").click()
+    assert page.locator("article.row .says.agree").count() == 2
+    assert page.locator("article.row .value").all_inner_texts() == ["threading"] * 6
+    assert page.locator("article.row h2").first.inner_text() == "may enter twice"
+    page.locator("select[name=only]").select_option("disagree")
+    page.get_by_role("button", name="Apply").click()
+    assert page.locator("article.row").count() == 0
+    assert page.get_by_text("No row is wanted.").is_visible()
+    assert page.get_by_label("Read from answers").input_value() == r"import (\w+)", "the whole state is in the address"
+    page.get_by_role("link", name="Who agrees with whom").click()
+    assert page.get_by_text("2 tasks: on 2 all agree, on 0 they disagree.").is_visible()
+    assert page.locator("table").first.locator("td", has_text="100.0 %").count() == 6
+
+
+def test_search_and_lines(page: Page, served: Served) -> None:
+    page.goto(served.url + address(served, *NAMES[:2], q="gate 2", by="line"))
+    assert page.locator("article.row h2").all_inner_texts() == ["Gate 2"]
+    assert "# by wilhelmina" in page.locator("mark").first.inner_text()
+
+
+def test_panes_of_a_row_scroll_together_until_told_not_to(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 1360, "height": 700})
+    page.goto(served.url + address(served, *NAMES[:2]))
+    panes = page.locator(".panes").first.locator("pre.text")
+    page.evaluate(
+        "document.querySelectorAll('pre.text').forEach((pane) => pane.style.setProperty('max-height', '60px'))"
+    )
+    panes.nth(0).evaluate("pane => { pane.scrollTop = 40; }")
+    page.wait_for_timeout(200)
+    assert panes.nth(1).evaluate("pane => pane.scrollTop") > 10
+    page.get_by_label("Scroll together").uncheck()
+    panes.nth(0).evaluate("pane => { pane.scrollTop = 0; }")
+    page.wait_for_timeout(200)
+    assert panes.nth(1).evaluate("pane => pane.scrollTop") > 10
+
+
+def test_the_twin_holds_what_the_page_does(served: Served) -> None:
+    found = served.get(address(served, *NAMES[:2]).replace("/compare?", "/compare.json?"))
+    assert [row["title"] for row in found["rows"]] == ["Gate 1", "Gate 2"]
+    assert [one["state"] for one in found["rows"][0]["answers"]] == ["ok", "ok"]
+    assert json.dumps(found).count("score") == 4
+    assert all(one["score"] is None for row in found["rows"] for one in row["answers"]), "nothing counts that waits"
+    assert found["next"] is None
+    agreement = served.get(address(served, *NAMES[:2]).replace("/compare?", "/compare/agreement.json?"))
+    assert agreement["matrix"] == [[None, 0.0], [0.0, None]]
+
+
+def test_a_wrong_address_says_what_is_right(served: Served, context: BrowserContext, watch: Watch) -> None:
+    page = context.new_page()
+    watch.on(page, served)
+    watch.expected = ("Failed to load resource",)
+    for path, said in (
+        ("/compare?col=nonsense", "Write RUN~CANDIDATE"),
+        (address(served, "nobody"), "there is no candidate 'nobody'"),
+        (address(served, NAMES[0], read="(unclosed"), "cannot be read by"),
+        (address(served, NAMES[0], only="some"), "Say one of all, agree"),
+        (address(served, NAMES[0], after="x"), "no place of a page"),
+    ):
+        page.goto(served.url + path)
+        assert said in page.locator("main").inner_text(), path

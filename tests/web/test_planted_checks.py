@@ -1,0 +1,190 @@
+"""Planted checks, repeats, second opinions and adjudication: through the server, and never in anything that counts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from assay.app import findings, reviewing
+from assay.app.wiring import Workspace
+from assay.domain.observing import AsideKind
+from assay.domain.selection import Selection
+from tests.web.conftest import Served, judged_store, write_judge
+from tests.web.test_blind_first import switch
+from tests.web.test_pages import WIDTHS, serious, themed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+__all__ = ["themed"]
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("many") / "store"
+    folder.mkdir(parents=True)
+    return judged_store(folder, things=6, trials=5, judge=write_judge(folder, missing_in=None))
+
+
+@pytest.fixture
+def served(many: Path, tmp_path: Path) -> Iterator[Served]:
+    folder = tmp_path / "store"
+    shutil.copytree(many, folder)
+    server = Served(folder)
+    server.start()
+    yield server
+    server.kill()
+
+
+def asked(served: Served, path: str, body: dict[str, Any] | None = None, *, as_: str = "ann") -> Any:
+    headers = {"content-type": "application/json", "cookie": f"assay_reviewer={as_}"}
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(served.url + path, data, headers), timeout=10) as answer:
+        return json.load(answer)
+
+
+def decide(served: Served, item: str, verb: str, *, as_: str = "ann", **more: Any) -> dict[str, Any]:
+    key = f"{as_}-{verb}-{item}-{len(more)}-{more.pop('n', 0)}"
+    body = {"key": key, "id": item, "verb": verb, "reviewer": as_, "reason": "why", "active_ms": 4200, **more}
+    found: dict[str, Any] = asked(served, "/api/decisions", {"decisions": [body]}, as_=as_)["results"][0]
+    return found
+
+
+def upcoming(served: Served, *, as_: str = "ann", desk: str = "desk-1") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = asked(served, f"/api/review/next?desk={desk}&limit=3", as_=as_)["items"]
+    return found
+
+
+def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
+    switch(served.folder, plants=0.5)
+    real = {f"a{n}" for n in range(1, 31)}
+    seen: set[str] = set()
+    for _ in range(60):
+        items = upcoming(served)
+        if not items:
+            break
+        item = items[0]
+        assert set(item) == set(asked(served, "/api/assessments/a1"))
+        seen.add(item["id"])
+        verb = "reject" if item["id"] not in real and len(seen - real) % 2 else "approve"
+        assert decide(served, item["id"], verb)["ok"], item["id"]
+    plants = seen - real
+    assert real <= seen
+    assert 5 <= len(plants) <= 25
+    with Workspace.open(served.folder, environment={}) as workspace:
+        rows = list(reviewing.assessments(workspace, Selection()))
+        assert {f"a{row.key}" for row in rows} == real
+        (run,) = workspace.archive.runs(Selection())
+        assert sum(run.assessments.values()) == 30
+        standing = findings.stats(workspace, Selection())
+        assert standing.basis.n_trials == 30
+        assert len(list(workspace.archive.score_rows(Selection(), everything=True))) == 90
+        assert {aside.kind for aside in workspace.witness.asides()} == {AsideKind.PLANT}
+    (ann,) = asked(served, "/reviewers.json")["reviewers"]
+    assert ann["decisions"] == 30
+    assert ann["catch_rate"]["n"] == len(plants)
+    assert 0 < ann["catch_rate"]["value"] < 1
+    low, high = ann["catch_rate"]["ci95"]
+    assert low < ann["catch_rate"]["value"] < high
+    assert ann["active_s"]["value"] == 4.2
+    document = asked(served, f"/api/runs/{served.run_id}")
+    assert {one["id"] for one in document["evaluations"]} == real
+
+
+def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
+    switch(served.folder, plants=0.5)
+    real = {f"a{n}" for n in range(1, 31)}
+    plant = None
+    while plant is None:
+        item = upcoming(served)[0]
+        if item["id"] in real:
+            decide(served, item["id"], "approve")
+        else:
+            plant = item["id"]
+    assert decide(served, plant, "reject")["state"] == "rejected"
+    assert decide(served, plant, "reject")["state"] == "rejected"
+    assert decide(served, plant, "approve", n=1)["ok"] is False
+    assert decide(served, plant, "undo")["state"] == "pending"
+    assert asked(served, f"/api/assessments/{plant}")["state"] == "pending"
+    with pytest.raises(urllib.error.HTTPError):
+        asked(served, f"/api/assessments/{plant}", as_="bob")
+    assert decide(served, plant, "approve", n=2)["state"] == "approved"
+    (ann,) = asked(served, "/reviewers.json")["reviewers"]
+    assert (ann["catch_rate"]["n"], ann["catch_rate"]["value"]) == (1, 0.0)
+
+
+def test_own_earlier_decisions_come_again_blind(served: Served) -> None:
+    switch(served.folder, rereview=0.5)
+    real = {f"a{n}" for n in range(1, 31)}
+    again = None
+    for _ in range(40):
+        items = upcoming(served)
+        if not items:
+            break
+        if items[0]["id"] in real:
+            decide(served, items[0]["id"], "approve")
+        else:
+            again = items[0]
+            break
+    assert again is not None
+    assert again["blind"]
+    assert decide(served, again["id"], "approve")["ok"] is False
+    scores = [{"pane": pane, "criterion": None, "score": 0.5} for pane in range(3)]
+    body = {"key": "v" * 12, "id": again["id"], "scores": scores, "reviewer": "ann"}
+    assert asked(served, "/api/review/verdict", body)["blind"] is False
+    assert decide(served, again["id"], "approve", n=1)["ok"]
+    (ann,) = asked(served, "/reviewers.json")["reviewers"]
+    assert ann["self_alike"]["n"] == 3
+    assert ann["self_distance"]["value"] > 0
+
+
+def test_two_who_agree_decide_and_two_who_do_not_wait_for_a_third(served: Served) -> None:
+    for item in ("a1", "a2", "a3"):
+        asked(served, "/api/review/second", {"key": "s" * 10, "id": item, "reviewer": "ann"})
+        assert decide(served, item, "approve")["state"] == "pending"
+        assert decide(served, item, "reject", n=7)["ok"] is False
+        assert asked(served, f"/api/assessments/{item}", as_="bob")["events"] == []
+    assert "a1" not in {one["id"] for _ in range(3) for one in upcoming(served, desk="other")}
+    assert decide(served, "a1", "approve", as_="bob")["state"] == "approved"
+    assert decide(served, "a2", "reject", as_="bob")["state"] == "pending"
+    assert decide(served, "a3", "undo")["state"] == "pending"
+    assert decide(served, "a3", "reject", as_="bob")["state"] == "pending"
+    (dispute,) = asked(served, "/adjudication.json")["disputes"]
+    assert dispute["id"] == "a2"
+    assert [one["verb"] for one in dispute["opinions"]] == ["approve", "reject"]
+    assert not {"ann", "bob"} & set(json.dumps(dispute).split('"'))
+    body = {"key": "j" * 10, "id": "a2", "choice": "first", "reason": "read again", "reviewer": "ann"}
+    with pytest.raises(urllib.error.HTTPError):
+        asked(served, "/api/adjudicate", body)
+    body["reviewer"] = "cleo"
+    assert asked(served, "/api/adjudicate", body)["state"] == "approved"
+    assert asked(served, "/api/adjudicate", body)["state"] == "approved"
+    assert asked(served, "/adjudication.json")["disputes"] == []
+    bob = asked(served, "/reviewers/bob.json")
+    assert (bob["others_alike"]["n"], bob["others_alike"]["value"]) == (2, 0.5)
+
+
+def test_the_new_pages_are_accessible_and_not_clipped(themed: Page, served: Served) -> None:
+    switch(served.folder, second=1.0)
+    decide(served, "a1", "approve")
+    decide(served, "a1", "reject", as_="bob")
+    for path in ("/reviewers", "/reviewers/ann", "/adjudication"):
+        themed.set_viewport_size({"width": 1360, "height": 800})
+        themed.goto(served.url + path)
+        themed.wait_for_load_state("load")
+        assert serious(themed) == [], path
+        for width, height in WIDTHS:
+            themed.set_viewport_size({"width": width, "height": height})
+            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert over <= 0, f"{path} is {over} px too wide at {width}"
+    themed.locator("[name=reason]").fill("read again")
+    themed.get_by_role("button", name="Settle").click()
+    themed.wait_for_function("() => document.getElementById('said').textContent.includes('Settled')")

@@ -1,0 +1,122 @@
+"""The statistics page in a browser: it follows decisions by itself, its marks answer, and it keeps the policy."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pytest
+
+from assay.web.pages import static_content
+from tests.web.conftest import NAMES, Served, eventually
+from tests.web.test_pages import WIDTHS, serious, themed
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["themed"]
+
+MOST_BYTES = 30_000
+DRAWN_MS = 20_000
+
+
+def decide(served: Served, verb: str, assessment: str, *, reason: str = "") -> bool:
+    """A decision as another browser would send it; whether it was taken."""
+    decision = {"key": f"{verb}-{assessment}-key", "id": assessment, "verb": verb, "reason": reason}
+    request = urllib.request.Request(
+        f"{served.url}/api/decisions",
+        data=json.dumps({"decisions": [decision]}).encode(),
+        headers={"content-type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return bool(json.load(answer)["results"][0]["ok"])
+
+
+@pytest.fixture
+def counted(served: Served) -> list[str]:
+    """Assessments of both Things that wait, where six were approved; some lack a score and cannot be."""
+    ids = [f"a{n}" for n in (1, 6, 2, 7, 3, 8, 4, 9, 5, 10)]
+    approved: list[str] = []
+    for one in ids:
+        if len(approved) < 6 and decide(served, "approve", one):
+            approved.append(one)
+    return [one for one in ids if one not in approved]
+
+
+def open_page(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/statistics?run={served.run_id}")
+    page.locator(".chart svg").first.wait_for(timeout=DRAWN_MS)
+    page.locator("#behind-part").wait_for(timeout=DRAWN_MS)
+
+
+def test_the_page_follows_a_decision_without_being_loaded_anew(page: Page, served: Served, counted: list[str]) -> None:
+    open_page(page, served)
+    assert "6 approved trials count" in page.locator("#stats-head").inner_text()
+    page.evaluate("window.same = true")
+    page.wait_for_timeout(1200)  # until the page has heard where decisions stand
+    before = page.locator("[data-chart=forest]").get_attribute("data-key")
+    assert decide(served, "reject", counted[0], reason="It quotes what is not there")
+    eventually(lambda: "1 rejected" in page.locator("#stats-head").inner_text())
+    assert any(decide(served, "approve", one) for one in counted[1:])
+    eventually(lambda: "7 approved trials count" in page.locator("#stats-head").inner_text())
+    eventually(lambda: page.locator("[data-chart=forest]").get_attribute("data-key") != before)
+    assert page.evaluate("window.same") is True
+
+
+def test_a_mark_says_what_it_is_and_leads_to_what_is_behind_it(page: Page, served: Served, counted: list[str]) -> None:
+    open_page(page, served)
+    mark = page.locator("[data-chart=forest] a[href]").first
+    mark.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    mark.hover(force=True)
+    tip = page.locator("#tip")
+    tip.wait_for()
+    assert any(name in tip.inner_text() for name in NAMES)
+    mark.focus()
+    assert "95%" in tip.inner_text() or "trial" in tip.inner_text()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/statistics/trials?*candidate=*")
+    page.locator("tbody a").first.click()
+    page.wait_for_url("**/assessments/a*")
+
+
+def test_a_single_trial_s_dot_leads_to_its_assessment(page: Page, served: Served, counted: list[str]) -> None:
+    open_page(page, served)
+    page.locator("[data-chart=scores] svg").wait_for(timeout=DRAWN_MS)
+    dot = page.locator("[data-chart=scores] a[href]").first
+    dot.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    dot.click(force=True)
+    page.wait_for_url("**/assessments/a*")
+
+
+def test_filters_are_put_into_the_address_and_taken_out_again(page: Page, served: Served, counted: list[str]) -> None:
+    open_page(page, served)
+    task = served.get("/statistics.json")["stats"]["candidates"][0]["by_task"][0]["task"]
+    page.locator("#filter-kind").select_option("task")
+    page.locator("#filter-value").fill(task)
+    page.locator("#filters button").click()
+    page.wait_for_url("**task=**")
+    assert "scope=" not in page.url
+    assert page.locator("#stats-tasks tbody tr").count() == 1
+    page.locator(".chosen .chip", has_text=task).click()
+    page.wait_for_url(lambda url: "task=" not in url)
+    assert "run=" in page.url
+
+
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served, counted: list[str]) -> None:
+    for path in ("/statistics", "/statistics/behind", "/statistics/trials", f"/statistics?run={served.run_id}"):
+        themed.goto(served.url + path)
+        if "trials" not in path:
+            themed.locator(".chart svg").first.wait_for(timeout=DRAWN_MS)
+        assert serious(themed) == [], path
+        for width, height in WIDTHS:
+            themed.set_viewport_size({"width": width, "height": height})
+            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert over <= 0, f"{path} is {over} px too wide at {width}"
+
+
+def test_the_page_s_scripts_and_styles_are_small() -> None:
+    names = ("dom.js", "keys.js", "page.js", "statistics.js", "statistics.css")
+    assert sum(len(static_content(name)) for name in names) < MOST_BYTES
