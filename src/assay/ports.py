@@ -124,6 +124,10 @@ class Journal(Protocol):
         """The run's state; `PAUSED` and `CANCELLED` are wishes to obey."""
         ...
 
+    def is_carried_out(self, run: RunId, /) -> bool:
+        """Whether a living process, this one included, carries the run out or waits to go on with it."""
+        ...
+
     def set_state(self, run: RunId, state: RunState, /) -> None:
         """Set the run's state; `FINISHED` takes effect only when no trial of it is pending or held by anyone."""
         ...
@@ -265,6 +269,10 @@ class Archive(Protocol):
 
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
         """Trials in plan order."""
+        ...
+
+    def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
+        """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
         ...
 
     def answer_rows(

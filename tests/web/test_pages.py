@@ -55,7 +55,8 @@ def themed(request: pytest.FixtureRequest, chromium: Browser, served: Served, wa
 def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served) -> None:
     run = served.run_id
     sides = f"col={run}~{NAMES[0]}&col={run}~{NAMES[1]}&col={run}~{NAMES[2]}~2"
-    for path in ("/", f"/runs/{run}", "/assessments/a1", "/signin", "/compare", f"/compare?{sides}",
+    for path in ("/", f"/runs/{run}", "/start", "/start?suite=gates.json", "/assessments/a1", "/signin", "/compare",
+             f"/compare?{sides}",
                  f"/compare/agreement?{sides}", f"/review?run={run}"):  # fmt: skip
         themed.goto(served.url + path)
         themed.wait_for_load_state("load")
@@ -171,6 +172,8 @@ def test_every_text_is_used() -> None:
     )
     built = ("state.", "trial.", "run.planned", "run.running", "run.paused", "run.interrupted", "run.cancelled", "run.finished",
              "queue.column.", "run.failure.", "problem.", "said.", "do.", "theme.", "review.grades", "review.attempts",
+             "start.mode.", "start.review.",
+             "steer.",
              "stats.left.", "stats.filter.", "stats.fact.", "stats.decision.", "stats.scope.", "stats.rate.", "stats.var.",
              "stats.fair.",
              "compare.head.", "compare.only.", "compare.by.", "compare.says.", "compare.cell.",

@@ -143,21 +143,27 @@ async def rerun(
     reviewer: str | None = None,
     via: Via = Via.SCRIPT,
     displayed: bool = False,
+    idempotency_key: str | None = None,
 ) -> tuple[AssessmentKey | None, Failure | None]:
     """Judge the stored responses of this one trial again; the new attempt's key, or why it failed.
 
-    Everything else of the run stays as it is. If the judge fails, the old attempt stays current.
+    Everything else of the run stays as it is. If the judge fails, the old attempt stays current. A key that was seen before
+    asks nobody and gives the attempt that came of it. Reruns may go on beside each other: each has providers of its own.
 
     Raises:
         Refused: the attempts are used up and `force` is not given, or the assessment is not the current one.
     """
     _need_reason(reason or note, "a rerun")
-    row = workspace.archive.assessment(key).row
+    detail = workspace.archive.assessment(key)
+    row = detail.row
+    if idempotency_key is not None and any(event.decision.key == idempotency_key for event in detail.events):
+        return _current_attempt(workspace, row), None
     _check_rerun(row, force=force)
     claimed = workspace.journal.claim_trial(row.trial)
     plan = workspace.journal.plan_of(row.run_id)
+    beside = workspace.beside()
     engine = Engine(
-        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, pages=workspace.pages,
+        journal=workspace.journal, directory=beside.directory, workers=beside.workers, pages=beside.pages,
         clock=workspace.clock,
         listener=nobody,
     )  # fmt: skip
@@ -167,8 +173,8 @@ async def rerun(
     finally:
         workspace.journal.release((claimed.key,))
         workspace.results.touch(claimed.run_id, claimed.key)
-        await workspace.workers.close()
-        await workspace.directory.close()
+        await beside.workers.close()
+        await beside.directory.close()
     if failure is not None:
         return None, failure
     workspace.desk.note_rerun(
@@ -180,27 +186,38 @@ async def rerun(
             displayed=displayed,
             reason=reason or note,
             note=note,
+            key=idempotency_key,
         )
     )
     return _current_attempt(workspace, row), None
 
 
 async def rerun_trial(
-    workspace: Workspace, trial: TrialKey, *, note: str = "", responses: bool = False
+    workspace: Workspace,
+    trial: TrialKey,
+    *,
+    note: str = "",
+    reason: str = "",
+    responses: bool = False,
+    reviewer: str | None = None,
+    via: Via = Via.SCRIPT,
 ) -> Failure | None:
     """Try a whole trial again: what it lacks is asked and graded; why it failed again, or None.
 
     With `responses` the candidates are asked anew as well, for harness faults; their answers are marked as a further
-    round, and every grade of the trial is given again as a further attempt.
+    round, and every grade of the trial is given again as a further attempt. Each grade that gave way to another keeps an
+    event that says who asked for it, and why.
     """
+    before = [row for row in workspace.archive.assessments(Selection(), trial=trial) if row.current]
     claimed = workspace.journal.claim_trial(trial)
     plan = workspace.journal.plan_of(claimed.run_id)
     if responses:
         asked = {candidate.name for candidate in plan.candidates if candidate.model is not None}
         kept = {name: response for name, response in claimed.responses.items() if name not in asked}
         claimed = replace(claimed, responses=kept, done=frozenset(), graded={})
+    beside = workspace.beside()
     engine = Engine(
-        journal=workspace.journal, directory=workspace.directory, workers=workspace.workers, pages=workspace.pages,
+        journal=workspace.journal, directory=beside.directory, workers=beside.workers, pages=beside.pages,
         clock=workspace.clock,
         listener=nobody,
     )  # fmt: skip
@@ -209,8 +226,34 @@ async def rerun_trial(
     finally:
         workspace.journal.release((claimed.key,))
         workspace.results.touch(claimed.run_id, claimed.key)
-        await workspace.workers.close()
-        await workspace.directory.close()
+        await beside.workers.close()
+        await beside.directory.close()
+        current = {row.key for row in workspace.archive.assessments(Selection(), trial=trial) if row.current}
+        for row in before:
+            if row.key not in current:
+                _note_trial_rerun(
+                    workspace, row.key, reason=reason or note or _why(responses), note=note, reviewer=reviewer, via=via
+                )
+
+
+def _why(responses: bool) -> str:
+    return "the candidates were asked anew" if responses else "the trial was tried again"
+
+
+def _note_trial_rerun(
+    workspace: Workspace, key: AssessmentKey, *, reason: str, note: str, reviewer: str | None, via: Via
+) -> None:
+    workspace.desk.note_rerun(
+        Decision(
+            assessment=key,
+            verb=Verb.RERUN,
+            reviewer=reviewer or workspace.reviewer,
+            via=via,
+            displayed=False,
+            reason=reason,
+            note=note,
+        )
+    )
 
 
 def rerun_now(workspace: Workspace, key: AssessmentKey, *, reason: str, note: str = "", force: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,29 @@ class LookAhead:
     estimate: Estimate
     notes: tuple[str, ...]
     prompts: tuple[ModelRequest, ...]
+
+
+class Stopper:
+    """Stops a run that is carried out in another thread, as cleanly as Ctrl-C does."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._cancel: Callable[[], object] | None = None
+
+    def holds(self, cancel: Callable[[], object] | None) -> None:
+        """What stops it from now on; None once it has ended. If it was stopped before it began, it is stopped now."""
+        with self._lock:
+            self._cancel = cancel
+            if self._stopped and cancel is not None:
+                cancel()
+
+    def stop(self) -> None:
+        """Drop calls in flight, give claimed trials back; a run that has ended is left alone."""
+        with self._lock:
+            self._stopped = True
+            if self._cancel is not None:
+                self._cancel()
 
 
 def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite:
@@ -139,19 +163,32 @@ def run(
     listener: Listener = nobody,
 ) -> RunResult:
     """Plan, write down and carry out a run. A second run of the same suite is a new run of the same tasks."""
-    ahead = ahead or look_ahead(workspace, suite, options)
+    plan = write_down(workspace, suite, options, ahead or look_ahead(workspace, suite, options))
+    return carry_out(workspace, plan, retry_failed=False, listener=listener)
+
+
+def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:
+    """Store a run that was looked at, every trial of it waiting to be carried out."""
     workspace.journal.open_run(ahead.plan, planned_tasks(suite, options))
-    return carry_out(workspace, ahead.plan, retry_failed=False, listener=listener)
+    return ahead.plan
 
 
-def resume(workspace: Workspace, run_id: str, *, listener: Listener = nobody) -> RunResult:
+def resume(
+    workspace: Workspace, run_id: str, *, listener: Listener = nobody, stopper: Stopper | None = None
+) -> RunResult:
     """Finish a run: only what is not done is asked; failed trials are tried again."""
-    plan = workspace.journal.plan_of(_run_named(workspace, run_id))
-    check_providers(workspace, plan)
-    result = carry_out(workspace, plan, retry_failed=True, listener=listener)
+    plan = resumable(workspace, run_id)
+    result = carry_out(workspace, plan, retry_failed=True, listener=listener, stopper=stopper)
     if plan.regrade_of is not None and keep_reviews(workspace, plan):
         return replace(result_of(workspace, plan.id), seconds=result.seconds)
     return result
+
+
+def resumable(workspace: Workspace, run_id: str) -> RunPlan:
+    """The plan of a run whose models can be asked now; raises what keeps them from being asked."""
+    plan = workspace.journal.plan_of(_run_named(workspace, run_id))
+    check_providers(workspace, plan)
+    return plan
 
 
 def extend(
@@ -172,6 +209,24 @@ def extend(
         candidates: models that join the run.
         announce: told, before anything is asked, how much will be.
     """
+    plan = add_to(
+        workspace, run_id, more_trials=more_trials, until_approved=until_approved, candidates=candidates,
+        announce=announce,
+    )  # fmt: skip
+    return carry_out(workspace, plan, retry_failed=False, listener=listener)
+
+
+def add_to(
+    workspace: Workspace,
+    run_id: str,
+    *,
+    more_trials: int = 0,
+    until_approved: int | None = None,
+    candidates: tuple[CandidateSpec, ...] = (),
+    announce: Callable[[Estimate], None] | None = None,
+    only_look: bool = False,
+) -> RunPlan:
+    """Write down what `extend` adds, without asking anything yet; with `only_look` nothing is written either."""
     plan = workspace.journal.plan_of(_run_named(workspace, run_id))
     if plan.regrade_of is not None:
         raise Refused(
@@ -202,8 +257,9 @@ def extend(
     estimate = _estimate_of_more(workspace, plan, added(), joining={candidate.name for candidate in candidates})
     if announce is not None:
         announce(estimate)
-    workspace.journal.extend_run(plan, added())
-    return carry_out(workspace, plan, retry_failed=False, listener=listener)
+    if not only_look:
+        workspace.journal.extend_run(plan, added())
+    return plan
 
 
 def _estimate_of_more(
@@ -253,8 +309,13 @@ def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> R
     )
 
 
-def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listener: Listener) -> RunResult:
+def carry_out(
+    workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listener: Listener, stopper: Stopper | None = None
+) -> RunResult:
     """Do what is pending of a stored run.
+
+    Args:
+        stopper: stops it from another thread; signals stop it where there is none.
 
     Raises:
         Interrupted: somebody stopped it; what is done is kept.
@@ -275,7 +336,7 @@ def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listen
     listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=total - done))
     workspace.results.begin(plan.id)
     try:
-        asyncio.run(_until_stopped(engine, workspace, plan, retry_failed=retry_failed))
+        asyncio.run(_until_stopped(engine, workspace, plan, retry_failed=retry_failed, stopper=stopper))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         raise Interrupted(
             plan.id, "was stopped; what is done is kept.", remedy=f"Go on with: assay resume {plan.id}"
@@ -290,18 +351,25 @@ def carry_out(workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listen
     return result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
 
 
-async def _until_stopped(engine: Engine, workspace: Workspace, plan: RunPlan, *, retry_failed: bool) -> None:
-    """Execute, with SIGTERM and a terminal that is closed stopping as cleanly as Ctrl-C does."""
-    task = asyncio.current_task()
-    for name in ("SIGTERM", "SIGHUP"):
+async def _until_stopped(
+    engine: Engine, workspace: Workspace, plan: RunPlan, *, retry_failed: bool, stopper: Stopper | None
+) -> None:
+    """Execute, with SIGTERM and a terminal that is closed, or a stopper, stopping as cleanly as Ctrl-C does."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    cancel = task.cancel if task else _nothing
+    if stopper is not None:
+        stopper.holds(lambda: loop.call_soon_threadsafe(cancel))
+    for name in ("SIGTERM", "SIGHUP") if stopper is None else ():
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is None or signal.getsignal(number) is signal.SIG_IGN:  # under nohup a run outlives its terminal
             continue
         with suppress(NotImplementedError, ValueError, RuntimeError):  # Windows, or not in the main thread
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel if task else _nothing)
+            loop.add_signal_handler(number, cancel)
     try:
         await engine.execute(plan, retry_failed=retry_failed)
     finally:
+        if stopper is not None:
+            stopper.holds(None)
         await workspace.workers.close()
         await workspace.directory.close()
 

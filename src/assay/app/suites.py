@@ -14,7 +14,7 @@ from assay.providers.refs import parse_ref
 from assay.scoring.prompts import template_problems
 from assay.scoring.scorers import MATH, option_problems, reference_problems
 from assay.suites.checks import METHODS, Checks
-from assay.suites.loading import load_suite, problems_in
+from assay.suites.loading import JudgeRef, load_suite, problems_in
 from assay.suites.notes import notes_on as suite_notes
 from assay.suites.schema import set_json_schema, suite_json_schema
 
@@ -30,9 +30,17 @@ if TYPE_CHECKING:
 
 
 def read_suite(
-    workspace: Workspace, path: Path, *, judge: str | None = None, candidates: tuple[str, ...] = ()
+    workspace: Workspace,
+    path: Path,
+    *,
+    judge: JudgeRef | None = None,
+    candidates: tuple[str, ...] = (),
+    text: str | None = None,
 ) -> Suite:
-    """The suite in a file, wholly checked, with the settings' judge where it names none and the settings' prices."""
+    """The suite in a file, wholly checked, with the settings' judge where it names none and the settings' prices.
+
+    `text` is read in place of the file's content, as though it stood there.
+    """
     suite = load_suite(
         path,
         judge=judge,
@@ -41,6 +49,7 @@ def read_suite(
         folder=workspace.settings.folder,
         read_from=workspace.settings.read_from,
         checks=checks(),
+        text=text,
     )
     return replace(
         suite,
@@ -51,10 +60,12 @@ def read_suite(
     )
 
 
-def problems(workspace: Workspace, path: Path) -> tuple[SuiteError, ...]:
-    """Everything that is wrong with a suite or set file."""
+def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tuple[SuiteError, ...]:
+    """Everything that is wrong with a suite or set file, or with a text that is to become one."""
     settings = workspace.settings
-    return problems_in(path, default_judge=settings.values["judge"], read_from=settings.read_from, checks=checks())
+    return problems_in(
+        path, default_judge=settings.values["judge"], read_from=settings.read_from, checks=checks(), text=text
+    )
 
 
 def json_schema(kind: str) -> dict[str, JsonValue]:

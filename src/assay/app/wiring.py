@@ -40,6 +40,7 @@ class Workspace:
         self.settings = settings
         self.folder = folder
         self.clock: Clock = clock or SystemClock()
+        self._borrowed = False
 
     @classmethod
     def open(
@@ -140,8 +141,20 @@ class Workspace:
         """A run seed where the suite names none, 0 <= seed < 2**31."""
         return secrets.randbelow(2**31)
 
+    def beside(self) -> Workspace:
+        """The same settings and the same open store, with providers and workers of its own.
+
+        For work that goes on beside other work in this process: whoever ends first closes only what is its own.
+        """
+        other = Workspace(self.settings, folder=self.folder, clock=self.clock)
+        other.__dict__.update(store=self.store, desk=self.desk, results=self.results)
+        other._borrowed = True
+        return other
+
     def close(self) -> None:
-        """Bring the results folder up to date and close what was opened."""
+        """Bring the results folder up to date and close what was opened; what was lent stays open."""
+        if self._borrowed:
+            return
         if "results" in self.__dict__:
             self.results.flush()
         if "store" in self.__dict__:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
 
 import click
 
-from assay.cli.output import complain, wants_json
+from assay.cli.output import complain, tell, wants_json
 from assay.domain.errors import AssayError, Interrupted, did_you_mean
 
 COMMANDS = {
     "run": ("assay.cli.run", "Run a suite: ask, grade, and store every trial."),
     "resume": ("assay.cli.run", "Finish an interrupted or failed run; redo only what is not done."),
+    "pause": ("assay.cli.run", "Let a run begin no further trial until it is resumed."),
+    "cancel": ("assay.cli.run", "Let a run begin no further trial; what is done is kept."),
     "extend": ("assay.cli.run", "More trials or candidates in the same run."),
     "regrade": ("assay.cli.regrade", "Grade a run's stored responses anew, as a run beside it."),
     "review": ("assay.cli.review", "Approve, correct, reject or rerun what judges said."),
@@ -44,6 +48,9 @@ COMMANDS = {
 EXIT_OUR_ERROR = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
+
+_OUTPUT_TROUBLES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+"""What writing to a full disk, or over a quota, says."""
 
 
 class Verbs(click.Group):
@@ -89,7 +96,23 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):  # a terminal that is not UTF-8 shows what it cannot write as \u2192
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
+    code = exit_code(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if not sys.stdout.closed:
+            sys.stdout.flush()
+    except OSError as error:
+        code = _unwritten(error)
+    sys.exit(code)
+
+
+def _unwritten(error: OSError) -> int:
+    """Our output could not be written: it is not stored twice anywhere, but what the command did is done."""
+    with suppress(OSError, ValueError):
+        sys.stdout.close()  # else the interpreter tries once more at its end, and says so in its own way
+    with suppress(OSError, ValueError):
+        if not isinstance(error, BrokenPipeError):
+            tell(f"assay: the output cannot be written: {error.strerror or error}. What was stored is safe.")
+    return EXIT_OUR_ERROR
 
 
 def exit_code(arguments: list[str]) -> int:
@@ -113,16 +136,25 @@ def exit_code(arguments: list[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; there is nobody left to tell
         return 1
-    except Exception as error:  # a mistake of ours: say so in one line, and keep the details for whoever asks
-        if os.environ.get("ASSAY_DEBUG"):
-            raise
-        complain(
-            f"an error of Assay itself: {type(error).__name__}: {error}. What was stored is safe. "
-            "ASSAY_DEBUG=1 shows where it happened; please report it.",
-            as_json=wants_json(arguments),
-        )
-        return EXIT_OUR_ERROR
+    except OSError as error:
+        if error.errno in _OUTPUT_TROUBLES:
+            return _unwritten(error)
+        return _our_error(error, arguments)
+    except Exception as error:
+        return _our_error(error, arguments)
     return code if isinstance(code, int) else 0
+
+
+def _our_error(error: Exception, arguments: list[str]) -> int:
+    """A mistake of ours: say so in one line, and keep the details for whoever asks."""
+    if os.environ.get("ASSAY_DEBUG"):
+        raise error
+    complain(
+        f"an error of Assay itself: {type(error).__name__}: {error}. What was stored is safe. "
+        "ASSAY_DEBUG=1 shows where it happened; please report it.",
+        as_json=wants_json(arguments),
+    )
+    return EXIT_OUR_ERROR
 
 
 def _usage_message(error: click.ClickException) -> str:

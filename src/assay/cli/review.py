@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -170,7 +171,8 @@ def rerun(
         if force and not (reason or note).strip():
             raise InputError("--force", "needs a reason.", remedy="Say it with --reason TEXT or --note TEXT.")
         if trial is not None or responses:
-            return _rerun_trial(opened, assessment_id, note=note, responses=responses, as_json=as_json)
+            asked = _Asked(note=note, reason=reason, responses=responses, reviewer=reviewer)
+            return _rerun_trial(opened, assessment_id, asked, as_json=as_json)
         key = reviewing.assessment_key(assessment_id)
         new, failure = reviewing.rerun_now(
             opened, key, reason=reason or note or "rerun asked for", note=note, force=force, reviewer=reviewer
@@ -190,13 +192,27 @@ def rerun(
     return int(failure is not None)
 
 
-def _rerun_trial(opened: Workspace, text: str, *, note: str, responses: bool, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """How a trial is to be tried again."""
+
+    note: str
+    reason: str
+    responses: bool
+    reviewer: str | None
+
+
+def _rerun_trial(opened: Workspace, text: str, asked: _Asked, *, as_json: bool) -> int:
     from assay.app import documents, reviewing
 
     trial = reviewing.trial_key(text)
     if trial is None:
         trial = reviewing.assessment(opened, reviewing.assessment_key(text)).row.trial
-    failure = asyncio.run(reviewing.rerun_trial(opened, trial, note=note, responses=responses))
+    failure = asyncio.run(
+        reviewing.rerun_trial(
+            opened, trial, note=asked.note, reason=asked.reason, responses=asked.responses, reviewer=asked.reviewer
+        )
+    )
     rows = [
         documents.assessment_row(row) for row in reviewing.assessments(opened, Selection(), trial=trial) if row.current
     ]

@@ -11,10 +11,14 @@ import click
 from assay.cli.options import common, workspace
 from assay.cli.output import dollars, print_json, say, tell
 from assay.cli.progress import progress_on
+from assay.domain.errors import Interrupted
+
+EXIT_INTERRUPTED = 130
 
 if TYPE_CHECKING:
     from assay.app.running import Estimate, LookAhead, RunResult
     from assay.app.wiring import Workspace
+    from assay.domain.selection import RunSummary
 
 
 @click.command()
@@ -53,7 +57,14 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
             if dry_run:
                 documents.append(_dry_run(ahead, show_prompt=show_prompt, as_json=as_json))
                 continue
-            documents.append(_run_one(opened, suite, chosen, ahead, as_json=as_json))
+            try:
+                documents.append(_run_one(opened, suite, chosen, ahead, as_json=as_json))
+            except Interrupted as error:
+                if not (as_json and documents):
+                    raise
+                tell(f"assay: {error}")
+                print_json([*documents, {"suite": ahead.plan.suite, "run_id": ahead.plan.id, "error": str(error)}])
+                return EXIT_INTERRUPTED
             code = max(code, int(bool(documents[-1]["failures"])))
     if as_json:
         print_json(documents[0] if len(documents) == 1 else documents)
@@ -70,6 +81,40 @@ def resume(run_id: str, store: str | None, as_json: bool) -> int:
     with workspace(store) as opened, progress_on(sys.stderr) as listener:
         result = running.resume(opened, run_id, listener=listener)
     return _show(result, as_json=as_json)
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@common
+def pause(run_id: str, store: str | None, as_json: bool) -> int:
+    """Let RUN begin no further trial, whichever process carries it out, until it is resumed."""
+    from assay.app import control
+
+    with workspace(store) as opened:
+        summary = control.pause(opened, run_id)
+    return _steered(summary, as_json=as_json, said=f"go on with: assay resume {summary.id}")
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@common
+def cancel(run_id: str, store: str | None, as_json: bool) -> int:
+    """Let RUN begin no further trial, whichever process carries it out. What is done is kept."""
+    from assay.app import control
+
+    with workspace(store) as opened:
+        summary = control.cancel(opened, run_id)
+    return _steered(summary, as_json=as_json, said=f"if it was a mistake: assay resume {summary.id}")
+
+
+def _steered(summary: RunSummary, *, as_json: bool, said: str) -> int:
+    from assay.app import documents
+
+    if as_json:
+        print_json(documents.run_summary(summary))
+    else:
+        say(f"run {summary.id} is {summary.state}; trials under way are finished; {said}")
+    return 0
 
 
 @click.command()

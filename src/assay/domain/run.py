@@ -77,6 +77,7 @@ class ClaimedTrial:
         attempts: the latest attempt of each slot that has one.
         graded: candidates whom the current assessment of each slot in `done` graded.
         tries: how often this trial was tried before.
+        rounds: how often each candidate has answered in this trial; asked anew, it is sent another seed.
     """
 
     key: TrialKey
@@ -90,6 +91,7 @@ class ClaimedTrial:
     attempts: Mapping[tuple[str, str | None], int] = field(default_factory=dict)
     graded: Mapping[tuple[str, str | None], frozenset[str]] = field(default_factory=dict)
     tries: int = 0
+    rounds: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -319,12 +319,13 @@ def candidate_request(plan: RunPlan, claimed: ClaimedTrial, name: str, model: Mo
 
     The task's own parameters come before the candidate's, these before the suite's.
     """
-    seed = derived_seed(plan.seed, claimed.task.id, claimed.k, 1, f"candidate:{name}")
+    attempt = claimed.rounds.get(name, 0) + 1
+    seed = derived_seed(plan.seed, claimed.task.id, claimed.k, attempt, f"candidate:{name}")
     return ModelRequest(
         model=model,
         messages=candidate_messages(plan.system_prompt, claimed.task),
         parameters=Parameters(seed=seed).over(claimed.task.parameters).over(model.parameters).over(plan.parameters),
-        purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, candidate=name),
+        purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, attempt=attempt, candidate=name),
     )
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ScoreRow,
         TrialRow,
     )
+    from assay.store.claims import Claims
     from assay.store.database import Database
 
 _PORTION: Final = 200
@@ -45,8 +46,9 @@ _PORTION: Final = 200
 class StoreArchive:
     """`ports.Archive` over a database; may be used from any thread."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, claims: Claims) -> None:
         self._database = database
+        self._claims = claims
 
     def find_run(self, text: str, /) -> RunId:
         """The run whose id this is or uniquely begins with; raises `UnknownName`, or `InputError` when several do."""
@@ -70,11 +72,12 @@ class StoreArchive:
             ).all()
             tallies = _tallies(connection, scope)
             names = _candidates(connection, scope)
+            left_alone = self._left_alone(connection, [row.key for row in rows if row.state == RunState.RUNNING])
         return tuple(
             RunSummary(
                 id=RunId(row.id),
                 suite=row.suite,
-                state=RunState(row.state),
+                state=RunState.INTERRUPTED if row.key in left_alone else RunState(row.state),
                 started=row.started,
                 finished=row.finished,
                 batch_id=row.batch_id,
@@ -89,6 +92,40 @@ class StoreArchive:
             )
             for row in rows
         )
+
+    def _left_alone(self, connection: Connection, running: Sequence[int]) -> set[int]:
+        """Those of the running runs whose processes have all ended, however they did."""
+        if not running:
+            return set()
+        table = schema.execution
+        rows = connection.execute(select(table.c.run_key, table.c.owner).where(table.c.run_key.in_(running))).all()
+        living = {owner for owner in {owner for _, owner in rows} if not self._claims.seems_gone(owner)}
+        return set(running) - {run_key for run_key, owner in rows if owner in living}
+
+    def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
+        """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
+        table = schema.trial
+        found: list[TrialRow | None] = []
+        with self._database.reading() as connection:
+            run_key = run_key_of(connection, run)
+            for state in (TrialState.RUNNING, TrialState.PENDING, TrialState.FAILED):
+                if state is TrialState.PENDING and found[0] is not None:
+                    continue
+                seek = (
+                    select(table.c.key)
+                    .where(table.c.run_key == run_key, table.c.state == state.value)
+                    .order_by(table.c.position, table.c.k)
+                    .limit(1)
+                )
+                key = connection.execute(seek).scalar_one_or_none()
+                row = (
+                    None if key is None else trial_row(connection.execute(trial_rows().where(table.c.key == key)).one())
+                )
+                if state is TrialState.PENDING:
+                    found[0] = row
+                else:
+                    found.append(row)
+        return found[0], found[1]
 
     def assessments(
         self,

@@ -9,7 +9,7 @@ from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Integer, bindparam, delete, select, update
+from sqlalchemy import Integer, bindparam, delete, insert, select, update
 
 from assay.domain.assessment import Response
 from assay.domain.errors import Refused, StoreError, UnknownName
@@ -66,6 +66,25 @@ class Claims:
     def owner_gone(self, owner: str) -> bool:
         """Whether another process, told by its owner's name, has ended."""
         return self._locks.gone(owner, patient=True)
+
+    def seems_gone(self, owner: str) -> bool:
+        """`owner_gone` without waiting for one that is just ending."""
+        return self._locks.gone(owner)
+
+    def note_execution(self, connection: Connection, run_key: int) -> None:
+        """Say that this process carries out a run; those of ended processes are cleared away."""
+        self.hold_lock()
+        table = schema.execution
+        others = connection.execute(select(table.c.owner).where(table.c.run_key == run_key)).scalars().all()
+        gone = [owner for owner in others if owner == self.owner or self._locks.gone(owner)]
+        if gone:
+            connection.execute(delete(table).where(table.c.run_key == run_key, table.c.owner.in_(gone)))
+        connection.execute(insert(table).values(run_key=run_key, owner=self.owner))
+
+    def end_execution(self, connection: Connection, run_key: int) -> None:
+        """Say that this process carries it out no more."""
+        table = schema.execution
+        connection.execute(delete(table).where(table.c.run_key == run_key, table.c.owner == self.owner))
 
     def forget_owner(self, owner: str) -> None:
         """Clean up after a process that has ended, once nothing is left of it."""
@@ -257,6 +276,7 @@ class Claims:
                     attempts={slot: attempt for slot, (attempt, _) in its.items()},
                     graded={slot: graded for slot, (_, graded) in its.items()},
                     tries=row.tries,
+                    rounds={names[c]: n for c, n in holdings[row.key].rounds.items() if c in names},
                 )
             )
         return Taken(tuple(trials), holdings)

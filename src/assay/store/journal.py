@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from assay.store.names import Names
     from assay.store.writer import Writer
 
+_ENDS = (RunState.FINISHED, RunState.INTERRUPTED)
+
 _CENT_FRACTION = 1e-9
 """Slack of the budget in dollars, so that sums of equal reservations do not fail on the last bit."""
 
@@ -64,7 +66,7 @@ class StoreJournal:
         return tasks_of(self._database, run)
 
     def begin(self, run: RunId, *, retry_failed: bool) -> None:
-        """Mark the run as running and free what nobody living holds."""
+        """Mark the run as running, by this process, and free what nobody living holds."""
 
         def begin(connection: Connection) -> None:
             run_key = run_key_of(connection, run)
@@ -72,6 +74,7 @@ class StoreJournal:
             connection.execute(
                 update(table).where(table.c.key == run_key).values(state=RunState.RUNNING.value, finished=None)
             )
+            self._claims.note_execution(connection, run_key)
             self._claims.void_dead(connection, run_key, patient=True)
             if retry_failed:
                 self._claims.retry_failed(connection, run_key)
@@ -85,8 +88,33 @@ class StoreJournal:
                 connection.execute(select(table.c.state).where(table.c.key == self._key(connection, run))).scalar_one()
             )
 
+    def is_carried_out(self, run: RunId, /) -> bool:
+        with self._database.reading() as connection:
+            run_key = self._key(connection, run)
+            owners = connection.execute(
+                select(schema.execution.c.owner).where(schema.execution.c.run_key == run_key)
+            ).scalars()
+            return any(not self._claims.seems_gone(owner) for owner in owners)
+
     def set_state(self, run: RunId, state: RunState, /) -> None:
-        self._writer.call(lambda connection: self._set_state(connection, run_key_of(connection, run), state))
+        """Set the run's state. `FINISHED` and `INTERRUPTED` also say that this process has left the run, and take effect
+        only where nobody wished otherwise."""
+
+        def set_it(connection: Connection) -> None:
+            run_key = run_key_of(connection, run)
+            if state in _ENDS:
+                self._claims.end_execution(connection, run_key)
+                table = schema.run
+                said = connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one()
+                if state is RunState.FINISHED and _unfinished(connection, run_key):
+                    return
+                if said == RunState.CANCELLED.value or (
+                    said == RunState.PAUSED.value and state is not RunState.FINISHED
+                ):
+                    return
+            self._set_state(connection, run_key, state)
+
+        self._writer.call(set_it)
 
     def finish(self, run: RunId, /) -> bool:
         """Mark the run as finished if no trial of it is pending or held by anyone; whether it was."""

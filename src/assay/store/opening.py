@@ -98,7 +98,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
     return Store(
         journal=StoreJournal(database, writer, names, claims, clock),
         desk=StoreDesk(writer, clock),
-        archive=StoreArchive(database),
+        archive=StoreArchive(database, claims),
         calibrations=StoreCalibrations(database, writer),
         restoring=Restoring(database, writer, names),
         renaming=Renaming(database, writer, names, clock),

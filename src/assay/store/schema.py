@@ -31,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION: Final = "0006"
+VERSION: Final = "0007"
 """The migration these tables correspond to."""
 
 VERSION_TABLE: Final = "assay_version"
@@ -178,6 +178,15 @@ reservation = Table(
     PrimaryKeyConstraint("run_key", "owner"),
 )
 """Budget set aside by each process for its calls in flight; void with its owner's claims."""
+
+execution = Table(
+    "execution",
+    metadata,
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("owner", String(40), nullable=False),
+    PrimaryKeyConstraint("run_key", "owner"),
+)
+"""Which processes carry out a run; void as soon as its owner is gone."""
 
 run_candidate = Table(
     "run_candidate",

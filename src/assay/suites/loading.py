@@ -84,6 +84,7 @@ def load_suite(
     folder: FilePath | None = None,
     read_from: Iterable[FilePath] = (),
     checks: Checks | None = None,
+    text: str | None = None,
 ) -> Suite:
     """The suite in a file, wholly checked.
 
@@ -96,6 +97,7 @@ def load_suite(
         folder: what paths inside `judge` and `default_judge` are relative to; the working folder when None.
         read_from: folders beside the suite's own and the working folder below which the suite may name files.
         checks: what providers and scorers think of references and options; the contract's names when None.
+        text: JSON that is read in place of the file's content, as though it stood there.
 
     Raises:
         SuiteErrors: the file is wrong; holds every complaint.
@@ -104,7 +106,7 @@ def load_suite(
         judge=judge, default_judge=default_judge, candidates=tuple(candidates), folder=folder or FilePath(),
         read_from=(FilePath(), *read_from),
     )  # fmt: skip
-    suite, errors = _read(FilePath(path), str(path), given, checks or Checks())
+    suite, errors = _read(FilePath(path), str(path), given, checks or Checks(), text)
     if errors or suite is None:
         raise SuiteErrors(errors)
     return suite
@@ -116,17 +118,23 @@ def problems_in(
     default_judge: JudgeRef | None = None,
     read_from: Iterable[FilePath] = (),
     checks: Checks | None = None,
+    text: str | None = None,
 ) -> tuple[SuiteError, ...]:
-    """Everything that is wrong with a suite file, in its order; a set or batch file may still lack its judge."""
+    """Everything that is wrong with a suite file, in its order; a set or batch file may still lack its judge.
+
+    `text` is read in place of the file's content, as though it stood there.
+    """
     given = Given(default_judge=default_judge, read_from=(FilePath(), *read_from), judge_may_come=True)
-    return _read(FilePath(path), str(path), given, checks or Checks())[1]
+    return _read(FilePath(path), str(path), given, checks or Checks(), text)[1]
 
 
-def _read(path: FilePath, named: str, given: Given, checks: Checks) -> tuple[Suite | None, tuple[SuiteError, ...]]:
+def _read(
+    path: FilePath, named: str, given: Given, checks: Checks, text: str | None = None
+) -> tuple[Suite | None, tuple[SuiteError, ...]]:
     try:
-        if path.suffix.lower() == ".jsonl" and unreadable(path) is None:
+        if text is None and path.suffix.lower() == ".jsonl" and unreadable(path) is None:
             return _read_batch(path, named, given, checks)
-        content = whole_text(path)
+        content = whole_text(path) if text is None else text
         document = _document(path, content)
     except Unreadable as error:
         return None, (SuiteError(str(Spot(named, error.line or 0, "")), error.problem, remedy=error.remedy),)

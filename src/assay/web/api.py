@@ -29,6 +29,7 @@ from assay.web.guard import COOKIE
 from assay.web.live import Live
 from assay.web.reruns import Reruns, Wish
 from assay.web.rows import DECIDED, run_document, run_row
+from assay.web.runner import Runner, Starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +53,8 @@ class Rooms:
     honest: Honest
     asides: Asides
     live: Live
+    runner: Runner
+    starts: Starts
     reruns: Reruns
     overviews: Overviews
     token: Token | None

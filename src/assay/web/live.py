@@ -10,13 +10,14 @@ import orjson
 from assay.app import registry
 from assay.domain.errors import StoreError
 from assay.domain.selection import Selection
-from assay.web.rows import run_row, trial_under_way
+from assay.web.rows import looked_at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from assay.app.wiring import Workspace
     from assay.domain.selection import RunSummary
+    from assay.web.runner import Runner
 
 LOOK_S: Final = 0.8
 """How long a finished trial may go unseen by a page that listens."""
@@ -31,8 +32,9 @@ SHOWN: Final = 50
 class Live:
     """What the runs look like now. Looks only while somebody listens."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, runner: Runner | None = None) -> None:
         self._workspace = workspace
+        self._runner = runner
         self._changed = asyncio.Condition()
         self._rows: dict[str, bytes] = {}
         self._decided = 0
@@ -46,11 +48,7 @@ class Live:
         if before is not None:
             place = next((i for i, summary in enumerate(summaries) if summary.id == before), -1)
             summaries = summaries[place + 1 :]
-        now = self._workspace.clock.now()
-        shown = [
-            run_row(summary, now=now, under_way=trial_under_way(self._workspace, summary))
-            for summary in summaries[:SHOWN]
-        ]
+        shown = [looked_at(self._workspace, summary, self._runner) for summary in summaries[:SHOWN]]
         return shown, shown[-1]["id"] if len(summaries) > SHOWN else None
 
     async def listen(self) -> AsyncIterator[bytes]:

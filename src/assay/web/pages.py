@@ -17,14 +17,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from assay.app import registry, reviewing
+from assay.app import registry, reviewing, starting
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.web import keys
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
-from assay.web.rows import matrix, run_row, trial_under_way
+from assay.web.rows import looked_at, matrix
+from assay.web.starting import suite_document
 from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ THEMES: Final = ("auto", "light", "dark")
 NAV: Final = (
     ("queue", "/", "nav.queue"),
     ("review", "/review", "nav.review"),
+    ("start", "/start", "nav.start"),
     ("statistics", "/statistics", "nav.statistics"),
     ("compare", "/compare", "nav.compare"),
     ("reviewers", "/reviewers", "nav.reviewers"),
@@ -135,7 +137,7 @@ def queue_page(request: Request, before: str | None = None) -> Response:
     waiting = progress(rooms_of(request), Selection())["waiting"]
     twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
     return _page(request, "queue.html", "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
-                 waiting=waiting, boot={"texts": for_script("queue", "state", "run", "first"), "page": "queue",
+                 waiting=waiting, boot={"texts": for_script("queue", "state", "run", "first", "steer", "notice"), "page": "queue",
                                         "live": before is None})  # fmt: skip
 
 
@@ -145,6 +147,34 @@ def queue_twin(request: Request, before: str | None = None) -> Response:
     rows, older = rooms_of(request).live.rows(before=before)
     next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
     return Answer({"runs": rows, "waiting": progress(rooms_of(request), Selection())["waiting"], "next": next_})
+
+
+@router.get("/start")
+def start_page(request: Request, suite: str | None = None) -> Response:
+    """Start a run from a file of the folder, or write a set first; the choices stand in the address."""
+    data = _start_data(request, suite)
+    boot = {"texts": for_script("start"), "page": "start", "path": suite, "suite": data["suite"]}
+    twin = "/start.json" + (f"?{urlencode({'suite': suite})}" if suite else "")
+    title = t("start.title") if data["suite"] is None else data["suite"]["name"]
+    return _page(request, "start.html", "start", title, twin=twin, **data, boot=boot)
+
+
+@router.get("/start.json")
+def start_twin(request: Request, suite: str | None = None) -> Response:
+    """The page as data."""
+    return Answer(_start_data(request, suite))
+
+
+def _start_data(request: Request, path: str | None) -> dict[str, Any]:
+    workspace = rooms_of(request).workspace
+    read = {"suite": None, "problems": []} if path is None else suite_document(workspace, path)
+    return {
+        "path": path,
+        "suite": read["suite"],
+        "problems": read["problems"],
+        "files": list(starting.suite_files(workspace)) if path is None else [],
+        "models": [{"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)],
+    }
 
 
 @router.get("/runs/{run_id}.json")
@@ -174,7 +204,7 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, al
     run = data["run"]
     query = f"?{urlencode({'from': start})}" if start else ""
     return _page(request, "run.html", "run", t("run.title", suite=run["suite"]), twin=f"/runs/{run['id']}.json{query}",
-                 **data, boot={"texts": for_script("queue", "state", "run", "trial"), "page": "run", "run": run["id"],
+                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer"), "page": "run", "run": run["id"],
                                "live": True})  # fmt: skip
 
 
@@ -259,7 +289,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
-    row = run_row(summary, now=rooms.workspace.clock.now(), under_way=trial_under_way(rooms.workspace, summary))
+    row = looked_at(rooms.workspace, summary, rooms.runner)
     tasks, more = _tasks_from(rooms.workspace.archive.trials(where), start)
     failures = [
         {
@@ -283,7 +313,9 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             ),
             "seed": plan.seed,
             "policy": str(plan.policy),
+            "regrade": plan.regrade_of is not None,
         },
+        "models": [model.ref for model in starting.known_models(rooms.workspace)],
         "tasks": tasks,
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from assay.app.queue import ReviewQueue
     from assay.app.wiring import Workspace
 
-_AT_ONCE: Final = 1  # a rerun closes the providers' connections of its event loop when it is done
+_AT_ONCE: Final = 4  # a person waits for each, and the judge's limits are shared with runs
 _REMEMBERED: Final = 1000
 
 
@@ -87,6 +87,7 @@ class Reruns:
                     reviewer=wish.reviewer,
                     via=Via.PAGE,
                     displayed=True,
+                    idempotency_key=wish.key,
                 )
         except AssayError as error:
             self._outcomes[wish.key] = self._failed(wish) | problem_of(error)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app import reviewing
+from assay.app import control, reviewing
 from assay.app.documents import trial_counts
 from assay.domain.identifiers import shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
@@ -16,19 +15,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from assay.app.wiring import Workspace
+    from assay.domain.errors import AssayError
     from assay.domain.selection import AssessmentRow, RunSummary, TrialRow
+    from assay.web.runner import Runner
 
 DECIDED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
-_UNDER_WAY: Final = frozenset({TrialState.RUNNING, TrialState.PENDING})
-_MOST_LOOKED_AT: Final = 20_000  # trials read to find the one under way
 
 
-def run_row(summary: RunSummary, *, now: str | None = None, under_way: TrialRow | None = None) -> dict[str, Any]:
+def run_row(
+    summary: RunSummary,
+    *,
+    now: str | None = None,
+    under_way: TrialRow | None = None,
+    failed: TrialRow | None = None,
+    trouble: AssayError | None = None,
+) -> dict[str, Any]:
     """One run. `shares` are the parts of its bar in per cent of all assessments that are or will be.
 
     Args:
         now: the time, for an estimate of what is left; None leaves it out.
         under_way: the trial that is carried out at the moment.
+        failed: a trial that failed.
+        trouble: what stopped the run, where this process knows.
     """
     trials = trial_counts(summary)
     counts = {str(state): summary.assessments.get(state, 0) for state in AssessmentState}
@@ -54,15 +62,38 @@ def run_row(summary: RunSummary, *, now: str | None = None, under_way: TrialRow 
         if under_way is None
         else {"task": under_way.task, "thing": under_way.thing, "k": under_way.k, "of": under_way.of},
         "left_s": _left_s(summary, trials, now),
+        "moves": list(control.moves(summary)),
+        "error": _error(failed, trouble),
     }
 
 
-def trial_under_way(workspace: Workspace, summary: RunSummary) -> TrialRow | None:
-    """The first trial, in plan order, that is being carried out or comes next; None when the run does not move."""
-    if summary.state is not RunState.RUNNING:
-        return None
-    trials = islice(workspace.archive.trials(Selection(runs=(summary.id,))), _MOST_LOOKED_AT)
-    return next((trial for trial in trials if trial.state in _UNDER_WAY), None)
+def looked_at(workspace: Workspace, summary: RunSummary, runner: Runner | None = None) -> dict[str, Any]:
+    """The row of a run with what happens in it now; whatever its size, a few seeks."""
+    under_way = failed = None
+    if summary.state is RunState.RUNNING or summary.trials.get(TrialState.FAILED):
+        under_way, failed = workspace.archive.under_way(summary.id)
+    return run_row(
+        summary,
+        now=workspace.clock.now(),
+        under_way=under_way if summary.state is RunState.RUNNING else None,
+        failed=failed,
+        trouble=None if runner is None else runner.trouble(summary.id),
+    )
+
+
+def _error(failed: TrialRow | None, trouble: AssayError | None) -> str | None:
+    """Why the run stopped, else why one of its trials failed, on one short line."""
+    if trouble is not None:
+        return shortened(f"{trouble.problem} {trouble.remedy}".strip())
+    if failed is not None and failed.failure is not None:
+        return shortened(f"{failed.failure.kind}: {failed.failure.detail}")
+    return None
+
+
+def shortened(text: str, most: int = 160) -> str:
+    """The text on one line, cut where it is longer."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after: str | None) -> dict[str, Any]:

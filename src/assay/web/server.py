@@ -25,11 +25,12 @@ from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, compare, pages, reviewers, statistics
+from assay.web import api, compare, pages, reviewers, starting, statistics, steering
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.live import Live
 from assay.web.reruns import Reruns
+from assay.web.runner import Runner, Starts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -64,9 +65,12 @@ def create_app(
     queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, order_seeds(workspace))
     workspace.results.idle_s = RESULTS_IDLE_S
 
+    runner = Runner(workspace)
+
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
+        await asyncio.to_thread(runner.stop)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
         await asyncio.to_thread(workspace.results.flush)
@@ -83,13 +87,17 @@ def create_app(
         showcase=showcase,
         honest=Honest(workspace, showcase),
         asides=Asides(),
-        live=Live(workspace),
+        live=Live(workspace, runner),
+        runner=runner,
+        starts=Starts(),
         reruns=Reruns(workspace, queue),
         overviews=Overviews(workspace),
         token=known,
     )
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
+    app.include_router(steering.router)
+    app.include_router(starting.router)
     app.include_router(pages.router)
     app.include_router(compare.router)
     app.include_router(statistics.router)

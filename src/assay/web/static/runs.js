@@ -29,9 +29,11 @@ function duration(seconds) {
   return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
+const money = (usd) => (usd >= 0.1 || usd === 0 ? `$${usd.toFixed(2)}` : `$${usd.toFixed(4)}`);
+
 function usd(row) {
   if (row.cost_usd === null) return t("queue.cost_unknown");
-  const text = row.cost_usd >= 0.1 || row.cost_usd === 0 ? `$${row.cost_usd.toFixed(2)}` : `$${row.cost_usd.toFixed(4)}`;
+  const text = money(row.cost_usd);
   return row.unpriced_calls ? t("queue.cost_partly", { usd: text }) : text;
 }
 
@@ -50,12 +52,15 @@ export function fill(root, row) {
     rejected: count(row.assessments.rejected),
     failed: count(row.failed),
     cost: usd(row),
+    error: row.error ?? "",
   };
   for (const place of root.querySelectorAll("[data-field]")) {
     const text = texts[place.dataset.field];
     if (text !== undefined && place.textContent !== text) place.textContent = text;
     if (place.dataset.zero !== undefined) place.classList.toggle("zero", text === "0");
   }
+  for (const place of root.querySelectorAll('[data-field="error"]')) place.hidden = !row.error;
+  for (const button of root.querySelectorAll("[data-steer]")) button.hidden = !row.moves.includes(button.dataset.steer);
   for (const mark of root.querySelectorAll("[data-run-state]")) mark.dataset.runState = row.state;
   let start = 0;
   const shares = new Map(row.shares);
@@ -68,8 +73,79 @@ export function fill(root, row) {
   for (const link of root.querySelectorAll("[data-review]")) link.hidden = row.waiting === 0;
 }
 
+/** A notice when a run ends while this page is not looked at. */
+const states = new Map();
+function notice(row) {
+  const before = states.get(row.id);
+  states.set(row.id, row.state);
+  if (before !== "running" || row.state === "running" || row.state === "paused") return;
+  if (!("Notification" in window) || Notification.permission !== "granted") return;
+  const body = t("notice.ended", { suite: row.suite, state: t(`run.${row.state}`), waiting: row.waiting, failed: row.failed });
+  new Notification("Assay", { body, tag: row.id });
+}
+
+const asker = byId("notice");
+function showAsker() {
+  if (!asker || !("Notification" in window)) return;
+  asker.hidden = false;
+  const said = Notification.permission;
+  asker.textContent = t(said === "granted" ? "notice.on" : said === "denied" ? "notice.off" : "notice.ask");
+  asker.disabled = said !== "default";
+}
+asker?.addEventListener("click", async () => {
+  await Notification.requestPermission();
+  showAsker();
+});
+showAsker();
+
+for (const button of document.querySelectorAll("[data-steer]")) {
+  button.addEventListener("click", async () => {
+    const root = button.closest("[data-run]");
+    const wish = button.dataset.steer;
+    if (wish === "cancel" && !confirm(t("steer.confirm"))) return;
+    button.disabled = true;
+    try {
+      const said = await call(`/api/runs/${encodeURIComponent(root.dataset.run)}/steer`, { wish });
+      fill(root, said.run);
+    } catch (error) {
+      const place = root.querySelector('[data-field="error"]');
+      place.hidden = false;
+      place.textContent = [error.message, error.said?.remedy].filter(Boolean).join(" ");
+    }
+    button.disabled = false;
+  });
+}
+
+const extend = byId("extend");
+function extension() {
+  const more = byId("more").value.trim();
+  const join = byId("join").value.trim();
+  return { trials: more === "" ? 0 : Number.isInteger(Number(more)) ? Number(more) : more, candidates: join ? [join] : [] };
+}
+async function sendExtension(onlyLook) {
+  const run = extend.closest("[data-run]").dataset.run;
+  const place = byId("extend-said");
+  try {
+    const said = await call(`/api/runs/${encodeURIComponent(run)}/extend`, { ...extension(), only_look: onlyLook });
+    const { calls, likely_usd: likely, most_usd: most, unpriced } = said.estimate;
+    const cost = unpriced.length || likely === null ? t("steer.unpriced") : t("steer.cost", { likely: money(likely), most: money(most) });
+    place.className = "small";
+    place.textContent = t("steer.asked", { n: calls, cost });
+    if (!onlyLook) location.reload();
+  } catch (error) {
+    place.className = "small error";
+    place.textContent = [error.message, error.said?.remedy].filter(Boolean).join(" ");
+  }
+}
+extend?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  sendExtension(false);
+});
+byId("extend-look")?.addEventListener("click", () => sendExtension(true));
+
 function take(rows) {
   let waiting = 0;
+  for (const row of rows) notice(row);
   for (const row of rows) {
     const root = document.querySelector(`[data-run="${CSS.escape(row.id)}"]`);
     if (root) fill(root, row);

@@ -1,0 +1,142 @@
+"""Runs that were started or resumed on a page: carried out by this process, each in a thread with an event loop of its own.
+
+The store is shared with the pages; providers and workers are the run's own. Stopping the server stops its runs as Ctrl-C
+stops one in a terminal: what is done is kept, and they can be resumed anywhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from assay.app import running
+from assay.domain.errors import AssayError, Interrupted, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assay.app.wiring import Workspace
+    from assay.domain.identifiers import RunId
+    from assay.domain.run import RunPlan
+
+MOST_AT_ONCE: Final = 8
+"""Runs that one server carries out at once; more would only take turns."""
+
+_REMEMBERED: Final = 1000
+_PATIENCE_S: Final = 10.0
+_log = logging.getLogger("assay")
+
+
+class Runner:
+    """The runs of this process. Thread-safe."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._lock = threading.Lock()  # protects everything below
+        self._runs: dict[RunId, tuple[threading.Thread, running.Stopper]] = {}
+        self._troubles: dict[RunId, AssayError] = {}
+        self._stopped = False
+
+    def check_room(self) -> None:
+        """Raise `Refused` where this server carries out as many runs as it may."""
+        with self._lock:
+            self._check_room()
+
+    def begin(self, plan: RunPlan) -> None:
+        """Carry out a run that was just written down, or added to; raises `Refused` where it is being carried out here."""
+        self._start(
+            plan.id,
+            lambda beside, stopper: running.carry_out(
+                beside, plan, retry_failed=False, listener=_nothing, stopper=stopper
+            ),
+        )
+
+    def resume(self, run: RunId) -> None:
+        """Carry out what a run still lacks; what keeps its models from being asked is raised here."""
+        running.resumable(self._workspace, run)
+        self._start(run, lambda beside, stopper: running.resume(beside, run, stopper=stopper))
+
+    def trouble(self, run: RunId) -> AssayError | None:
+        """What stopped a run that this process carried out, if anything did."""
+        with self._lock:
+            return self._troubles.get(run)
+
+    def stop(self) -> None:
+        """Stop every run of this process and wait until each has given back what it held."""
+        with self._lock:
+            self._stopped = True
+            found = list(self._runs.values())
+        for _, stopper in found:
+            stopper.stop()
+        for thread, _ in found:
+            thread.join(_PATIENCE_S)
+
+    def _start(self, run: RunId, what: Callable[[Workspace, running.Stopper], object]) -> None:
+        stopper = running.Stopper()
+        thread = threading.Thread(
+            target=self._carry_out, args=(run, what, stopper), name=f"assay-run-{run}", daemon=True
+        )
+        with self._lock:
+            ending = self._runs.get(run)
+        if ending is not None and not self._workspace.journal.is_carried_out(run):
+            ending[0].join(_PATIENCE_S)  # its trials are done, and it only tidies up
+        with self._lock:
+            if self._stopped:
+                raise Refused(run, "cannot be begun: the server is stopping.")
+            if run in self._runs:
+                raise Refused(run, "is being carried out by this server.")
+            self._check_room()
+            self._troubles.pop(run, None)
+            self._runs[run] = (thread, stopper)
+        thread.start()
+
+    def _check_room(self) -> None:
+        if len(self._runs) >= MOST_AT_ONCE:
+            raise Refused(
+                "the server", f"carries out {MOST_AT_ONCE} runs already.", remedy="Wait for one, or use `assay run`."
+            )
+
+    def _carry_out(
+        self, run: RunId, what: Callable[[Workspace, running.Stopper], object], stopper: running.Stopper
+    ) -> None:
+        try:
+            what(self._workspace.beside(), stopper)
+        except Interrupted:
+            _log.info("run %s was stopped with the server", run)
+        except AssayError as error:
+            with self._lock:
+                self._troubles[run] = error
+        except Exception:
+            _log.exception("run %s broke off", run)
+            with self._lock:
+                self._troubles[run] = Refused(run, "broke off by a mistake of ours; the server's log says more.")
+        finally:
+            with self._lock:
+                self._runs.pop(run, None)
+
+
+@dataclass(slots=True)
+class Starts:
+    """Runs by the key they were asked for with, so that a start sent twice is one run. Thread-safe."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    runs: OrderedDict[str, str] = field(default_factory=OrderedDict)
+
+    def once(self, key: str | None, start: Callable[[], str]) -> str:
+        """The run of a key; started where it is new."""
+        if key is None:
+            return start()
+        with self.lock:
+            found = self.runs.get(key)
+            if found is None:
+                found = self.runs[key] = start()
+                while len(self.runs) > _REMEMBERED:
+                    self.runs.popitem(last=False)
+            return found
+
+
+def _nothing(_event: object) -> None:
+    """Pages look at the store; nobody listens here."""

@@ -1,0 +1,203 @@
+"""Starting runs over HTTP: which files there are, what would be asked, and the start itself; and new sets from a browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+
+from assay.app import starting
+from assay.domain.errors import InputError, Refused
+from assay.web.api import Answer, Body, rooms_of
+from assay.web.errors import problem_of
+from assay.web.steering import estimate_document, row_of
+
+if TYPE_CHECKING:
+    from assay.app.wiring import Workspace
+    from assay.domain.errors import SuiteError
+    from assay.domain.suite import Suite
+
+router = APIRouter()
+
+
+class ParametersBody(Body):
+    """What models are asked with; what is not said is as the file says."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    seed: int | None = None
+
+
+class StartBody(Body):
+    """A run to be started; whatever is left out is as the file says."""
+
+    suite: str = Field(max_length=1_000)
+    trials: int | None = None
+    candidates: list[str] = Field(default_factory=list, max_length=200)
+    judges: list[str] = Field(default_factory=list, max_length=20)
+    rotate: bool = False
+    mode: Literal["joint", "each", "pairwise"] | None = None
+    review: str | None = Field(default=None, max_length=40)
+    parameters: ParametersBody | None = None
+    rubric: list[dict[str, Any]] | None = Field(default=None, max_length=100)
+    benchmark: bool = False
+    batch_id: str | None = Field(default=None, max_length=200)
+    budget: float | None = None
+    limit: int | None = None
+    key: str | None = Field(default=None, min_length=8, max_length=80)
+
+    def wish(self) -> starting.Wish:
+        """The same in the words of the app."""
+        changes: dict[str, Any] = {}
+        if self.review is not None:
+            changes["review"] = self.review
+        if self.parameters is not None:
+            changes["parameters"] = self.parameters.model_dump(exclude_none=True)
+        if self.rubric is not None:
+            changes["rubric"] = self.rubric
+        return starting.Wish(
+            path=self.suite,
+            trials=self.trials,
+            candidates=tuple(self.candidates),
+            judges=tuple(self.judges),
+            rotate=self.rotate,
+            mode=self.mode,
+            changes=changes,
+            benchmark=self.benchmark,
+            batch_id=self.batch_id,
+            budget_usd=self.budget,
+            limit=self.limit,
+        )
+
+
+class FileBody(Body):
+    """A set or suite that a browser wrote or brought; with `only_look` it is checked and not saved."""
+
+    name: str = Field(min_length=1, max_length=200)
+    text: str = Field(max_length=starting.LARGEST_TEXT)
+    only_look: bool = False
+
+
+@router.get("/api/suites", tags=["start"])
+def suites(request: Request) -> Response:
+    """Suite and set files in the server's folder, and models that were named before."""
+    workspace = rooms_of(request).workspace
+    models = [{"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)]
+    return Answer({"suites": list(starting.suite_files(workspace)), "models": models})
+
+
+@router.get("/api/suites/read", tags=["start"])
+def suite(request: Request, path: Annotated[str, Query(max_length=1_000)]) -> Response:
+    """A suite as it stands, or everything that is wrong with it."""
+    return Answer(suite_document(rooms_of(request).workspace, path))
+
+
+@router.post("/api/suites", tags=["start"])
+def save(request: Request, body: FileBody) -> Response:
+    """Save a set or suite in the server's folder, or hear what is wrong with it; nothing is overwritten."""
+    workspace = rooms_of(request).workspace
+    try:
+        where, wrong = starting.check(workspace, body.name, body.text)
+        if not wrong and not body.only_look:
+            return Answer({"suite": starting.save(workspace, body.name, body.text), "problems": []}, status_code=201)
+    except InputError as error:
+        return _refused(error, "")
+    problems = [_problem(one, where.as_posix()) for one in wrong]
+    return Answer({"suite": where.as_posix(), "problems": problems}, status_code=422 if wrong else 200)
+
+
+@router.post("/api/start/look", tags=["start"])
+def look(request: Request, body: StartBody) -> Response:
+    """What a run would ask and cost; asks nobody. What keeps it from starting stands in `problems`, each with its field."""
+    try:
+        _, _, ahead = starting.look(rooms_of(request).workspace, body.wish())
+    except InputError as error:
+        found = {"tasks": None, "trials": None, "estimate": None, "notes": [], "problems": _problems(error, body.suite)}
+        return Answer(found)
+    return Answer(
+        {
+            "tasks": ahead.tasks,
+            "trials": ahead.trials,
+            "estimate": estimate_document(ahead.estimate),
+            "notes": list(ahead.notes),
+            "problems": [],
+        }
+    )
+
+
+@router.post("/api/start", tags=["start"], status_code=201)
+def start(request: Request, body: StartBody) -> Response:
+    """Start a run; this server carries it out. The same `key` again is the same run."""
+    rooms = rooms_of(request)
+
+    def begin() -> str:
+        rooms.runner.check_room()
+        plan = starting.write_down(rooms.workspace, body.wish())
+        rooms.runner.begin(plan)
+        return plan.id
+
+    try:
+        run = rooms.starts.once(body.key, begin)
+    except InputError as error:
+        return _refused(error, body.suite)
+    return Answer({"run_id": run, "run": row_of(rooms, run)}, status_code=201)
+
+
+def suite_document(workspace: Workspace, path: str) -> dict[str, Any]:
+    """A suite file for a form: what it says, or what is wrong with it."""
+    found, wrong = starting.read(workspace, path)
+    return {
+        "path": path,
+        "problems": [_problem(one, path) for one in wrong],
+        "suite": None if found is None else _document(found),
+    }
+
+
+def _document(suite: Suite) -> dict[str, Any]:
+    tasks = list(suite.tasks)
+    return {
+        "name": suite.name,
+        "description": suite.description,
+        "tasks": len(tasks),
+        "things": [task.thing for task in tasks[:5]],
+        "judged": any(task.scoring.method == "judge" for task in tasks),
+        "trials": suite.trials or next((task.trials for task in tasks if task.trials), None),
+        "candidates": [
+            {"name": candidate.name, "model": candidate.model.ref if candidate.model else None}
+            for candidate in suite.candidates
+        ],
+        "judges": [{"ref": judge.model.ref, "name": judge.name, "mode": str(judge.mode)} for judge in suite.judges],
+        "review": str(suite.review),
+        "parameters": suite.parameters.as_json(),
+        "rubric": [
+            {"name": c.name, "weight": c.weight, "scale": [c.low, c.high], "guidance": c.guidance,
+             "labels": [label for label, _ in c.labels]}
+            for c in (suite.rubric.criteria if suite.rubric else ())
+        ],
+    }  # fmt: skip
+
+
+def _problem(error: SuiteError | InputError, path: str) -> dict[str, str]:
+    return {
+        "field": starting.field_of(error, path),
+        "where": error.where,
+        "problem": error.problem,
+        "remedy": error.remedy,
+    }
+
+
+def _problems(error: InputError, path: str) -> list[dict[str, str]]:
+    """Everything that is wrong, each with its field."""
+    each: tuple[InputError, ...] = getattr(error, "errors", (error,))
+    return [_problem(one, path) for one in each]
+
+
+def _refused(error: InputError, path: str) -> Response:
+    """Everything that is wrong; and the first as every failed request says it."""
+    first: InputError = getattr(error, "errors", (error,))[0]
+    document = {**problem_of(first), "problems": _problems(error, path)}
+    return Answer(document, status_code=409 if isinstance(error, Refused) else 422)

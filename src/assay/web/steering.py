@@ -1,0 +1,87 @@
+"""Steering runs over HTTP: pause, resume, cancel, extend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+
+from assay.app import control, registry, running
+from assay.app.suites import model_candidate
+from assay.domain.selection import Selection
+from assay.web.api import Answer, Body, rooms_of
+from assay.web.rows import looked_at
+
+if TYPE_CHECKING:
+    from assay.app.running import Estimate
+    from assay.web.api import Rooms
+
+router = APIRouter()
+
+
+class WishBody(Body):
+    """What is to become of a run."""
+
+    wish: Literal["pause", "resume", "cancel"]
+
+
+class ExtensionBody(Body):
+    """What a run is to get: more trials of every task, trials until so many count or wait, or models that join it."""
+
+    trials: int = Field(default=0, ge=0, le=10_000)
+    until_approved: int | None = Field(default=None, ge=1, le=10_000)
+    candidates: list[str] = Field(default_factory=list, max_length=50)
+    only_look: bool = False
+
+
+@router.post("/api/runs/{run_id}/steer", tags=["runs"])
+def steer(request: Request, run_id: str, body: WishBody) -> Response:
+    """Pause, resume or cancel a run, whichever process carries it out; one that nobody does is resumed by this server."""
+    rooms = rooms_of(request)
+    if body.wish == control.PAUSE:
+        control.pause(rooms.workspace, run_id)
+    elif body.wish == control.CANCEL:
+        control.cancel(rooms.workspace, run_id)
+    else:
+        left = control.needs_somebody(rooms.workspace, run_id)
+        if left is not None:
+            rooms.runner.resume(left.id)
+    return Answer({"run": row_of(rooms, run_id)})
+
+
+@router.post("/api/runs/{run_id}/extend", tags=["runs"])
+def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
+    """Add trials or candidates to a run and carry that out here; with `only_look`, say what would be asked."""
+    rooms = rooms_of(request)
+    found: list[Estimate] = []
+    if not body.only_look:
+        rooms.runner.check_room()
+    plan = running.add_to(
+        rooms.workspace,
+        run_id,
+        more_trials=body.trials,
+        until_approved=body.until_approved,
+        candidates=tuple(model_candidate(rooms.workspace, name) for name in body.candidates),
+        announce=found.append,
+        only_look=body.only_look,
+    )
+    if not body.only_look and not rooms.workspace.journal.is_carried_out(plan.id):
+        rooms.runner.begin(plan)
+    return Answer({"estimate": estimate_document(found[0]), "run": row_of(rooms, plan.id)})
+
+
+def estimate_document(found: Estimate) -> dict[str, object]:
+    """What will be asked and what it costs; amounts are null where a price is unknown."""
+    return {
+        "calls": found.calls,
+        "likely_usd": found.likely_usd,
+        "most_usd": found.most_usd,
+        "unpriced": list(found.unpriced),
+    }
+
+
+def row_of(rooms: Rooms, run_id: str) -> dict[str, object]:
+    """The row of one run, as the queue shows it."""
+    (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
+    return looked_at(rooms.workspace, summary, rooms.runner)

@@ -1,0 +1,81 @@
+"""Who carries a run out, and what its state says once nobody does; on both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.contract.stores import a_plan, a_task, judged, planned, wait
+
+from assay.domain.lifecycle import RunState
+from assay.store.opening import Store
+
+RUN = a_plan().id
+
+
+def open_run(store: Store, trials: int = 2) -> None:
+    store.journal.open_run(a_plan(), planned(a_task(), trials=trials))
+
+
+def shown(store: Store) -> RunState:
+    (run,) = store.archive.runs()
+    return run.state
+
+
+def test_a_run_whose_process_has_ended_shows_as_interrupted(opened: Callable[[], Store]) -> None:
+    one, other = opened(), opened()
+    open_run(one)
+    one.journal.begin(RUN, retry_failed=False)
+    assert (shown(other), other.journal.is_carried_out(RUN)) == (RunState.RUNNING, True)
+    one.close()
+    assert (shown(other), other.journal.is_carried_out(RUN)) == (RunState.INTERRUPTED, False)
+    other.journal.begin(RUN, retry_failed=False)
+    assert (shown(other), other.journal.is_carried_out(RUN)) == (RunState.RUNNING, True)
+
+
+def test_the_last_of_two_processes_to_leave_decides(opened: Callable[[], Store]) -> None:
+    one, other = opened(), opened()
+    open_run(one)
+    for store in (one, other):
+        store.journal.begin(RUN, retry_failed=False)
+    (first,) = one.journal.claim(RUN, limit=1)
+    (second,) = other.journal.claim(RUN, limit=1)
+    wait(one.journal.record(judged(first)))
+    one.journal.set_state(RUN, RunState.FINISHED)
+    assert shown(one) is RunState.RUNNING, "a trial is held by the other"
+    wait(other.journal.record(judged(second)))
+    other.journal.set_state(RUN, RunState.FINISHED)
+    assert shown(one) is RunState.FINISHED
+    assert not one.journal.is_carried_out(RUN)
+
+
+@pytest.mark.parametrize("end", [RunState.FINISHED, RunState.INTERRUPTED])
+def test_a_cancelled_run_stays_cancelled_when_its_process_leaves(store: Store, end: RunState) -> None:
+    open_run(store)
+    store.journal.begin(RUN, retry_failed=False)
+    store.journal.set_state(RUN, RunState.CANCELLED)
+    store.journal.set_state(RUN, end)
+    assert shown(store) is RunState.CANCELLED
+    assert not store.journal.is_carried_out(RUN)
+
+
+def test_a_paused_run_stays_paused_when_its_process_is_stopped(opened: Callable[[], Store]) -> None:
+    one, other = opened(), opened()
+    open_run(one)
+    one.journal.begin(RUN, retry_failed=False)
+    other.journal.set_state(RUN, RunState.PAUSED)
+    assert other.journal.is_carried_out(RUN), "it waits to go on"
+    one.journal.set_state(RUN, RunState.INTERRUPTED)
+    assert (shown(other), other.journal.is_carried_out(RUN)) == (RunState.PAUSED, False)
+
+
+def test_what_happens_in_a_run_is_found_by_seeks(store: Store) -> None:
+    open_run(store, trials=3)
+    first, failed = store.archive.under_way(RUN)
+    assert first is not None
+    assert (first.k, failed) == (1, None)
+    one, _ = store.journal.claim(RUN, limit=2)
+    wait(store.journal.record(judged(one)))
+    first, _ = store.archive.under_way(RUN)
+    assert first is not None
+    assert first.k == 2

@@ -1,0 +1,48 @@
+"""A person starts a run in a real browser: writes a set, mends what is wrong, and sees the run end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.web.conftest import Served, Watch, eventually
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("422",)
+    page.goto(f"{served.url}/start")
+    page.get_by_label("Name of the set").fill("Pasted")
+    for place, name in enumerate(("wilhelmina", "bartholomew")):
+        page.locator(f'[data-name="{place}"]').fill(name)
+        page.locator(f"#t-0-s{place}").fill(f"def run():\n    return {place}\n")
+    page.get_by_role("button", name="Save and go on").click()
+    page.wait_for_selector('[data-path="[0].thingName"][aria-invalid="true"]')
+
+    page.get_by_role("textbox", name="Thing 1", exact=True).fill("Gate 1")
+    page.reload()
+    assert page.get_by_role("textbox", name="Thing 1", exact=True).input_value() == "Gate 1", (
+        "the draft outlives a reload"
+    )
+    page.get_by_role("button", name="Duplicate").click()
+    assert page.get_by_role("textbox", name="Thing 2", exact=True).input_value() == "Gate 1 copy"
+    page.get_by_role("button", name="Save and go on").click()
+    page.wait_for_url("**/start?suite=suites%2Fpasted.json")
+    page.wait_for_selector("text=It cannot be started as it is.")
+    recording = served.folder / "judge.jsonl"
+    page.get_by_label("Add judge").first.fill(f"replay/{recording}")
+    page.get_by_role("button", name="Add judge").click()
+    page.locator("label.choice-pill", has_text="5").first.click()
+    page.wait_for_selector("text=10 calls")
+    assert "trials=5" in page.url
+    page.reload()
+    page.wait_for_selector("text=10 calls")
+    page.get_by_role("button", name="Start the run").click()
+    page.wait_for_url("**/runs/*pasted*")
+    eventually(lambda: served.get("/api/runs")["runs"][0]["trials"]["total"] == 10)
+    eventually(lambda: served.get("/api/runs")["runs"][0]["state"] == "finished")
+    page.get_by_text("Add to this run").click()
+    page.get_by_label("More trials of every task").fill("1")
+    page.get_by_role("button", name="What would it cost?").click()
+    page.wait_for_selector("text=2 calls")
