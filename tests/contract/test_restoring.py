@@ -23,7 +23,7 @@ from assay.store import schema
 from assay.store.opening import Store, open_store
 
 RUNS = ("20250101-000000-alpha-aaaa", "20250102-000000-alpha-bbbb")
-WITHOUT = ("body", "key_source", "reservation")
+WITHOUT = ("body", "key_source", "reservation", "execution")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -112,8 +112,8 @@ def test_a_run_that_failed_altogether_is_shown_with_its_error(assay: Command, me
     (failed,) = [run for run in assay("runs", "--json").document["runs"] if run["trials"]["failed"]]
     assert failed["trials"]["failed"] == len(IDS)
     shown = assay("show", failed["run_id"], "--json").document
-    assert {one["kind"] for one in shown["failures"]} == {"http_400"}
-    assert shown["failures"][0]["detail"] == NO_TEMPLATE
+    assert {one["failure"]["kind"] for one in shown["trial_list"]} == {"http_400"}
+    assert shown["trial_list"][0]["failure"]["detail"] == NO_TEMPLATE
 
 
 def test_a_log_gives_its_model_s_run_the_throughput(assay: Command, mess: Path) -> None:
@@ -139,7 +139,8 @@ def test_a_request_nobody_answered_is_missing_and_not_wrong(assay: Command, proj
     write("in.jsonl", [request("a", model="x"), request("b", model="x")])
     write("out.jsonl", [answer("a", "yes", model="x")])
     run = assay("import", "in.jsonl", "out.jsonl", "--json").document["run_ids"][0]
-    (failure,) = assay("show", run, "--json").document["failures"]
+    trials = assay("show", run, "--json").document["trial_list"]
+    (failure,) = [one["failure"] for one in trials if one["failure"]]
     assert (failure["task"], failure["kind"]) == ("b", "missing")
     whole()
 
@@ -298,7 +299,7 @@ def test_names_in_an_archive_lead_nowhere(assay: Command, project: Path) -> None
     said = assay("import", "all.zip", "--json")
     assert said.document["imported"]["responses"] == 2
     assert not (project.parent.parent / "escaped.jsonl").exists()
-    assert sorted(path.name for path in project.iterdir()) == [".assay", "all.zip"]
+    assert sorted(path.name for path in project.iterdir()) == [".assay", "all.zip", "results"]
 
 
 def test_a_bomb_is_not_unpacked(assay: Command, project: Path) -> None:

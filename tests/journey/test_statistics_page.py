@@ -166,7 +166,7 @@ def test_charts_come_as_files_and_without_the_extra_the_tables_stay(
 def test_nothing_that_rests_on_scores_nobody_passed_is_shown_under_a_blind_protocol(project: Path) -> None:
     with Workspace.open(project) as workspace:
         plan = a_plan(RUN)
-        object.__setattr__(plan, "protocol", {"version": 1, "mode": "blind_first", "order": "random"})
+        object.__setattr__(plan, "protocol", {"version": 1, "blind": 1.0, "order": "random"})
         fill(workspace, plan, [["approve", "approve", "wait"]] * 6)
         with TestClient(create_app(workspace), base_url="http://127.0.0.1") as client:
             said = client.get("/statistics.json").json()["stats"]["diagnostics"]

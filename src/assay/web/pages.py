@@ -315,7 +315,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "policy": str(plan.policy),
             "regrade": plan.regrade_of is not None,
         },
-        "models": [model.ref for model in starting.known_models(rooms.workspace)],
+        "models": [] if waits else [model.ref for model in starting.known_models(rooms.workspace)],
         "tasks": tasks,
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,
