@@ -38,3 +38,6 @@ def test_batch_output_and_a_score_table_are_imported_once(url: str, tmp_path: Pa
         assert len(failed) == 25
         assert {row.state for row in workspace.archive.assessments(Selection())} == {AssessmentState.PENDING}
         assert len(list(workspace.archive.assessments(Selection()))) == 10
+        (table,) = (run for run in runs if run.id != batch.id)
+        named = [candidate.name for candidate in workspace.journal.plan_of(table.id).candidates]
+        assert named == list(table.candidates) == ["a", "b"], "the plan knows those whom only the rows name"

@@ -352,3 +352,26 @@ def test_what_to_read_is_kept_with_the_run_and_titles_its_tasks(assay: Command, 
     assert "Person c-001" in assay("show", run).out
     Path("fields.yaml").write_text("felds: {}\n")
     assert "Did you mean 'fields'" in assay("import", mess, "--fields", "fields.yaml").err
+
+
+def test_candidates_that_only_rows_name_are_in_the_results_folder_and_in_anonymous_exports(
+    assay: Command, project: Path
+) -> None:
+    Path("scores.csv").write_text("task,candidate,trial,score\nt,ann,1,0.5\nt,bob,1,0.75\nu,ann,1,1\nu,bob,1,0\n")
+    said = assay("import", "scores.csv", "--json")
+    assert said.err.count("not up to date") == 0
+    assert {path.parent.name for path in (project / "results").glob("*/*.meta.json")} == {"ann", "bob"}
+    anonymous = assay("export", "csv", "--anonymise", "--output", "anonymous.csv")
+    assert anonymous.code == 0, anonymous.err
+    content = Path("anonymous.csv").read_text("utf-8")
+    assert "ann" not in content
+    assert len(content.splitlines()) == 5
+
+
+def test_text_that_was_read_with_the_wrong_encoding_is_named_and_kept(assay: Command, project: Path) -> None:
+    Path("scores.csv").write_text("task,candidate,trial,score\ncaf\u00c3\u00a9,ann,1,0.5\n", "utf-8")
+    said = assay("import", "scores.csv")
+    assert said.code == 0
+    assert "wrong encoding" in said.out + said.err
+    shown = assay("stats", "--json").document["candidates"][0]["by_task"]
+    assert [one["task"] for one in shown] == ["caf\u00c3\u00a9"]

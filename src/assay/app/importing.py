@@ -329,6 +329,9 @@ def _import_group(
         keeping.give_up()
         result.unchanged[source.name] = known
         return
+    if (odd := mojibake(source.sample.head)) is not None:
+        what = f"its text was read with the wrong encoding somewhere ({odd!r}); it is kept as it is."
+        result.notes.append(Noted(where=source.name, what=what))
     suite = _suite(workspace, group, options, names)
     writing = _Writing(workspace, group, options, originals, suite, result, progress, reading)
     target = imports.begin(digest=digest, name=source.name, form=reader.NAME, dataset=group.dataset)

@@ -18,10 +18,12 @@ from sqlalchemy import delete, func, insert, select, update
 
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import RunState
+from assay.domain.suite import CandidateSpec
 from assay.store import schema
 from assay.store.codec import json_text, plain, plan_bytes
 from assay.store.database import take_keys
 from assay.store.import_rows import Portion, Shape, among, task_of
+from assay.store.names import candidate_names
 from assay.store.planning import Planning, settings_of
 from assay.store.projection import STANDING, TRIAL, Tally
 
@@ -240,7 +242,10 @@ class StoreImport:
         def end(connection: Connection) -> None:
             run, body = schema.run, schema.body
             found = connection.execute(select(run.c.plan_key).where(run.c.key == shape.run_key)).scalar_one()
-            connection.execute(update(body).where(body.c.key == found).values(content=plan_bytes(plan)))
+            names = tuple(candidate_names(connection, shape.run_key).values())
+            met = tuple(CandidateSpec(name=name) for name in names[len(plan.candidates) :])
+            whole = replace(plan, candidates=(*plan.candidates, *met))  # those that only the rows name
+            connection.execute(update(body).where(body.c.key == found).values(content=plan_bytes(whole)))
             if shape.most_k > 1:
                 _count_trials(connection, shape.run_key)
             values = {
