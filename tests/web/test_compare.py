@@ -35,6 +35,16 @@ def test_columns_are_chosen_by_checkbox_and_the_rows_stand_side_by_side(page: Pa
     assert page.get_by_text("maintainability").first.is_visible()
 
 
+def test_runs_are_found_by_name(page: Page, served: Served) -> None:
+    page.goto(served.url + "/compare")
+    page.get_by_label("Find runs").fill("GATES")
+    page.get_by_role("button", name="Find").click()
+    assert page.locator("fieldset").count() == 1
+    page.get_by_label("Find runs").fill("nowhere")
+    page.get_by_role("button", name="Find").click()
+    assert page.get_by_text("No run has that").is_visible()
+
+
 def test_what_is_read_from_answers_decides_who_agrees(page: Page, served: Served) -> None:
     page.goto(served.url + address(served, *NAMES))
     page.get_by_label("Read from answers").fill(r"import (\w+)")

@@ -147,10 +147,11 @@ def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
 def compare_page(request: Request) -> Response:
     """Answers side by side; without columns, the runs and candidates to choose from."""
     sides, workspace = _open_sides(request), rooms_of(request).workspace
-    offered = _offered(workspace)
+    offered = _offered(workspace, request.query_params.get("find", "").strip())
     form = {
         "q": sides.search, "only": sides.only, "by": sides.by, "read": sides.read, "labels": sides.labels,
         "title": sides.title, "onlys": [one.value for one in Only], "most": MOST_COLUMNS,
+        "find": request.query_params.get("find", "").strip(), "offers": RUNS_OFFERED,
     }  # fmt: skip
     if not sides.columns:
         return page_of(request, "compare_choose.html", "compare", t("compare.title"), twin="/compare.json",
@@ -172,7 +173,7 @@ def compare_twin(request: Request) -> Response:
     """The page as data."""
     sides, workspace = _open_sides(request), rooms_of(request).workspace
     if not sides.columns:
-        return Answer({"runs": _offered(workspace)})
+        return Answer({"runs": _offered(workspace, request.query_params.get("find", "").strip())})
     found = side_by_side.page(workspace, _wanted(workspace, sides), after=sides.after)
     return Answer(_document(sides, found))
 
@@ -196,10 +197,16 @@ def agreement_page(request: Request) -> Response:
     )  # fmt: skip
 
 
-def _offered(workspace: Workspace) -> list[dict[str, Any]]:
-    """The newest runs with each candidate's calls summed."""
-    runs = []
-    for summary in registry.runs(workspace)[:RUNS_OFFERED]:
+def _offered(workspace: Workspace, find: str = "") -> list[dict[str, Any]]:
+    """The newest runs in whose suite, id, batch or candidates `find` stands, with each candidate's calls summed."""
+    runs: list[dict[str, Any]] = []
+    needle = find.casefold()
+    for summary in registry.runs(workspace):
+        if len(runs) == RUNS_OFFERED:
+            break
+        names = (summary.suite, summary.id, summary.batch_id or "", *summary.candidates)
+        if needle and not any(needle in name.casefold() for name in names):
+            continue
         if protocols.withholds(workspace, summary):
             continue
         found = provenance(workspace, summary)

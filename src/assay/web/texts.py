@@ -433,6 +433,10 @@ TEXTS: Final[dict[str, str]] = {
     # statistics
     "compare.title": "Side by side",
     "compare.lead": "Choose up to {n} columns: candidates of one run, of several runs, or one candidate in several.",
+    "compare.find": "Find runs by suite, id, batch or candidate",
+    "compare.find_go": "Find",
+    "compare.newest": "The newest {n} runs are shown; find others by name.",
+    "compare.found_none": "No run has that in its suite, id, batch or candidates.",
     "compare.nothing": "There is no run yet whose answers could stand side by side.",
     "compare.go": "Side by side",
     "compare.choose": "Choose other columns",
