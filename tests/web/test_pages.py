@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assay.web import keys
+from assay.web import keys, texts
 from assay.web.pages import folder, static_content
 from assay.web.texts import GLYPHS, TEXTS
 from tests.web.conftest import NAMES, Served, Watch, complete_item, pressed, ready
@@ -196,3 +197,20 @@ def test_no_key_is_bound_twice_or_to_what_must_stay_free() -> None:
 def test_the_documentation_shows_the_registry() -> None:
     page = Path(__file__).parents[2] / "docs" / "review.md"
     assert keys.as_table() in page.read_text("utf-8")
+
+
+def test_no_text_is_written_twice_under_one_key() -> None:
+    modules = [import_module(f"assay.web.texts.{one.name}") for one in iter_modules(texts.__path__)]
+    assert sum(len(module.TEXTS) for module in modules) == len(TEXTS)
+
+
+def test_pages_behind_more_are_one_press_away_and_the_list_closes_by_escape(themed: Page, served: Served) -> None:
+    themed.goto(f"{served.url}/reviewers")
+    assert themed.locator("nav .others").inner_text().startswith("Reviewers")
+    themed.goto(f"{served.url}/")
+    assert not themed.locator("#others").is_visible()
+    themed.click("nav .others")
+    assert themed.locator("#others a[href='/reviewers']").is_visible()
+    assert serious(themed) == []
+    themed.keyboard.press("Escape")
+    assert not themed.locator("#others").is_visible()

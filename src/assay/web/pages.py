@@ -40,12 +40,19 @@ THEMES: Final = ("auto", "light", "dark")
 NAV: Final = (
     ("queue", "/", "nav.queue"),
     ("review", "/review", "nav.review"),
-    ("start", "/start", "nav.start"),
     ("statistics", "/statistics", "nav.statistics"),
     ("compare", "/compare", "nav.compare"),
-    ("reviewers", "/reviewers", "nav.reviewers"),
 )
 """Pages of the main navigation: name, address, text."""
+
+NAV_MORE: Final = (
+    ("start", "/start", "nav.start"),
+    ("reviewers", "/reviewers", "nav.reviewers"),
+)
+"""Pages behind "More", in the same form."""
+
+BELONGS: Final = {"run": "queue", "assessment": "review", "adjudication": "reviewers"}
+"""Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 
 _REMARK: Final = re.compile(rb"(?<=[;{,)]) // .*$")
 _COMMENT: Final = re.compile(rb"//.*|/\*.*\*/")
@@ -91,8 +98,8 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        t=t, glyphs=GLYPHS, badge=keys.badge, nav=NAV, static=f"/static/{static_digest()}", key_groups=keys.groups,
-        reject_reasons=REJECT_REASONS, rerun_reasons=RERUN_REASONS,
+        t=t, glyphs=GLYPHS, badge=keys.badge, nav=NAV, nav_more=NAV_MORE, belongs=BELONGS,
+        static=f"/static/{static_digest()}", key_groups=keys.groups, reject_reasons=REJECT_REASONS, rerun_reasons=RERUN_REASONS,
     )  # fmt: skip
     environment.filters.update(data=_data, usd=usd, count=count, duration=duration)
     return environment
