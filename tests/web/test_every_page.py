@@ -83,7 +83,9 @@ def test_each_page_has_an_address_here(furnished: Served) -> None:
     pages = {
         route.path
         for route in routes
-        if "GET" in route.methods and not route.path.startswith(NO_PAGES) and "." not in route.path.rsplit("/", 1)[-1]
+        if "GET" in (route.methods or ())
+        and not route.path.startswith(NO_PAGES)
+        and "." not in route.path.rsplit("/", 1)[-1]
     }
     given = [path.partition("?")[0] for path in PAGES.values()]
     unseen = {path for path in pages - LEADS_ON if not any(_fits(path, one) for one in given)}
