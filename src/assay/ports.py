@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.digest import JsonValue
-    from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent
+    from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
@@ -371,6 +371,14 @@ class EventLog(Protocol):
         self, wanted: EventFilter, /, *, before: int | None = None, limit: int = 50
     ) -> tuple[Sequence[LoggedEvent], int | None]:
         """Up to `limit` events below a number, newest first, and below which the next portion begins; None at the end."""
+        ...
+
+    def waiting(self) -> Sequence[WaitingRun]:
+        """Runs of which something waits for a person."""
+        ...
+
+    def run_of(self, item: AssessmentKey, /) -> RunId | None:
+        """The run of an assessment, or of a planted check or a repeat; None where nothing has this key."""
         ...
 
     def newest(self) -> tuple[int, str]:

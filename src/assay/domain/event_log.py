@@ -31,18 +31,15 @@ class EventFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunUnderReview:
-    """What is known of a run whose events are listed.
+class WaitingRun:
+    """A run of which something waits for a person, a planted check or a repeat included.
 
     Attributes:
-        waits: whether something of it waits for a person, a planted check or a repeat included.
         asides: whether planted checks or repeats were ever put beside its items.
-        protocol: the review protocol with which it began; empty where nothing waits.
+        protocol: the review protocol with which it began.
     """
 
     id: RunId
-    suite: str
-    waits: bool
     asides: bool
     protocol: Mapping[str, JsonValue] = field(default_factory=dict)
 
@@ -52,7 +49,8 @@ class LoggedEvent:
     """An event with the item it was about. `active_ms`: how long that was looked at; None where nobody measured."""
 
     event: ReviewEvent
-    run: RunUnderReview
+    run_id: RunId
+    suite: str
     task: str
     thing: str
     k: int

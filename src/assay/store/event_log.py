@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import case, exists, func, select
+from sqlalchemy import case, func, select
 
-from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, RunUnderReview
+from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
 from assay.domain.identifiers import RunId
-from assay.domain.lifecycle import AssessmentState
+from assay.domain.lifecycle import AssessmentState, RunState
 from assay.store import schema
 from assay.store.codec import bytes_json, plain
 from assay.store.events import chain_part, event_of
@@ -17,10 +17,12 @@ from assay.store.projection import ASSESSMENT
 from assay.store.selecting import find_run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row
 
+    from assay.domain.digest import JsonValue
+    from assay.domain.identifiers import AssessmentKey
     from assay.store.database import Database
 
 WINDOW: Final = 10_000
@@ -29,12 +31,15 @@ WINDOW: Final = 10_000
 CHAIN_PART: Final = 2_000
 """Events whose hashes one read computes."""
 
+_PLANS_AT_ONCE: Final = 200
+
 
 class StoreEventLog:
     """`ports.EventLog` over a database; may be used from any thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._protocols: dict[int, Mapping[str, JsonValue]] = {}
 
     def portion(
         self, wanted: EventFilter, /, *, before: int | None = None, limit: int = 50
@@ -65,6 +70,49 @@ class StoreEventLog:
         else:
             after = start
         return found, after if after > bottom else None
+
+    def waiting(self) -> tuple[WaitingRun, ...]:
+        """Runs of which something waits for a person. The protocol a run began with never changes, so it is read once."""
+        run, tally, aside, body = schema.run, schema.run_tally, schema.aside, schema.body
+        with self._database.reading() as connection:
+            pending = (tally.c.subject == ASSESSMENT, tally.c.state == AssessmentState.PENDING.value, tally.c.n > 0)
+            waiting = set(connection.execute(select(tally.c.run_key).where(*pending)).scalars())
+            beside = connection.execute(
+                select(aside.c.run_key, func.min(case((aside.c.done, 1), else_=0))).group_by(aside.c.run_key)
+            )
+            answered = {run_key: bool(done) for run_key, done in beside}
+            waiting |= {run_key for run_key, done in answered.items() if not done}
+            ids: dict[int, RunId] = {}
+            unknown: dict[int, int] = {}
+            for key, run_id, plan_key in connection.execute(
+                select(run.c.key, run.c.id, run.c.plan_key).where(run.c.state != RunState.IMPORTING.value)
+            ):
+                if key in waiting:
+                    ids[key] = RunId(run_id)
+                    if key not in self._protocols:
+                        unknown[plan_key] = key
+            plans = list(unknown)
+            for start in range(0, len(plans), _PLANS_AT_ONCE):
+                part = plans[start : start + _PLANS_AT_ONCE]
+                for plan_key, content in connection.execute(
+                    select(body.c.key, body.c.content).where(body.c.key.in_(part))
+                ):
+                    self._protocols[unknown[plan_key]] = bytes_json(content).get("protocol") or {}
+        return tuple(
+            WaitingRun(id=run_id, asides=key in answered, protocol=self._protocols.get(key, {}))
+            for key, run_id in ids.items()
+        )
+
+    def run_of(self, item: AssessmentKey, /) -> RunId | None:
+        """The run of an assessment, or of a planted check or a repeat; None where nothing has this key."""
+        run = schema.run
+        with self._database.reading() as connection:
+            for table in (schema.assessment, schema.aside):
+                its = select(run.c.id).join(table, table.c.run_key == run.c.key).where(table.c.key == int(item))
+                found = connection.execute(its).scalar_one_or_none()
+                if found is not None:
+                    return RunId(found)
+        return None
 
     def newest(self) -> tuple[int, str]:
         """The number and the hash of the newest event; 0 and empty where there is none."""
@@ -110,7 +158,8 @@ def _with_items(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Logge
     return tuple(
         LoggedEvent(
             event=event_of(row),
-            run=runs[row.run_key],
+            run_id=runs[row.run_key][0],
+            suite=runs[row.run_key][1],
             task=item.task_id,
             thing=item.thing,
             k=item.k,
@@ -133,41 +182,13 @@ def _items(connection: Connection, keys: Collection[int]) -> dict[int, Any]:
     return {row.key: row for row in rows}
 
 
-def _runs(connection: Connection, keys: Collection[int]) -> dict[int, RunUnderReview]:
-    run, suite, tally, aside, body = schema.run, schema.suite, schema.run_tally, schema.aside, schema.body
-    pending = exists().where(
-        tally.c.run_key == run.c.key,
-        tally.c.subject == ASSESSMENT,
-        tally.c.state == AssessmentState.PENDING.value,
-        tally.c.n > 0,
-    )
+def _runs(connection: Connection, keys: Collection[int]) -> dict[int, tuple[RunId, str]]:
+    """Runs with their suites, by key."""
+    run, suite = schema.run, schema.suite
     rows = connection.execute(
-        select(run.c.key, run.c.id, run.c.plan_key, suite.c.name, pending.label("pending"))
-        .join(suite, suite.c.key == run.c.suite_key)
-        .where(run.c.key.in_(keys))
-    ).all()
-    beside = connection.execute(
-        select(aside.c.run_key, func.min(case((aside.c.done, 1), else_=0)))
-        .where(aside.c.run_key.in_(keys))
-        .group_by(aside.c.run_key)
+        select(run.c.key, run.c.id, suite.c.name).join(suite, suite.c.key == run.c.suite_key).where(run.c.key.in_(keys))
     )
-    answered = {run_key: bool(done) for run_key, done in beside}
-    waiting = {row.key for row in rows if row.pending or not answered.get(row.key, True)}
-    plans = {row.plan_key: row.key for row in rows if row.key in waiting}
-    protocols = {
-        plans[key]: bytes_json(content).get("protocol") or {}
-        for key, content in connection.execute(select(body.c.key, body.c.content).where(body.c.key.in_(plans)))
-    }
-    return {
-        row.key: RunUnderReview(
-            id=RunId(row.id),
-            suite=row.name,
-            waits=row.key in waiting,
-            asides=row.key in answered,
-            protocol=protocols.get(row.key, {}),
-        )
-        for row in rows
-    }
+    return {key: (RunId(run_id), name) for key, run_id, name in rows}
 
 
 def _active(connection: Connection, keys: Sequence[str]) -> dict[str | None, int]:

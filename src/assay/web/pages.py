@@ -49,6 +49,7 @@ NAV_MORE: Final = (
     ("start", "/start", "nav.start"),
     ("reviewers", "/reviewers", "nav.reviewers"),
     ("registry", "/registry", "nav.registry"),
+    ("audit", "/audit", "nav.audit"),
 )
 """Pages behind "More", in the same form."""
 
