@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.digest import JsonValue
+    from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
     from assay.domain.model import ModelSpec
     from assay.domain.observing import Aside, Observation, Seen
     from assay.domain.pages import PageAnswer, PageRequest
+    from assay.domain.register import Facet, RegisteredRun, RunFilter
+    from assay.domain.renaming import CandidateRow
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
     from assay.domain.selection import (
@@ -342,6 +345,57 @@ class Archive(Protocol):
         self, selection: Selection, /, *, everything: bool = False
     ) -> Iterator[tuple[AssessmentDetail, NotCounted | None]]:
         """Whole assessments from one snapshot, each with why it does not count (None where it does)."""
+        ...
+
+
+class Register(Protocol):
+    """Runs a portion at a time, and the values by which they can be told apart; names nobody where something waits."""
+
+    def page(
+        self, wanted: RunFilter, /, *, before: RunId | None = None, limit: int = 50
+    ) -> tuple[Sequence[RegisteredRun], bool]:
+        """Up to `limit` runs, newest first, and whether older ones match too; `before` is exclusive."""
+        ...
+
+    def facets(self, wanted: RunFilter, /) -> Mapping[str, Sequence[Facet]]:
+        """The most frequent values of `suite`, `batch`, `candidate` and `state` among the runs that match."""
+        ...
+
+    def runs_of_candidate(self, candidate: str, /, *, limit: int) -> tuple[str, Sequence[tuple[RegisteredRun, str]]]:
+        """What a candidate is called now, and its newest runs in which nothing waits, each with its name there.
+
+        Raises `UnknownName`.
+        """
+        ...
+
+    def candidates(self) -> Sequence[CandidateRow]:
+        """Candidates that took part in a run in which nothing waits, by name; other runs are not in their numbers."""
+        ...
+
+
+class EventLog(Protocol):
+    """Review events as they were appended, and whether they still are what was appended."""
+
+    def portion(
+        self, wanted: EventFilter, /, *, before: int | None = None, limit: int = 50
+    ) -> tuple[Sequence[LoggedEvent], int | None]:
+        """Up to `limit` events below a number, newest first, and below which the next portion begins; None at the end."""
+        ...
+
+    def waiting(self) -> Sequence[WaitingRun]:
+        """Runs of which something waits for a person."""
+        ...
+
+    def run_of(self, item: AssessmentKey, /) -> RunId | None:
+        """The run of an assessment, or of a planted check or a repeat; None where nothing has this key."""
+        ...
+
+    def newest(self) -> tuple[int, str]:
+        """The number and the hash of the newest event; 0 and empty where there is none."""
+        ...
+
+    def check(self, after: int, /) -> ChainLook:
+        """Look at the hashes of the next events after a number, oldest first."""
         ...
 
 

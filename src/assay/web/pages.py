@@ -48,10 +48,19 @@ NAV: Final = (
 NAV_MORE: Final = (
     ("start", "/start", "nav.start"),
     ("reviewers", "/reviewers", "nav.reviewers"),
+    ("registry", "/registry", "nav.registry"),
+    ("audit", "/audit", "nav.audit"),
 )
 """Pages behind "More", in the same form."""
 
-BELONGS: Final = {"run": "queue", "assessment": "review", "adjudication": "reviewers"}
+BELONGS: Final = {
+    "run": "queue",
+    "assessment": "review",
+    "adjudication": "reviewers",
+    "batch": "registry",
+    "candidates": "registry",
+    "candidate": "registry",
+}
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 
 _REMARK: Final = re.compile(rb"(?<=[;{,)]) // .*$")
