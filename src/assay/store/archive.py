@@ -10,7 +10,7 @@ from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, folded, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.store import answers, columns, exporting, run_record, schema
+from assay.store import answers, columns, exporting, model_calls, run_record, schema
 from assay.store.call_totals import call_totals
 from assay.store.codec import bytes_json
 from assay.store.events import first_broken
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
+    from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import (
         AssessmentDetail,
@@ -279,6 +280,26 @@ class StoreArchive:
         with self._database.reading() as connection:
             (run_key,) = scope_of(connection, Selection(runs=(run,))).runs
             return call_totals(connection, run_key)
+
+    def call_groups(self, after: int, /) -> tuple[int, tuple[CallGroup, ...]]:
+        """The newest call's number, and all calls after `after`, summed by run, role, model and how they ended."""
+        with self._database.reading() as connection:
+            return model_calls.call_groups(connection, after)
+
+    def call_facts(self, calls: Collection[int], /) -> tuple[CallFact, ...]:
+        """Single calls by their numbers."""
+        with self._database.reading() as connection:
+            return model_calls.call_facts(connection, calls)
+
+    def newest_latencies(self, model: str, /, *, role: str, first: int, last: int, limit: int) -> tuple[float, ...]:
+        """Seconds that the newest usable calls to a model between two numbers took, newest first."""
+        with self._database.reading() as connection:
+            return model_calls.newest_latencies(connection, model, role=role, first=first, last=last, limit=limit)
+
+    def run_numbers(self) -> dict[int, RunId]:
+        """Every run's id by its number in the store, half-written ones included."""
+        with self._database.reading() as connection:
+            return model_calls.run_ids(connection)
 
     def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
         """Review events of the selected assessments in the order in which they were made, each with what it was about."""

@@ -48,10 +48,14 @@ NAV: Final = (
 NAV_MORE: Final = (
     ("start", "/start", "nav.start"),
     ("reviewers", "/reviewers", "nav.reviewers"),
+    ("models", "/models", "nav.models"),
 )
 """Pages behind "More", in the same form."""
 
-BELONGS: Final = {"run": "queue", "assessment": "review", "adjudication": "reviewers"}
+BELONGS: Final = {
+    "run": "queue", "assessment": "review", "adjudication": "reviewers",
+    "model": "models",
+}  # fmt: skip
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 
 _REMARK: Final = re.compile(rb"(?<=[;{,)]) // .*$")

@@ -25,9 +25,10 @@ from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, compare, pages, reviewers, starting, statistics, steering
+from assay.web import api, compare, models, pages, reviewers, starting, statistics, steering
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
+from assay.web.judging import judging
 from assay.web.live import Live
 from assay.web.reruns import Reruns
 from assay.web.runner import Runner, Starts
@@ -94,6 +95,7 @@ def create_app(
         overviews=Overviews(workspace),
         token=known,
     )
+    app.state.judging = judging(workspace)
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
     app.include_router(steering.router)
@@ -102,6 +104,7 @@ def create_app(
     app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
+    app.include_router(models.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
