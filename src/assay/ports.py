@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.criteria import CriterionFacts, RubricUse
     from assay.domain.digest import JsonValue
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
@@ -320,6 +321,14 @@ class Archive(Protocol):
 
     def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
         """Calls of a run by whom they asked, summed; raises `UnknownName`."""
+        ...
+
+    def rubric_uses(self, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
+        """From where to read on the next time, and the rubrics of runs with judges above `after`, oldest first."""
+        ...
+
+    def criterion_facts(self, selection: Selection, /) -> CriterionFacts:
+        """How the criteria of some runs fared, from what people decided and what counts."""
         ...
 
     def call_groups(self, after: int, /) -> tuple[int, tuple[CallGroup, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.app.criteria import Criteria
 from assay.app.models import Models
 
 if TYPE_CHECKING:
@@ -18,11 +19,12 @@ class Judging:
     """Lives in `app.state.judging`."""
 
     models: Models
+    criteria: Criteria
 
 
 def judging(workspace: Workspace) -> Judging:
     """Everything that the pages keep between two looks."""
-    return Judging(models=Models(workspace))
+    return Judging(models=Models(workspace), criteria=Criteria(workspace))
 
 
 def judging_of(request: Request) -> Judging:

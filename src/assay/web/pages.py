@@ -48,13 +48,14 @@ NAV: Final = (
 NAV_MORE: Final = (
     ("start", "/start", "nav.start"),
     ("reviewers", "/reviewers", "nav.reviewers"),
+    ("criteria", "/criteria", "nav.criteria"),
     ("models", "/models", "nav.models"),
 )
 """Pages behind "More", in the same form."""
 
 BELONGS: Final = {
     "run": "queue", "assessment": "review", "adjudication": "reviewers",
-    "model": "models",
+    "model": "models", "rubric": "criteria",
 }  # fmt: skip
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 
