@@ -50,6 +50,8 @@ NAV_MORE: Final = (
     ("reviewers", "/reviewers", "nav.reviewers"),
     ("registry", "/registry", "nav.registry"),
     ("audit", "/audit", "nav.audit"),
+    ("criteria", "/criteria", "nav.criteria"),
+    ("models", "/models", "nav.models"),
 )
 """Pages behind "More", in the same form."""
 
@@ -60,6 +62,8 @@ BELONGS: Final = {
     "batch": "registry",
     "candidates": "registry",
     "candidate": "registry",
+    "model": "models",
+    "rubric": "criteria",
 }
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 

@@ -24,9 +24,22 @@ from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, audit, compare, pages, registry, reviewers, starting, statistics, steering
+from assay.web import (
+    api,
+    audit,
+    compare,
+    criteria,
+    models,
+    pages,
+    registry,
+    reviewers,
+    starting,
+    statistics,
+    steering,
+)
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
+from assay.web.judging import judging
 from assay.web.live import Live
 from assay.web.reruns import Reruns
 from assay.web.runner import Runner, Starts
@@ -89,6 +102,7 @@ def create_app(
         overviews=Overviews(workspace),
         token=known,
     )
+    app.state.judging = judging(workspace)
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
     app.include_router(steering.router)
@@ -99,6 +113,8 @@ def create_app(
     app.include_router(reviewers.router)
     app.include_router(registry.router)
     app.include_router(audit.router)
+    app.include_router(criteria.router)
+    app.include_router(models.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
