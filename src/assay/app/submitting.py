@@ -147,7 +147,7 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
     planned, count = next(iter(workspace.journal.tasks_of(summary.id)))
     waiting = summary.assessments.get(AssessmentState.PENDING, 0)
     state = _state(summary)
-    standing = findings.standing_document(findings.stats(workspace, selection))
+    standing = findings.standing_document(findings.stats(workspace, selection, diagnose=False))
     kept = plan.environment.get("submission")
     about = {key: value for key, value in kept.items() if key != "content"} if isinstance(kept, dict) else {}
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 Score = float | None
 
@@ -108,6 +109,90 @@ class Evaluation(Reply):
     failures: list[Failure]
     submitted: dict[str, Any] | None
     next: str | None
+
+
+class Received(Reply):
+    """The run that was taken in, now or before."""
+
+    run_id: str
+    message: str
+
+
+class _Camel(Reply):
+    """An answer under the names that agent harnesses use."""
+
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel)
+
+
+class Telemetry(_Camel):
+    """What runs used; null where it was not measured."""
+
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float | None
+    duration_ms: float | None
+    tool_calls: int | None
+
+
+class RunRow(Reply):
+    """A run in a list."""
+
+    id: str
+    suite: str
+    state: str
+    started: str
+    finished: str | None
+    batch_id: str | None
+    trials: dict[str, int]
+    assessments: dict[str, int]
+    waiting: int
+    cost_usd: float | None
+
+
+class Runs(Reply):
+    """Runs, newest first."""
+
+    runs: list[RunRow]
+
+
+class Assessed(Reply):
+    """One assessment of a run; judge and scores are null while it waits."""
+
+    id: str
+    trial_id: str
+    task: str
+    trial: int
+    attempt: int
+    state: str
+    judge: str | None
+    scores: dict[str, Score] | None
+
+
+class Run(Reply):
+    """A run with its evaluations and its telemetry."""
+
+    run: RunRow
+    evaluations: list[Assessed]
+    telemetry: Telemetry
+    next: str | None
+
+
+class Batch(_Camel):
+    """A batch: runs, totals, and candidates over what counts."""
+
+    batch_id: str = Field(alias="batch_id")
+    created_at: str
+    completed_at: str | None
+    total_runs: int
+    finished_runs: int
+    avg_score: Score
+    runs: list[RunRow]
+    trials: dict[str, int]
+    assessments: dict[str, int]
+    waiting: int
+    candidates: list[Mean]
+    excluded: dict[str, int]
+    telemetry: Telemetry
 
 
 _SAID = {

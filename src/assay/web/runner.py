@@ -104,7 +104,7 @@ class Runner:
             self._check_room()
             self._troubles.pop(run, None)
             self._runs[run] = (thread, stopper)
-        thread.start()
+            thread.start()  # within the lock: whoever finds it may wait for it
 
     def _begin_waiting(self) -> None:
         """Begin what waits, as far as there is room."""
@@ -113,6 +113,8 @@ class Runner:
                 if self._stopped or not self._waiting or len(self._runs) >= MOST_AT_ONCE:
                     return
                 plan = self._waiting.popleft()
+                if plan.id in self._runs:
+                    continue
             try:
                 (summary,) = self._workspace.archive.runs(Selection(runs=(plan.id,)))
                 if summary.state in _TO_BEGIN:  # and was not cancelled while it waited

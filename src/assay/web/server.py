@@ -25,7 +25,7 @@ from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, compare, evaluations, pages, reviewers, starting, statistics, steering
+from assay.web import api, compare, evaluations, pages, records, reviewers, starting, statistics, steering
 from assay.web.bodies import BodyLimit
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
@@ -100,6 +100,7 @@ def create_app(
     app.include_router(steering.router)
     app.include_router(starting.router)
     app.include_router(evaluations.router)
+    app.include_router(records.router)
     app.include_router(pages.router)
     app.include_router(compare.router)
     app.include_router(statistics.router)
