@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         RunSummary,
         ScoreRow,
         Selection,
+        TrialMark,
         TrialRow,
     )
 
@@ -265,6 +266,14 @@ class Archive(Protocol):
 
     def assessment(self, key: AssessmentKey, /) -> AssessmentDetail:
         """One assessment with everything a reviewer looks at; raises `UnknownName`."""
+        ...
+
+    def in_full(self, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
+        """Several at once, in the order of their keys; those that are not there are left out."""
+        ...
+
+    def marks(self, row: AssessmentRow, /) -> tuple[TrialMark, ...]:
+        """The trials of an assessment's task, first to last, each with what the same grader's work on it stands at."""
         ...
 
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:

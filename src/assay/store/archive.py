@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Excluded,
         NotCounted,
         ScoreRow,
+        TrialMark,
         TrialRow,
     )
     from assay.store.claims import Claims
@@ -161,6 +162,16 @@ class StoreArchive:
         if detail is None:
             raise UnknownName("assessment", shown_assessment(key))
         return detail
+
+    def in_full(self, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
+        """Several at once, in the order of their keys; those that are not there are left out."""
+        with self._database.reading() as connection:
+            return tuple(AssessmentReader().details(connection, [int(key) for key in keys]))
+
+    def marks(self, row: AssessmentRow, /) -> tuple[TrialMark, ...]:
+        """The trials of an assessment's task, first to last, each with what the same grader's work on it stands at."""
+        with self._database.reading() as connection:
+            return AssessmentReader().marks(connection, row)
 
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
         """Trials, oldest run first, in plan order within each."""

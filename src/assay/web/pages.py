@@ -254,8 +254,12 @@ def review_page(
     if summary is not None:
         filters["run"] = summary.id
     twin = "/review.json" + (f"?{urlencode(filters)}" if filters else "")
+    boot = _review_boot(filters, None)
+    far = progress(rooms, selection_of(run, suite, task, judge))
+    if not (far["waiting"] or far["decided"]):
+        boot["texts"]["review.done.lead"] = t("review.done.never")
     return _page(request, "review.html", "review", t("review.title"), twin=twin, run=summary, filters=filters, single=None,
-                 past=(), boot=_review_boot(filters, None))  # fmt: skip
+                 past=(), boot=boot)  # fmt: skip
 
 
 @router.get("/assessments/{assessment_id}.json")

@@ -23,7 +23,6 @@ from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
-from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
 from assay.web import api, compare, evaluations, pages, records, reviewers, starting, statistics, steering
 from assay.web.bodies import BodyLimit
@@ -77,11 +76,7 @@ def create_app(
         await asyncio.to_thread(workspace.results.flush)
 
     app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
-    showcase = Showcase(
-        workspace.archive,
-        workspace.journal,
-        stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
-    )
+    showcase = Showcase(workspace.archive, workspace.journal)
     app.state.rooms = api.Rooms(
         workspace=workspace,
         queue=queue,
