@@ -29,14 +29,17 @@ from assay.web import (
     audit,
     compare,
     criteria,
+    evaluations,
     models,
     pages,
+    records,
     registry,
     reviewers,
     starting,
     statistics,
     steering,
 )
+from assay.web.bodies import BodyLimit
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.judging import judging
@@ -107,6 +110,8 @@ def create_app(
     app.include_router(api.router)
     app.include_router(steering.router)
     app.include_router(starting.router)
+    app.include_router(evaluations.router)
+    app.include_router(records.router)
     app.include_router(pages.router)
     app.include_router(compare.router)
     app.include_router(statistics.router)
@@ -120,6 +125,7 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _plain)
     app.add_exception_handler(Exception, _unexpected)
+    app.add_middleware(BodyLimit)
     app.add_middleware(Guard, hosts=known_hosts(host, workspace.settings.environment.get("ASSAY_HOSTS")), token=known)
     return app
 
@@ -220,7 +226,11 @@ def _malformed(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
+    where = ".".join(str(part) for part in first["loc"] if not str(part).startswith("as "))  # which of several bodies
+    if first["type"] == "extra_forbidden":
+        return problem_response(request.scope, 422, where, "is no field of this request.", remedy="See /openapi.json.")
+    if first["type"] == "json_invalid":
+        return problem_response(request.scope, 400, "body", f"is no JSON: {first['ctx']['error']}.")
     return problem_response(request.scope, 422, where, f"{first['msg']}.")
 
 
