@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from assay.app.projecting import Projector
     from assay.domain.digest import JsonValue
-    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Pages, Witness, Workers
+    from assay.ports import Archive, Arena, Calibrations, Clock, Desk, Journal, Leases, Pages, Witness, Workers
     from assay.providers.directory import Directory
     from assay.store.opening import Store
 
@@ -91,6 +91,10 @@ class Workspace:
     @property
     def witness(self) -> Witness:
         return self.store.witness
+
+    @property
+    def arena(self) -> Arena:
+        return self.store.arena
 
     @property
     def calibrations(self) -> Calibrations:

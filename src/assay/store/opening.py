@@ -28,6 +28,7 @@ from assay.store.names import Names
 from assay.store.recording import Recorder
 from assay.store.renaming import Renaming
 from assay.store.restoring import Restoring
+from assay.store.votes import StoreArena
 from assay.store.witness import StoreWitness
 from assay.store.writer import Writer
 
@@ -45,7 +46,8 @@ _OLDEST_SQLITE: Final = (3, 35, 0)  # the first with RETURNING
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An open store: what runs write, where decisions are applied, what is read, how judges fared, how runs come back."""
+    """An open store: what runs write, where decisions are applied, what is read, how judges fared, how runs come back,
+    and what people vote."""
 
     journal: StoreJournal
     desk: StoreDesk
@@ -56,6 +58,7 @@ class Store:
     imports: StoreImports
     leases: StoreLeases
     witness: StoreWitness
+    arena: StoreArena
 
     def close(self) -> None:
         """Give up claims, finish writing and let go of the database; safe to call twice."""
@@ -105,6 +108,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         imports=StoreImports(database, writer, names, claims, clock),
         leases=StoreLeases(database),
         witness=StoreWitness(database, writer),
+        arena=StoreArena(database, writer, clock),
     )
 
 
