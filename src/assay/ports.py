@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
+    from assay.domain.arena import Contest, Judged, Pairing, Vote
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.criteria import CriterionFacts, RubricUse
@@ -218,6 +219,60 @@ class Witness(Protocol):
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
         """It was decided, or with `done` False taken back."""
+        ...
+
+
+class Arena(Protocol):
+    """What may be set against each other in a run, and people's votes on it; apart from every grade."""
+
+    def cast(self, vote: Vote, /) -> Vote:
+        """Store a vote; one whose `once` is there comes back as it was stored. `Refused` for a second on the same pair."""
+        ...
+
+    def take_back(self, run: RunId, /, *, reviewer: str, once: str, vote: int | None = None) -> Vote:
+        """Append that a person takes back a vote of theirs, the newest where none is named; that vote."""
+        ...
+
+    def votes(self, run: RunId, /, *, reviewer: str | None = None) -> Sequence[Vote]:
+        """Votes that stand, oldest first; none that was taken back."""
+        ...
+
+    def vote_on(self, run: RunId, pairing: Pairing, /, *, reviewer: str) -> Vote | None:
+        """This person's standing vote on these two responses, whichever side they were on."""
+        ...
+
+    def counts(self, runs: Collection[RunId], /) -> Mapping[RunId, int]:
+        """How many votes stand, by run; runs without one are missing."""
+        ...
+
+    def by_pair(self, run: RunId, /) -> Mapping[tuple[int, int], int]:
+        """How many votes stand for each two candidates, by their places in order."""
+        ...
+
+    def voted(self, run: RunId, /, *, reviewer: str) -> frozenset[tuple[int, int, int, int]]:
+        """What this person has voted on: (position, k, lower place, higher place)."""
+        ...
+
+    def extent(self, run: RunId, /) -> tuple[int, int]:
+        """How many tasks a run has, and the most trials of one; raises `UnknownName`."""
+        ...
+
+    def position_of(self, run: RunId, task: str, /) -> int | None:
+        """The place of a task in its run, None where the run has no such task."""
+        ...
+
+    def contest(self, run: RunId, position: int, k: int, /) -> Contest | None:
+        """What a trial offers, None where there is no such trial."""
+        ...
+
+    def judged(
+        self, run: RunId, votes: Sequence[Vote], /
+    ) -> Mapping[tuple[int, int], Mapping[str, Mapping[int, Judged]]]:
+        """Judges' own scores of the trials that were voted on: by (position, k), judge and candidate's place."""
+        ...
+
+    def first_broken(self) -> int | None:
+        """The id of the first vote that was changed after it was stored; None when all are as they were."""
         ...
 
 

@@ -17,6 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from assay.app.arena import Booth
 from assay.app.asides import Asides
 from assay.app.honest import Honest
 from assay.app.overview import Overviews
@@ -26,6 +27,7 @@ from assay.app.shuffle import order_seeds
 from assay.domain.errors import AssayError, SettingsError, UnknownName
 from assay.web import (
     api,
+    arena,
     audit,
     compare,
     criteria,
@@ -44,6 +46,7 @@ from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.judging import judging
 from assay.web.live import Live
+from assay.web.previews import Previews
 from assay.web.reruns import Reruns
 from assay.web.runner import Runner, Starts
 
@@ -106,6 +109,7 @@ def create_app(
         token=known,
     )
     app.state.judging = judging(workspace)
+    app.state.arena = arena.Hall(booth=Booth(workspace), previews=Previews())
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
     app.include_router(steering.router)
@@ -120,6 +124,7 @@ def create_app(
     app.include_router(audit.router)
     app.include_router(criteria.router)
     app.include_router(models.router)
+    app.include_router(arena.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
