@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from assay.domain.selection import (
         AssessmentDetail,
         AssessmentRow,
+        Beside,
         CallTotals,
         Excluded,
         NotCounted,
@@ -265,6 +266,10 @@ class Archive(Protocol):
 
     def assessment(self, key: AssessmentKey, /) -> AssessmentDetail:
         """One assessment with everything a reviewer looks at; raises `UnknownName`."""
+        ...
+
+    def beside(self, row: AssessmentRow, /) -> tuple[Beside, ...]:
+        """Every trial of its task in its run, in order, each with what the same grader made of it; a few seeks."""
         ...
 
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:

@@ -81,20 +81,29 @@ class Honest:
 
     def item(self, key: AssessmentKey, *, reviewer: str) -> Item:
         """One item as this reviewer may see it now; that scores were sent is noted before they are."""
+        return self.items([key], reviewer=reviewer)[0]
+
+    def items(self, keys: Sequence[AssessmentKey], *, reviewer: str) -> list[Item]:
+        """Items as this reviewer may see them now; whose scores were sent is noted at once for all, before they are."""
+        found = [self._as_seen(key, reviewer) for key in keys]
+        self._note_shown([detail for _, detail in found if detail is not None], reviewer)
+        return [item for item, _ in found]
+
+    def _as_seen(self, key: AssessmentKey, reviewer: str) -> tuple[Item, AssessmentDetail | None]:
+        """An item, and what it was made of where that its scores are sent is to be noted."""
         detail, aside = self.detail(key, reviewer=reviewer)
         item = self._showcase.item(detail)
         if aside is not None:
             own = tuple(replace(one, id=item.id, state=item.state) if one.k == item.k else one for one in item.trials)
             item = replace(item, trials=own)
         if item.state != AssessmentState.PENDING or not detail.row.by_model:
-            return item
+            return item, None
         protocol = self._protocol(detail.row.run_id)
         item = replace(item, second=aside is None and self._takes_two(key, protocol, detail.row.run_id))
         verdict = self._verdict(key, reviewer)
         if verdict is None and not item.person and self._is_blind(detail, aside, protocol, reviewer):
-            return withheld(item)
-        self._note_shown(detail, reviewer)
-        return item if verdict is None else replace(item, own=_as_panes(verdict, detail))
+            return withheld(item), None
+        return item if verdict is None else replace(item, own=_as_panes(verdict, detail)), detail
 
     def verdict(self, key: AssessmentKey, scores: Sequence[tuple[int, str | None, float]], *, reviewer: str) -> Item:
         """Keep a reviewer's own scores of a blind item, then show the judge's.
@@ -228,13 +237,13 @@ class Honest:
         return Observation(kind=kind, run_id=detail.row.run_id, assessment=detail.row.key, reviewer=reviewer,
                            at=self._workspace.clock.now(), once=once, body=body)  # fmt: skip
 
-    def _note_shown(self, detail: AssessmentDetail, reviewer: str) -> None:
-        """That the judge's scores leave the server while the item waits; noted once a reviewer and item."""
-        mark = (reviewer, int(detail.row.key))
-        if mark in self._noted:
-            return
-        self._note(Seen.SHOWN, detail, reviewer, f"shown:{detail.row.key}:{reviewer}", {})
-        self._noted[mark] = None
+    def _note_shown(self, details: Sequence[AssessmentDetail], reviewer: str) -> None:
+        """That the judge's scores leave the server while items wait; noted once a reviewer and item."""
+        new = [detail for detail in details if (reviewer, int(detail.row.key)) not in self._noted]
+        self._workspace.witness.note(
+            [self._observation(Seen.SHOWN, one, reviewer, f"shown:{one.row.key}:{reviewer}", {}) for one in new]
+        )
+        self._noted.update(dict.fromkeys((reviewer, int(detail.row.key)) for detail in new))
         while len(self._noted) > _REMEMBERED:
             self._noted.popitem(last=False)
 

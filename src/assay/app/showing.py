@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from assay.domain.digest import shuffled
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import TrialKey, shown_assessment
+from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import MAX_ATTEMPTS, AssessmentState
-from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.report.markdown import safe_tree
 from assay.scoring.blinding import letters
@@ -286,49 +285,16 @@ class Showcase:
 
     def _siblings(self, row: AssessmentRow) -> Iterable[Sibling]:
         """The trials of the item's task, each with its assessment by the same grader."""
-        near = self._neighbours(row)
-        if near is not None:
-            return near
-        where = Selection(runs=(row.run_id,), tasks=(row.task,))
-        by_k = {
-            other.k: other
-            for other in self._archive.assessments(where, limit=_MOST_SIBLINGS)
-            if other.current and (other.grader, other.candidate) == (row.grader, row.candidate)
-        }
-        return [_sibling(trial.k, str(trial.state), by_k.get(trial.k)) for trial in self._archive.trials(where)]
-
-    def _neighbours(self, row: AssessmentRow) -> list[Sibling] | None:
-        """The same from trials whose keys lie beside this one's, as those of one task do when a run is planned at once.
-
-        A filter by task reads through the run, 0.2 s an item at 100,000 trials; a trial's key is one seek. Each neighbour
-        is checked; None where one is not what it should be, or has no assessment that could tell.
-        """
-        if row.of > _MOST_NEIGHBOURS:
-            return None
-        found: list[Sibling] = []
-        for k in range(1, row.of + 1):
-            key = TrialKey(row.trial + k - row.k)
-            its = self._archive.assessments(Selection(runs=(row.run_id,)), trial=key)
-            same = [o for o in its if o.current and (o.grader, o.candidate) == (row.grader, row.candidate)]
-            if len(same) != 1 or (same[0].task, same[0].k) != (row.task, k):
-                return None
-            found.append(_sibling(k, str(same[0].state), same[0]))
-        return found
+        for one in self._archive.beside(row):
+            if one.assessment is None:
+                yield Sibling(k=one.k, state=str(one.state), id=None)
+            else:
+                yield Sibling(k=one.k, state=str(one.assessment_state), id=shown_assessment(one.assessment))
 
     def _plan(self, run: RunId) -> RunPlan:
         if run not in self._plans:
             self._plans[run] = self._journal.plan_of(run)
         return self._plans[run]
-
-
-_MOST_SIBLINGS: Final = 400
-_MOST_NEIGHBOURS: Final = 20
-
-
-def _sibling(k: int, state: str, found: AssessmentRow | None) -> Sibling:
-    if found is None:
-        return Sibling(k=k, state=state, id=None)
-    return Sibling(k=k, state=str(found.state), id=shown_assessment(found.key))
 
 
 def panes_of(row: AssessmentRow) -> tuple[str, ...]:

@@ -23,11 +23,15 @@ _RUNS_LOOKED_AT = 200
 
 
 class Stamps:
-    """Current calibrations of the judges of runs; looks each run and the records up once."""
+    """Current calibrations of the judges of runs; looks each run and the records up once.
 
-    def __init__(self, workspace: Workspace) -> None:
+    Args:
+        plans: of runs that were looked up before, which never change; what is looked up here is added.
+    """
+
+    def __init__(self, workspace: Workspace, plans: dict[RunId, RunPlan] | None = None) -> None:
         self._workspace = workspace
-        self._plans: dict[RunId, RunPlan] = {}
+        self._plans: dict[RunId, RunPlan] = {} if plans is None else plans
         self._records: dict[JudgeIdentity, CalibrationRecord] | None = None
 
     def judges_of(self, run: RunId) -> dict[str, CalibrationRecord | None]:

@@ -102,6 +102,16 @@ class TrialRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A trial of a task, with the assessment that stands of it by one grader: None while there is none."""
+
+    k: int
+    state: TrialState
+    assessment: AssessmentKey | None
+    assessment_state: AssessmentState | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Excluded:
     """What does not count: trials by why, but `superseded` counts attempts. A trial with anything that counts is not here."""
 

@@ -17,7 +17,7 @@ from assay.store.events import first_broken
 from assay.store.names import candidate_names
 from assay.store.planning import run_key_of
 from assay.store.projection import ASSESSMENT, TRIAL
-from assay.store.reading import AssessmentReader, trial_row, trial_rows
+from assay.store.reading import AssessmentReader, beside, trial_row, trial_rows
 from assay.store.selecting import Scope, find_run, scope_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from assay.domain.selection import (
         AssessmentDetail,
         AssessmentRow,
+        Beside,
         CallTotals,
         Excluded,
         NotCounted,
@@ -161,6 +162,11 @@ class StoreArchive:
         if detail is None:
             raise UnknownName("assessment", shown_assessment(key))
         return detail
+
+    def beside(self, row: AssessmentRow, /) -> tuple[Beside, ...]:
+        """Every trial of its task in its run, in order, each with what the same grader made of it; a few seeks."""
+        with self._database.reading() as connection:
+            return beside(connection, row)
 
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
         """Trials, oldest run first, in plan order within each."""

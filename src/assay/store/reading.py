@@ -6,17 +6,18 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, or_, select
+from sqlalchemy import Select, and_, or_, select
 
 from assay.domain.assessment import Grade, Response
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
 from assay.domain.lifecycle import AssessmentState, TrialState
-from assay.domain.selection import AssessmentDetail, AssessmentRow, TrialRow
+from assay.domain.selection import AssessmentDetail, AssessmentRow, Beside, TrialRow
 from assay.store import schema
 from assay.store.codec import assessment_record, bytes_text, task_record
 from assay.store.events import events_of
 from assay.store.names import candidate_names
+from assay.store.selecting import unsorted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -64,12 +65,16 @@ class AssessmentReader:
     ) -> list[AssessmentRow]:
         """Up to `limit` assessments of the scope with keys above `after`, in the order of keys."""
         table = schema.assessment
-        statement = _joined().where(*scope.where(table), *scope.where_grader(table), table.c.key > after)
+        of_tasks = scope.of_tasks(connection, table)
+        key, state = (unsorted(table.c.key), unsorted(table.c.state)) if of_tasks else (table.c.key, table.c.state)
+        statement = _joined().where(*of_tasks, *scope.where(table), *scope.where_grader(table), key > after)
         if states is not None:
-            statement = statement.where(table.c.state.in_([state.value for state in states]))
+            statement = statement.where(state.in_([one.value for one in states]))
         if trial is not None:
-            statement = statement.where(table.c.trial_key == trial)
-        rows = connection.execute(statement.order_by(table.c.key).limit(limit)).all()
+            its = select(table.c.key).where(table.c.trial_key == trial)
+            # looked up first: SQLite would rather read through the run, which it thinks as short as a trial
+            statement = statement.where(table.c.key.in_(connection.execute(its).scalars().all()))
+        rows = connection.execute(statement.order_by(key).limit(limit)).all()
         return [row for row, _ in self._read(connection, rows)]
 
     def rows_of(self, connection: Connection, keys: Collection[int]) -> list[AssessmentRow]:
@@ -172,6 +177,30 @@ class AssessmentReader:
             elif snippet is not None:
                 responses.append(Response(candidate=name, text=snippet.text))
         return tuple(responses)
+
+
+def beside(connection: Connection, like: AssessmentRow) -> tuple[Beside, ...]:
+    """The trials of an assessment's task, each with the assessment by the same grader that stands."""
+    table, trial, grader = schema.assessment, schema.trial, schema.grader
+    own = connection.execute(select(trial.c.run_key, trial.c.position).where(trial.c.key == like.trial)).first()
+    if own is None:
+        return ()
+    names = candidate_names(connection, own.run_key)
+    stands = and_(table.c.trial_key == trial.c.key, table.c.state != AssessmentState.SUPERSEDED.value)
+    rows = connection.execute(
+        select(trial.c.k, trial.c.state, table.c.key, table.c.state.label("its"), table.c.candidate_key, grader.c.name)
+        .outerjoin(table, stands)
+        .outerjoin(grader, grader.c.key == table.c.grader_key)
+        .where(trial.c.run_key == own.run_key, trial.c.position == own.position)
+        .order_by(trial.c.k, table.c.key)
+    )
+    found: dict[int, Beside] = {}
+    for row in rows:
+        found.setdefault(row.k, Beside(k=row.k, state=TrialState(row.state), assessment=None, assessment_state=None))
+        if row.key is not None and (row.name, names.get(row.candidate_key)) == (like.grader, like.candidate):
+            its = AssessmentState(row.its)
+            found[row.k] = replace(found[row.k], assessment=AssessmentKey(row.key), assessment_state=its)
+    return tuple(found.values())
 
 
 def trial_rows() -> Select[Any]:

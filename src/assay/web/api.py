@@ -244,7 +244,7 @@ def review_next(
             rooms.queue.keep(wanted, desk=desk)
     taken = _taken(rooms, selection, desk=desk, reviewer=reviewer, holding=holding, limit=limit)
     keys = rooms.asides.mixed(taken, beside, held=held, desk=desk, limit=limit)
-    items = [rooms.honest.item(key, reviewer=reviewer) for key in keys]
+    items = rooms.honest.items(keys, reviewer=reviewer)
     return Answer(
         {
             "items": items,

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from assay.app.wiring import Workspace
+    from assay.domain.identifiers import RunId
+    from assay.domain.run import RunPlan
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 RESULTS_IDLE_S: Final = 2.0
@@ -76,10 +78,11 @@ def create_app(
         await asyncio.to_thread(workspace.results.flush)
 
     app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
+    plans: dict[RunId, RunPlan] = {}
     showcase = Showcase(
         workspace.archive,
         workspace.journal,
-        stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
+        stamp=lambda run, grader: Stamps(workspace, plans).words_of(run, grader),
     )
     app.state.rooms = api.Rooms(
         workspace=workspace,
@@ -182,7 +185,7 @@ def _version() -> str:
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # without it asyncio leaves Nagle on
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host.strip("[]"), port))
         listening.listen(256)
