@@ -60,6 +60,7 @@ BELONGS: Final = {
     "run": "queue",
     "assessment": "review",
     "adjudication": "reviewers",
+    "grades": "compare",
     "batch": "registry",
     "candidates": "registry",
     "candidate": "registry",

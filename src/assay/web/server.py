@@ -32,6 +32,7 @@ from assay.web import (
     compare,
     criteria,
     evaluations,
+    grades,
     models,
     pages,
     records,
@@ -117,6 +118,7 @@ def create_app(
     app.include_router(evaluations.router)
     app.include_router(records.router)
     app.include_router(pages.router)
+    app.include_router(grades.router)
     app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
