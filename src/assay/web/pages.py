@@ -60,6 +60,9 @@ BELONGS: Final = {
     "batch": "registry",
     "candidates": "registry",
     "candidate": "registry",
+    "record": "registry",
+    "diff": "registry",
+    "trend": "registry",
 }
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 

@@ -24,7 +24,7 @@ from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, audit, compare, pages, registry, reviewers, starting, statistics, steering
+from assay.web import api, audit, compare, pages, registry, reviewers, run_records, starting, statistics, steering
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.live import Live
@@ -98,6 +98,7 @@ def create_app(
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
     app.include_router(registry.router)
+    app.include_router(run_records.router)
     app.include_router(audit.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
