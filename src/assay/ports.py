@@ -9,14 +9,17 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
+    from assay.domain.arena import Contest, Judged, Pairing, Vote
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.criteria import CriterionFacts, RubricUse
     from assay.domain.digest import JsonValue
     from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
     from assay.domain.model import ModelSpec
+    from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.observing import Aside, Observation, Seen
     from assay.domain.pages import PageAnswer, PageRequest
     from assay.domain.register import Facet, RegisteredRun, RunFilter
@@ -219,6 +222,60 @@ class Witness(Protocol):
         ...
 
 
+class Arena(Protocol):
+    """What may be set against each other in a run, and people's votes on it; apart from every grade."""
+
+    def cast(self, vote: Vote, /) -> Vote:
+        """Store a vote; one whose `once` is there comes back as it was stored. `Refused` for a second on the same pair."""
+        ...
+
+    def take_back(self, run: RunId, /, *, reviewer: str, once: str, vote: int | None = None) -> Vote:
+        """Append that a person takes back a vote of theirs, the newest where none is named; that vote."""
+        ...
+
+    def votes(self, run: RunId, /, *, reviewer: str | None = None) -> Sequence[Vote]:
+        """Votes that stand, oldest first; none that was taken back."""
+        ...
+
+    def vote_on(self, run: RunId, pairing: Pairing, /, *, reviewer: str) -> Vote | None:
+        """This person's standing vote on these two responses, whichever side they were on."""
+        ...
+
+    def counts(self, runs: Collection[RunId], /) -> Mapping[RunId, int]:
+        """How many votes stand, by run; runs without one are missing."""
+        ...
+
+    def by_pair(self, run: RunId, /) -> Mapping[tuple[int, int], int]:
+        """How many votes stand for each two candidates, by their places in order."""
+        ...
+
+    def voted(self, run: RunId, /, *, reviewer: str) -> frozenset[tuple[int, int, int, int]]:
+        """What this person has voted on: (position, k, lower place, higher place)."""
+        ...
+
+    def extent(self, run: RunId, /) -> tuple[int, int]:
+        """How many tasks a run has, and the most trials of one; raises `UnknownName`."""
+        ...
+
+    def position_of(self, run: RunId, task: str, /) -> int | None:
+        """The place of a task in its run, None where the run has no such task."""
+        ...
+
+    def contest(self, run: RunId, position: int, k: int, /) -> Contest | None:
+        """What a trial offers, None where there is no such trial."""
+        ...
+
+    def judged(
+        self, run: RunId, votes: Sequence[Vote], /
+    ) -> Mapping[tuple[int, int], Mapping[str, Mapping[int, Judged]]]:
+        """Judges' own scores of the trials that were voted on: by (position, k), judge and candidate's place."""
+        ...
+
+    def first_broken(self) -> int | None:
+        """The id of the first vote that was changed after it was stored; None when all are as they were."""
+        ...
+
+
 class Leases(Protocol):
     """Which waiting assessments lie on whose desk, for every process at the store. Times are seconds since 1970."""
 
@@ -331,6 +388,30 @@ class Archive(Protocol):
 
     def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
         """Calls of a run by whom they asked, summed; raises `UnknownName`."""
+        ...
+
+    def rubric_uses(self, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
+        """From where to read on the next time, and the rubrics of runs with judges above `after`, oldest first."""
+        ...
+
+    def criterion_facts(self, selection: Selection, /) -> CriterionFacts:
+        """How the criteria of some runs fared, from what people decided and what counts."""
+        ...
+
+    def call_groups(self, after: int, /) -> tuple[int, tuple[CallGroup, ...]]:
+        """The newest call's number, and all calls after `after`, summed by run, role, model and how they ended."""
+        ...
+
+    def call_facts(self, calls: Collection[int], /) -> tuple[CallFact, ...]:
+        """Single calls by their numbers."""
+        ...
+
+    def newest_latencies(self, model: str, /, *, role: str, first: int, last: int, limit: int) -> tuple[float, ...]:
+        """Seconds that the newest usable calls to a model between two numbers took, newest first."""
+        ...
+
+    def run_numbers(self) -> Mapping[int, RunId]:
+        """Every run's id by its number in the store, half-written ones included."""
         ...
 
     def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:

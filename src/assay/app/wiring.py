@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
     from assay.ports import (
         Archive,
+        Arena,
         Calibrations,
         Clock,
         Desk,
@@ -111,6 +112,10 @@ class Workspace:
     @property
     def event_log(self) -> EventLog:
         return self.store.event_log
+
+    @property
+    def arena(self) -> Arena:
+        return self.store.arena
 
     @property
     def calibrations(self) -> Calibrations:

@@ -10,7 +10,7 @@ from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.store import answers, columns, exporting, run_record, schema
+from assay.store import answers, columns, criteria, exporting, model_calls, run_record, schema
 from assay.store.call_totals import call_totals
 from assay.store.events import first_broken
 from assay.store.names import candidate_names
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
+    from assay.domain.criteria import CriterionFacts, RubricUse
+    from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import (
         AssessmentDetail,
@@ -259,6 +261,36 @@ class StoreArchive:
         with self._database.reading() as connection:
             (run_key,) = scope_of(connection, Selection(runs=(run,))).runs
             return call_totals(connection, run_key)
+
+    def rubric_uses(self, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
+        """From where to read on the next time, and the rubrics of runs with judges above `after`, oldest first."""
+        with self._database.reading() as connection:
+            return criteria.rubric_uses(connection, after)
+
+    def criterion_facts(self, selection: Selection, /) -> CriterionFacts:
+        """How the criteria of some runs fared, from what people decided and what counts."""
+        with self._database.reading() as connection:
+            return criteria.criterion_facts(connection, scope_of(connection, selection))
+
+    def call_groups(self, after: int, /) -> tuple[int, tuple[CallGroup, ...]]:
+        """The newest call's number, and all calls after `after`, summed by run, role, model and how they ended."""
+        with self._database.reading() as connection:
+            return model_calls.call_groups(connection, after)
+
+    def call_facts(self, calls: Collection[int], /) -> tuple[CallFact, ...]:
+        """Single calls by their numbers."""
+        with self._database.reading() as connection:
+            return model_calls.call_facts(connection, calls)
+
+    def newest_latencies(self, model: str, /, *, role: str, first: int, last: int, limit: int) -> tuple[float, ...]:
+        """Seconds that the newest usable calls to a model between two numbers took, newest first."""
+        with self._database.reading() as connection:
+            return model_calls.newest_latencies(connection, model, role=role, first=first, last=last, limit=limit)
+
+    def run_numbers(self) -> dict[int, RunId]:
+        """Every run's id by its number in the store, half-written ones included."""
+        with self._database.reading() as connection:
+            return model_calls.run_ids(connection)
 
     def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
         """Review events of the selected assessments in the order in which they were made, each with what it was about."""

@@ -30,6 +30,7 @@ from assay.store.recording import Recorder
 from assay.store.register import StoreRegister
 from assay.store.renaming import Renaming
 from assay.store.restoring import Restoring
+from assay.store.votes import StoreArena
 from assay.store.witness import StoreWitness
 from assay.store.writer import Writer
 
@@ -47,7 +48,8 @@ _OLDEST_SQLITE: Final = (3, 35, 0)  # the first with RETURNING
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An open store: what runs write, where decisions are applied, what is read, how judges fared, how runs come back."""
+    """An open store: what runs write, where decisions are applied, what is read, how judges fared, how runs come back,
+    and what people vote."""
 
     journal: StoreJournal
     desk: StoreDesk
@@ -60,6 +62,7 @@ class Store:
     witness: StoreWitness
     register: StoreRegister
     event_log: StoreEventLog
+    arena: StoreArena
 
     def close(self) -> None:
         """Give up claims, finish writing and let go of the database; safe to call twice."""
@@ -111,6 +114,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         witness=StoreWitness(database, writer),
         register=StoreRegister(database, claims),
         event_log=StoreEventLog(database),
+        arena=StoreArena(database, writer, clock),
     )
 
 
