@@ -82,14 +82,16 @@ def dossier(workspace: Workspace, run_id: str) -> Dossier:
     (summary,) = workspace.archive.runs(Selection(runs=(run_id,)))
     found = provenance(workspace, summary)
     hidden = waits(summary)
+    source = source_of(found.plan, hidden=hidden)
+    unnamed = hidden and source.kind == "imported"  # the file an import was read from is the copy of its suite
     return Dossier(
         found=found,
         hidden=hidden,
         config=config_digest(found.plan),
         code=code_version(found.plan),
-        source=source_of(found.plan),
+        source=source,
         record=record_document(found.plan),
-        facts=run_facts.facts(found),
+        facts=tuple(fact for fact in run_facts.facts(found) if not (unnamed and fact[0] == "suite")),
         models=() if hidden else run_facts.models(found),
         environment=() if hidden else tuple(_flat(found.plan.environment)),
         protocols=tuple(_versions(workspace, found)),

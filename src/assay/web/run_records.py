@@ -83,7 +83,8 @@ def _record_parts(one: Dossier) -> dict[str, Any]:
     called = dict(zip((c.name for c in plan.candidates), summary.candidates, strict=False))
     asked = one.record["asked_with"]
     imported = plan.environment.get("imported")
-    originals = imported.get("originals") if isinstance(imported, dict) else None
+    originals = imported.get("originals") if isinstance(imported, dict) and not one.hidden else None
+    own_name = one.source.kind != "imported" or not one.hidden
     return {
         "facts": [
             ("configuration digest", one.config),
@@ -140,7 +141,11 @@ def _record_parts(one: Dossier) -> dict[str, Any]:
             for version in one.protocols
         ],
         "files": [{"path": visible(file.path), "size": file.size} for file in one.files],
-        "copy": {"name": visible(plan.copy.path.rpartition("/")[2]), "digest": plan.copy.digest, "size": len(plan.copy.text)},
+        "copy": {
+            "name": visible(plan.copy.path.rpartition("/")[2]) if own_name else t("record.unnamed"),
+            "digest": plan.copy.digest,
+            "size": len(plan.copy.text),
+        },
         "n_candidates": len(plan.candidates),
         "n_judges": len(plan.judges),
     }  # fmt: skip

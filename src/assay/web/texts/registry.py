@@ -119,6 +119,8 @@ TEXTS: Final[dict[str, str]] = {
     "record.source": "Where it came from",
     "record.source.here": "Carried out here.",
     "record.source.imported": "Imported from {name}, read as {format}.",
+    "record.source.unnamed": "Imported, read as {format}; from which file is said once nothing of the run waits.",
+    "record.unnamed": "A file named once nothing waits",
     "record.source.regraded": "Grades the responses of another run anew:",
     "record.original": "Original",
     "record.sha256": "SHA-256",
