@@ -38,6 +38,7 @@ from assay.web import (
     records,
     registry,
     reviewers,
+    run_records,
     starting,
     statistics,
     steering,
@@ -123,6 +124,7 @@ def create_app(
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
     app.include_router(registry.router)
+    app.include_router(run_records.router)
     app.include_router(audit.router)
     app.include_router(criteria.router)
     app.include_router(models.router)
