@@ -46,6 +46,10 @@ PAGES = {
     "reviewers": "/reviewers",
     "reviewer": "/reviewers/Ines",
     "adjudication": "/adjudication",
+    "criteria": "/criteria",
+    "rubric": "/criteria/architects@1",
+    "models": "/models",
+    "model": "/models/replay%2F@demo",
     "signin": "/signin",
 }
 """A name for the picture, and an address of each page."""

@@ -61,6 +61,10 @@ HEADERS: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 
+OPEN_BEGINNINGS: Final = ("/static/", "/preview/")
+"""And addresses that begin so: our scripts and styles, and pages in a frame, which have no cookie; who knows such an address
+was given it a moment ago."""
+
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -201,7 +205,8 @@ class Guard:
             response.set_cookie(COOKIE, self._token.session, httponly=True, samesite="strict", path="/",
                                 secure=scope.get("scheme") == "https", max_age=30 * 86400)  # fmt: skip
             return response
-        if scope["path"] in OPEN_PATHS or scope["path"].startswith("/static/") or self._is_known(headers):
+        open_to_all = scope["path"] in OPEN_PATHS or scope["path"].startswith(OPEN_BEGINNINGS)
+        if open_to_all or self._is_known(headers):
             return None
         if "text/html" in headers.get("accept", ""):
             return RedirectResponse("/signin", status_code=303)

@@ -17,6 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from assay.app.arena import Booth
 from assay.app.asides import Asides
 from assay.app.honest import Honest
 from assay.app.notices import check_webhook
@@ -25,11 +26,28 @@ from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, compare, evaluations, pages, records, reviewers, starting, statistics, steering
+from assay.web import (
+    api,
+    arena,
+    audit,
+    compare,
+    criteria,
+    evaluations,
+    models,
+    pages,
+    records,
+    registry,
+    reviewers,
+    starting,
+    statistics,
+    steering,
+)
 from assay.web.bodies import BodyLimit
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
+from assay.web.judging import judging
 from assay.web.live import Live
+from assay.web.previews import Previews
 from assay.web.reruns import Reruns
 from assay.web.runner import Runner, Starts
 
@@ -92,6 +110,8 @@ def create_app(
         overviews=Overviews(workspace),
         token=known,
     )
+    app.state.judging = judging(workspace)
+    app.state.arena = arena.Hall(booth=Booth(workspace), previews=Previews())
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
     app.include_router(steering.router)
@@ -102,6 +122,11 @@ def create_app(
     app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
+    app.include_router(registry.router)
+    app.include_router(audit.router)
+    app.include_router(criteria.router)
+    app.include_router(models.router)
+    app.include_router(arena.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
@@ -184,7 +209,7 @@ def _version() -> str:
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # without it asyncio leaves Nagle on
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host.strip("[]"), port))
         listening.listen(256)
