@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from assay.app.arena import Booth
 from assay.app.asides import Asides
 from assay.app.honest import Honest
+from assay.app.notices import check_webhook
 from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
@@ -81,6 +82,7 @@ def create_app(
         SettingsError: a host beyond loopback without a token.
     """
     check_exposure(host, token)
+    check_webhook(workspace.settings)
     known = code or (Token(token) if token else None)
     queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, order_seeds(workspace))
     workspace.results.idle_s = RESULTS_IDLE_S
@@ -167,7 +169,8 @@ def serve(
     app = create_app(workspace, host=host, token=secret, code=known)
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
-    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}{path}"
+    workspace.notices.base = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}"
+    address = workspace.notices.base + path
     if known is not None and known.code:
         address += ("&" if "?" in path else "?") + urlencode({"token": known.code})
     announce(f"Assay is at {address}  (Ctrl-C stops it)")
