@@ -50,12 +50,13 @@ NAV_MORE: Final = (
     ("reviewers", "/reviewers", "nav.reviewers"),
     ("criteria", "/criteria", "nav.criteria"),
     ("models", "/models", "nav.models"),
+    ("calibration", "/calibration", "nav.calibration"),
 )
 """Pages behind "More", in the same form."""
 
 BELONGS: Final = {
     "run": "queue", "assessment": "review", "adjudication": "reviewers",
-    "model": "models", "rubric": "criteria",
+    "model": "models", "rubric": "criteria", "one-calibration": "calibration",
 }  # fmt: skip
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 

@@ -24,7 +24,7 @@ from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, compare, criteria, models, pages, reviewers, starting, statistics, steering
+from assay.web import api, calibrations, compare, criteria, models, pages, reviewers, starting, statistics, steering
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.judging import judging
@@ -71,6 +71,7 @@ def create_app(
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
         await asyncio.to_thread(runner.stop)
+        await asyncio.to_thread(app.state.judging.measuring.close)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
         await asyncio.to_thread(workspace.results.flush)
@@ -99,6 +100,7 @@ def create_app(
     app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
+    app.include_router(calibrations.router)
     app.include_router(criteria.router)
     app.include_router(models.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
