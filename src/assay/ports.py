@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.arena import Contest, Judged, Pairing, Vote
-    from assay.domain.calibration import CalibrationRecord
+    from assay.domain.calibration import CalibrationRecord, JudgeIdentity
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.criteria import CriterionFacts, RubricUse
     from assay.domain.digest import JsonValue
@@ -487,8 +487,23 @@ class Calibrations(Protocol):
         """Store a calibration and return it with its version."""
         ...
 
-    def records(self, *, model: str | None = None, newest_only: bool = False) -> Sequence[CalibrationRecord]:
-        """Calibrations, newest first; of one model, or only the newest of each identity."""
+    def records(
+        self,
+        *,
+        model: str | None = None,
+        newest_only: bool = False,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Sequence[CalibrationRecord]:
+        """Calibrations, newest first; of one model, only the newest of each identity, or up to `limit` below a number."""
+        ...
+
+    def record(self, number: int, /) -> CalibrationRecord | None:
+        """The calibration with this number, if there is one."""
+        ...
+
+    def newest_numbers(self) -> Mapping[JudgeIdentity, int]:
+        """The number of the newest calibration of each identity; reads no document."""
         ...
 
 

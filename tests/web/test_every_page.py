@@ -48,6 +48,8 @@ PAGES = {
     "reviewers": "/reviewers",
     "reviewer": "/reviewers/Ines",
     "adjudication": "/adjudication",
+    "calibration": "/calibration",
+    "calibration-one": "/calibration/1",
     "criteria": "/criteria",
     "rubric": "/criteria/architects@1",
     "models": "/models",

@@ -53,6 +53,7 @@ NAV_MORE: Final = (
     ("audit", "/audit", "nav.audit"),
     ("criteria", "/criteria", "nav.criteria"),
     ("models", "/models", "nav.models"),
+    ("calibration", "/calibration", "nav.calibration"),
 )
 """Pages behind "More", in the same form."""
 
@@ -70,6 +71,7 @@ BELONGS: Final = {
     "model": "models",
     "rubric": "criteria",
     "bout": "arena",
+    "one-calibration": "calibration",
 }
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 

@@ -30,6 +30,7 @@ from assay.web import (
     api,
     arena,
     audit,
+    calibrations,
     compare,
     criteria,
     evaluations,
@@ -93,6 +94,7 @@ def create_app(
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
         await asyncio.to_thread(runner.stop)
+        await asyncio.to_thread(app.state.judging.measuring.close)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
         await asyncio.to_thread(workspace.results.flush)
@@ -128,6 +130,7 @@ def create_app(
     app.include_router(registry.router)
     app.include_router(run_records.router)
     app.include_router(audit.router)
+    app.include_router(calibrations.router)
     app.include_router(criteria.router)
     app.include_router(models.router)
     app.include_router(arena.router)
