@@ -66,7 +66,7 @@ const view = {
   onRules: () => toggleRules(),
   onCell(row, pane) { view.rules = false; select(row, pane); },
   onQuote(at, pane = view.pane) { showLines(at, pane); },
-  onWhole() { view.whole = true; drawLeft(); },
+  onWhole: showWhole,
   onReport(open) { view.reportOpen = open; storage.set("assay.report", open); },
   onTrial(event, trial) {
     if (boot.single || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -201,6 +201,20 @@ function showLines(span, pane) {
   const first = light(left, current().item, view, span);
   center(first);
   if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
+}
+
+/** The whole of a long response, of which only the beginning travelled. */
+async function showWhole() {
+  const { item } = current();
+  if (item.panes[view.pane].cut) {
+    try {
+      item.panes = (await asStored(`${item.id}?whole=1`)).panes;
+    } catch (error) {
+      return alertOf(error);
+    }
+  }
+  view.whole = true;
+  if (current().item === item) drawLeft();
 }
 
 function toggleRules() {
