@@ -55,11 +55,13 @@ def asked(filled: Path) -> Iterator[tuple[TestClient, Heard]]:
     """A client of the app, and what the app asks the store for it."""
     heard = Heard()
     options = {"store": f"sqlite:///{filled}/assay.db"}
-    with Workspace.open(filled, options=options, environment={}) as workspace:
-        with TestClient(create_app(workspace), base_url="http://127.0.0.1") as client:
-            event.listen(Engine, "before_cursor_execute", heard)
-            yield client, heard
-            event.remove(Engine, "before_cursor_execute", heard)
+    with (
+        Workspace.open(filled, options=options, environment={}) as workspace,
+        TestClient(create_app(workspace), base_url="http://127.0.0.1") as client,
+    ):
+        event.listen(Engine, "before_cursor_execute", heard)
+        yield client, heard
+        event.remove(Engine, "before_cursor_execute", heard)
 
 
 @pytest.mark.parametrize(
@@ -191,9 +193,11 @@ def test_listeners_do_not_hold_up_the_review_and_are_bounded(
     for stream in streams:
         stream.close()
     monkeypatch.setattr(live_module, "MOST_LISTENERS", 0)
-    with Workspace.open(filled, options={"store": f"sqlite:///{filled}/assay.db"}, environment={}) as workspace:
-        with TestClient(create_app(workspace), base_url="http://127.0.0.1") as client:
-            said = client.get("/api/live")
+    with (
+        Workspace.open(filled, options={"store": f"sqlite:///{filled}/assay.db"}, environment={}) as workspace,
+        TestClient(create_app(workspace), base_url="http://127.0.0.1") as client,
+    ):
+        said = client.get("/api/live")
     assert said.status_code == 503
     assert "too many pages listen" in json.loads(said.text)["error"]["problem"]
 

@@ -19,8 +19,13 @@ const LOOK_AGAIN_MS = 4000;
 const IDLE_MS = 120_000;
 
 boot.keys = withOwnKeys(boot.keys);
-const desk = sessionStorage.getItem("assay.desk") ?? fresh();
-sessionStorage.setItem("assay.desk", desk);
+let desk = fresh();
+try {
+  desk = sessionStorage.getItem("assay.desk") ?? desk;
+  sessionStorage.setItem("assay.desk", desk);
+} catch {
+  /* after a reload it is a new desk, and the leases of the old one end by themselves */
+}
 
 const records = new Map();
 let trail = [];
