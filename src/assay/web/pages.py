@@ -285,8 +285,8 @@ def review_page(
 
 @router.get("/assessments/{assessment_id}.json")
 def assessment_twin(request: Request, assessment_id: str) -> Response:
-    """The page of an assessment as data."""
-    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request)))
+    """The page of an assessment as data, responses in full length."""
+    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request), whole=True))
 
 
 @router.get("/assessments/{assessment_id}")

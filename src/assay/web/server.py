@@ -15,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import JSONResponse, Response
 
 from assay.app.arena import Booth
@@ -140,6 +141,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _plain)
     app.add_exception_handler(Exception, _unexpected)
     app.add_middleware(BodyLimit)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)  # never a stream of events
     app.add_middleware(Guard, hosts=known_hosts(host, workspace.settings.environment.get("ASSAY_HOSTS")), token=known)
     return app
 

@@ -2,8 +2,10 @@
 
 import "./page.js";
 import { boot, byId, call, t } from "./dom.js";
+import { whileSeen } from "./listening.js";
 
 const ASK_MS = 3000;
+const UNSEEN_MS = 15_000;
 const PATIENCE_MS = 6000;
 const status = byId("live");
 
@@ -217,7 +219,7 @@ function listen() {
   });
   source.addEventListener("error", () => {
     if (asking === null && performance.now() - heard > 0) asking = setInterval(ask, ASK_MS);
-    setTimeout(() => source.readyState === EventSource.CLOSED && listen(), PATIENCE_MS);
+    setTimeout(() => !document.hidden && source.readyState === EventSource.CLOSED && listen(), PATIENCE_MS);
   });
 }
 
@@ -239,5 +241,11 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-if (boot.live) listen();
+function listenNoMore() {
+  source?.close();
+  clearInterval(asking);
+  asking = setInterval(ask, UNSEEN_MS); // for the notice that a run has ended
+}
+
+if (boot.live) whileSeen(listen, listenNoMore);
 addEventListener("pagehide", () => source?.close());
