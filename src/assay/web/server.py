@@ -25,7 +25,7 @@ from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, compare, pages, reviewers, starting, statistics, steering
+from assay.web import api, compare, pages, protocols, reviewers, starting, statistics, steering
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.live import Live
@@ -102,6 +102,7 @@ def create_app(
     app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
+    app.include_router(protocols.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
