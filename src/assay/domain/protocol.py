@@ -65,6 +65,10 @@ class Protocol:
             shares |= {name: getattr(self, name) for name in GAPS}
         return {"version": self.version, "mode": self.mode, **({} if self.mode == "plain" else shares)}
 
+    def leaves_free(self, *, seed: int, key: int) -> bool:
+        """Whether a number is left free after an assessment of the trial with this key: twice as often as one is needed."""
+        return chance(seed, "spare", key) < 2 * (self.plants + self.rereview)
+
     def draws(self, share: str, *, seed: int, key: int) -> bool:
         """Whether the item with this key is among a share; the same answer always."""
         return chance(seed, share, key) < float(getattr(self, share))
