@@ -38,6 +38,7 @@ from assay.web import (
     grades,
     models,
     pages,
+    protocols,
     records,
     registry,
     reviewers,
@@ -135,6 +136,7 @@ def create_app(
     app.include_router(criteria.router)
     app.include_router(models.router)
     app.include_router(arena.router)
+    app.include_router(protocols.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
