@@ -13,17 +13,12 @@ import pytest
 from assay.web import keys
 from assay.web.pages import folder
 from tests.web.conftest import Served, Watch, eventually
-from tests.web.pages_store import WRITERS, ask, pages_store, pair_of
+from tests.web.pages_store import SECRETS, WRITERS, ask, pages_store, pair_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Page, Response
-
-SECRETS = re.compile(
-    "|".join((*WRITERS, "replay/", r"pages\.jsonl", "arena-judge", r"The \w+ shows", r"0\.[369]\b")), re.I
-)
-"""Names, models, the judge, its reasons and its scores."""
 
 
 @pytest.fixture(scope="session")
