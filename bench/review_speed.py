@@ -1,217 +1,174 @@
-"""How fast review is when much waits: key to next item painted in a real browser, and what the server takes.
+"""How fast review is with 100,000 items waiting: key to next item painted in a real browser, and the server's time.
 
-    python bench/review_speed.py [--pending 100000] [--store FOLDER]
+    python bench/review_speed.py [--assessments 100000] [--runs 1] [--approvals 200] [--lines 30] [--candidates 3]
+                                 [--store postgresql://…] [--requests 60]
 
-The store is made by running a set with a recorded judge (about two minutes for 100,000; `--store` keeps it for another time).
-Beside it stands an empty page that changes one word at each key, measured in the same browser right before: what the browser
-itself takes. Times of the server are those of a client on this machine, beside `/health`, which does nothing.
+The floor stands beside each figure, from the same run: for the keys an empty page that changes one word, for the
+server `/health`. A key's time goes from the event's own time stamp to the moment after the frame in which the next item
+is on the page.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import http.client
 import os
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import sync_playwright
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.support.browser import browser  # noqa: E402 # they stand beside this folder
+from tests.support.waiting_store import fill  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Page
 
-TRIALS = 50
-NAMES = ("ada", "bruno", "chen")
-CRITERIA = ("integrity", "data_flow", "maintainability", "fitness")
-PRESSES = 200
-
-EMPTY_PAGE = """() => {
-  document.body.textContent = "0";
+PAINTED = """(was) => {
   window.taken = [];
   addEventListener("keydown", (event) => {
-    document.body.textContent = String(window.taken.length + 1);
-    requestAnimationFrame(() => setTimeout(() => window.taken.push(performance.now() - event.timeStamp)));
-  });
+    const before = was();
+    const look = () => {
+      if (was() === before) return requestAnimationFrame(look);
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => taken.push(performance.now() - event.timeStamp);
+      channel.port2.postMessage(null);
+    };
+    requestAnimationFrame(look);
+  }, true);
 }"""
+EMPTY = "<!doctype html><title>floor</title><p id=word>0</p>"
+CHANGES = "addEventListener('keydown', () => { word.textContent = Number(word.textContent) + 1; });"
+THINK_MS = 100
+"""Between an item on the page and the next key; nobody reads as fast."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pending", type=int, default=100_000)
-    parser.add_argument("--store", type=Path, help="a folder to keep the store in, or one kept before")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = asked.store or Path(scratch)
-        if not (folder / ".assay").exists():
-            fill(folder, asked.pending)
-        with serving(folder) as url:
-            server(url)
-            browser(url)
+    parser.add_argument("--assessments", type=int, default=100_000)
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--approvals", type=int, default=200)
+    parser.add_argument("--lines", type=int, default=30)
+    parser.add_argument("--candidates", type=int, default=3)
+    parser.add_argument("--requests", type=int, default=60)
+    parser.add_argument("--store")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        url = given.store or f"sqlite:///{name}/assay.db"
+        started = time.perf_counter()
+        ids = fill(url, given.assessments, runs=given.runs, candidates=given.candidates, lines=given.lines)
+        print(f"{given.assessments} waiting in {given.runs} runs: {time.perf_counter() - started:.1f} s to fill")
+        with serving(url, Path(name)) as port:
+            server(port, ids[-1], given.requests)
+            if given.approvals:
+                keys(port, given.approvals)
 
 
-def fill(folder: Path, pending: int) -> None:
-    """Run a set of `pending` trials with a recorded judge; 60 lines of code a candidate."""
-    folder.mkdir(parents=True, exist_ok=True)
-    code = "\n".join(f"def step_{line}(value):  # {{name}}\n    return value + {line}" for line in range(30))
-    things = [
-        {
-            "thingName": f"Thing {number}", "context": "Nothing may enter twice.", "language": "python", "trialsNeeded": TRIALS,
-            "snippets": [{"name": name, "content": code.format(name=name) + f"\n# {number}\n"} for name in NAMES],
-        }
-        for number in range(max(1, pending // TRIALS))
-    ]  # fmt: skip
-    (folder / "things.json").write_text(json.dumps(things), "utf-8")
-    grades = {
-        f"{{{{label:{name}}}}}": {
-            criterion: {
-                "score": 5 + place,
-                "reason": f"`return value + {place}` holds.",
-                "evidence": [f"return value + {place}"],
-            }
-            for criterion in CRITERIA
-        }
-        for place, name in enumerate(NAMES)
-    }
-    reply = {
-        "match": {"role": "judge"},
-        "reply": {"text": json.dumps({"candidates": grades, "report": "As it stands."})},
-    }
-    (folder / "judge.jsonl").write_text(json.dumps(reply), "utf-8")
-    started = time.perf_counter()
-    command = [sys.executable, "-m", "assay", "run", "things.json", "--judge", "replay/judge.jsonl", "--json"]
-    subprocess.run(
-        command, cwd=folder, env=environment(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    print(f"{pending} trials run and judged: {time.perf_counter() - started:.0f} s")
+def keys(port: int, approvals: int) -> None:
+    with browser() as running:
+        page = running.new_page(viewport={"width": 1360, "height": 800})
+        page.set_content(EMPTY)
+        page.evaluate(f"() => {{ {CHANGES} }}")
+        page.evaluate(f"() => ({PAINTED})(() => word.textContent)")
+        press(page, approvals)
+        said("key: an empty page changes a word", page.evaluate("taken"))
+        started = time.perf_counter()
+        page.goto(f"http://127.0.0.1:{port}/review")
+        page.wait_for_selector("#item:not([hidden])")
+        print(f"review opened, first item on the page: {1000 * (time.perf_counter() - started):.0f} ms")
+        page.wait_for_timeout(500)
+        page.evaluate(f"() => ({PAINTED})(() => document.getElementById('item').dataset.id)")
+        press(page, approvals, key="a")
+        said("key: approved, next item painted", page.evaluate("taken"))
+        page.wait_for_function("() => JSON.parse(localStorage.getItem('assay.outbox.1') ?? '[]').length === 0")
+
+
+def press(page: Page, times: int, key: str = "b") -> None:
+    for number in range(times):
+        page.keyboard.press(key)
+        page.wait_for_function("n => taken.length > n", arg=number)
+        page.wait_for_timeout(THINK_MS)
+
+
+def server(port: int, run: str, requests: int) -> None:
+    for where in ("/health", "/", "/queue.json", "/review"):
+        ask(port, "GET", where, requests)
+    suite, judge = run.split("-")[1], "strict"
+    for number, query in enumerate(
+        ("", f"&run={run}", f"&suite=waiting-{int(suite) % 7}", "&task=task-0-0", f"&judge={judge}")
+    ):
+        ask(port, "GET", "/api/review/next?limit=5" + query + f"&desk=bench-{number}-{{n}}", requests)
+    items = Items(port, requests)
+    ask(port, "POST", "/api/decisions", requests, items.body)
+
+
+class Items:
+    """Items to approve, each once."""
+
+    def __init__(self, port: int, n: int) -> None:
+        self.ids: list[str] = []
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        import json
+
+        for number in range(-(-n // 20)):
+            connection.request("GET", f"/api/review/next?limit=20&desk=items-{number}")
+            self.ids += [item["id"] for item in json.loads(connection.getresponse().read())["items"]]
+        connection.close()
+
+    def body(self, n: int) -> str:
+        return f'{{"decisions": [{{"key": "bench-{n:06d}", "id": "{self.ids[n]}", "verb": "approve"}}]}}'
+
+
+def ask(port: int, method: str, path: str, times: int, body: Any = None) -> None:
+    """Print how long the server took over one connection; the first answers, which fill what it remembers, apart."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    taken, size = [], 0
+    for number in range(times):
+        sent = None if body is None else body(number)
+        headers = {} if body is None else {"content-type": "application/json"}
+        started = time.perf_counter()
+        connection.request(method, path.replace("{n}", str(number)), sent, headers)
+        answer = connection.getresponse()
+        size = len(answer.read())
+        taken.append(1000 * (time.perf_counter() - started))
+        assert answer.status == 200, (path, answer.status)
+    connection.close()
+    said(f"{method} {path.replace('-{n}', '')}", taken[1:], f"   first {taken[0]:.0f} ms   {size / 1000:.1f} kB")
+
+
+def said(name: str, taken: list[float], more: str = "") -> None:
+    ordered = sorted(taken)
+    at = [ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.95, 0.99)]
+    print(f"{name:62s} p50 {at[0]:7.1f}   p95 {at[1]:7.1f}   p99 {at[2]:7.1f} ms{more}", flush=True)
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """`assay serve` as a process of its own."""
+def serving(url: str, folder: Path) -> Iterator[int]:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    command = [sys.executable, "-m", "assay", "serve", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=folder, env=environment(), stdout=subprocess.DEVNULL)
+        port = int(found.getsockname()[1])
+    command = [sys.executable, "-m", "assay", "serve", "--port", str(port), "--store", url]
+    process = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
     try:
-        url = f"http://127.0.0.1:{port}"
-        for _ in range(300):
-            with suppress(OSError):
-                urllib.request.urlopen(f"{url}/health", timeout=1).close()
+        for _ in range(200):
+            try:
+                http.client.HTTPConnection("127.0.0.1", port, timeout=1).request("GET", "/health")
                 break
-            time.sleep(0.1)
-        yield url
+            except OSError:
+                time.sleep(0.1)
+        yield port
     finally:
         process.terminate()
-        process.wait()
-
-
-def server(url: str) -> None:
-    """Times of requests, in the order in which a reviewer's browser makes them."""
-    run = get(url, "/api/runs")["runs"][0]
-    print(f"waiting: {run['assessments']['pending']}")
-    timed("/health, which does nothing", lambda _: get(url, "/health"))
-    timed("first page of the process", lambda _: page_of(url, "/"), times=1)
-    timed("queue page", lambda _: page_of(url, "/"))
-    timed("run page, 100 tasks", lambda _: page_of(url, f"/runs/{run['run_id']}"), times=20)
-    timed("review page", lambda _: page_of(url, "/review"))
-    timed(
-        "first five to review of the process", lambda i: get(url, f"/api/review/next?desk=first-{i}&limit=5"), times=1
-    )
-    timed("five to review", lambda i: get(url, f"/api/review/next?desk=five-{i}&limit=5"))
-    for name in ("run", "suite", "task", "judge"):
-        value = {"run": run["run_id"], "suite": "things", "task": "thing-7", "judge": "replay/judge.jsonl"}[name]
-        timed(f"five to review of a {name}", lambda i, q=f"{name}={value}": get(
-            url, f"/api/review/next?desk={q[:4]}-{i}&{q}&limit=1"))  # fmt: skip
-    items = [get(url, f"/api/review/next?desk=decide-{i}&limit=1")["items"][0]["id"] for i in range(100)]
-
-    def decide(number: int) -> None:
-        decision = {
-            "key": f"bench-{number:06d}-{time.time_ns()}",
-            "id": items[number],
-            "verb": "approve",
-            "active_ms": 900,
-        }
-        post(url, "/api/decisions", {"decisions": [decision]})
-
-    timed("one decision", decide, times=len(items))
-
-
-def browser(url: str) -> None:
-    """Key to paint, on an empty page and in review."""
-    with sync_playwright() as playwright:
-        path = next(
-            p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if os.path.exists(p)
-        )
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        page = chromium.new_page(viewport={"width": 1360, "height": 800})
-        page.goto("about:blank")
-        page.evaluate(EMPTY_PAGE)
-        for _ in range(PRESSES):
-            page.keyboard.press("a")
-            page.wait_for_timeout(60)
-        show("key to paint, empty page", page.evaluate("() => window.taken"))
-        page.goto(f"{url}/review")
-        ready(page)
-        for _ in range(PRESSES):
-            page.keyboard.press("a")
-            page.wait_for_timeout(60)
-            ready(page)
-        measures = "() => performance.getEntriesByName('assay:key-to-next').map((one) => one.duration)"
-        show("key to next item painted", page.evaluate(measures))
-        page.wait_for_function("() => JSON.parse(localStorage.getItem('assay.outbox.1') ?? '[]').length === 0")
-        chromium.close()
-
-
-def ready(page: Page) -> None:
-    page.wait_for_selector("#item:not([hidden])")
-    page.evaluate(
-        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
-    )
-
-
-def timed(name: str, what: Any, *, times: int = 60) -> None:
-    taken = []
-    for number in range(times):
-        started = time.perf_counter()
-        what(number)
-        taken.append(1000 * (time.perf_counter() - started))
-    show(name, taken)
-
-
-def show(name: str, taken: list[float]) -> None:
-    found = sorted(taken)
-    at = {share: found[min(len(found) - 1, int(len(found) * share))] for share in (0.5, 0.95, 0.99)}
-    print(
-        f"{name:38s} n {len(found):4d}   p50 {at[0.5]:7.1f}   p95 {at[0.95]:7.1f}   p99 {at[0.99]:7.1f} ms", flush=True
-    )
-
-
-def page_of(url: str, path: str) -> bytes:
-    with urllib.request.urlopen(url + path, timeout=60) as answer:
-        return bytes(answer.read())
-
-
-def get(url: str, path: str) -> Any:
-    return json.loads(page_of(url, path))
-
-
-def post(url: str, path: str, body: Any) -> None:
-    asked = urllib.request.Request(url + path, json.dumps(body).encode(), {"content-type": "application/json"})
-    urllib.request.urlopen(asked, timeout=60).close()
-
-
-def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+        process.wait(20)
 
 
 if __name__ == "__main__":

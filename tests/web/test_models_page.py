@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,8 @@ def run(workspace: Workspace, folder: Path, name: str) -> Any:
     }  # fmt: skip
     path = folder / f"{name}.yaml"
     path.write_text(yaml.safe_dump(suite), "utf-8")
-    return running.run(workspace, running.load(workspace, path), RunOptions())
+    with ThreadPoolExecutor(1) as beside:  # the browser's event loop may run in this thread
+        return beside.submit(running.run, workspace, running.load(workspace, path), RunOptions()).result()
 
 
 def by_ref(models: Models, role: str) -> dict[str, Any]:

@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import exists, select, true
 
 from assay.domain.errors import UnknownName
-from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, folded, shown_assessment, shown_trial
-from assay.domain.lifecycle import AssessmentState, RunState, TrialState
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
+from assay.domain.lifecycle import AssessmentState, TrialState
 from assay.domain.selection import RunSummary, Selection
 from assay.store import answers, columns, criteria, exporting, model_calls, run_record, schema
 from assay.store.call_totals import call_totals
-from assay.store.codec import bytes_json
 from assay.store.events import first_broken
 from assay.store.names import candidate_names
 from assay.store.planning import run_key_of
-from assay.store.projection import ASSESSMENT, TRIAL
 from assay.store.reading import AssessmentReader, trial_row, trial_rows
-from assay.store.selecting import Scope, find_run, scope_of
+from assay.store.run_rows import run_summaries
+from assay.store.selecting import find_run, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
@@ -73,37 +72,7 @@ class StoreArchive:
                 .where(true(), *where)
                 .order_by(table.c.started.desc(), table.c.key.desc())
             ).all()
-            tallies = _tallies(connection, scope)
-            names = _candidates(connection, scope)
-            left_alone = self._left_alone(connection, [row.key for row in rows if row.state == RunState.RUNNING])
-        return tuple(
-            RunSummary(
-                id=RunId(row.id),
-                suite=row.suite,
-                state=RunState.INTERRUPTED if row.key in left_alone else RunState(row.state),
-                started=row.started,
-                finished=row.finished,
-                batch_id=row.batch_id,
-                candidates=tuple(names.get(row.key, ())),
-                judges=tuple(bytes_json(row.judges)),
-                trials={TrialState(state): n for state, n in tallies.get((row.key, TRIAL), {}).items()},
-                assessments={AssessmentState(state): n for state, n in tallies.get((row.key, ASSESSMENT), {}).items()},
-                input_tokens=row.input_tokens,
-                output_tokens=row.output_tokens,
-                cost_usd=None if row.calls and row.unpriced_calls == row.calls else row.cost_usd,
-                unpriced_calls=row.unpriced_calls,
-            )
-            for row in rows
-        )
-
-    def _left_alone(self, connection: Connection, running: Sequence[int]) -> set[int]:
-        """Those of the running runs whose processes have all ended, however they did."""
-        if not running:
-            return set()
-        table = schema.execution
-        rows = connection.execute(select(table.c.run_key, table.c.owner).where(table.c.run_key.in_(running))).all()
-        living = {owner for owner in {owner for _, owner in rows} if not self._claims.seems_gone(owner)}
-        return set(running) - {run_key for run_key, owner in rows if owner in living}
+            return run_summaries(connection, self._claims, rows, scope.where_run)
 
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
@@ -332,28 +301,3 @@ class StoreArchive:
         """The id of the first review event that was changed after it was stored; None when all are as they were."""
         with self._database.reading() as connection:
             return first_broken(connection)
-
-
-def _tallies(connection: Connection, scope: Scope) -> dict[tuple[int, str], dict[str, int]]:
-    table = schema.run_tally
-    found: dict[tuple[int, str], dict[str, int]] = {}
-    for run_key, subject, state, n in connection.execute(
-        select(table.c.run_key, table.c.subject, table.c.state, table.c.n).where(*scope.where_run(table))
-    ):
-        if n:
-            found.setdefault((run_key, subject), {})[state] = n
-    return found
-
-
-def _candidates(connection: Connection, scope: Scope) -> dict[int, list[str]]:
-    """Candidates by run in its order, as it writes them; where a name was mended, the mended one."""
-    table, candidate = schema.run_candidate, schema.candidate
-    found: dict[int, list[str]] = {}
-    for run_key, name, now, same in connection.execute(
-        select(table.c.run_key, table.c.name, candidate.c.name, candidate.c.folded)
-        .join(candidate, candidate.c.key == table.c.candidate_key)
-        .where(*scope.where_run(table))
-        .order_by(table.c.run_key, table.c.position)
-    ):
-        found.setdefault(run_key, []).append(name if folded(name) == same else now)
-    return found

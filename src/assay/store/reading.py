@@ -17,6 +17,7 @@ from assay.store import schema
 from assay.store.codec import assessment_record, bytes_text, plain, task_record
 from assay.store.events import events_of
 from assay.store.names import candidate_names
+from assay.store.selecting import unsorted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -68,12 +69,16 @@ class AssessmentReader:
     ) -> list[AssessmentRow]:
         """Up to `limit` assessments of the scope with keys above `after`, in the order of keys."""
         table = schema.assessment
-        statement = _joined().where(*scope.where(table), *scope.where_grader(table), table.c.key > after)
+        of_tasks = scope.of_tasks(connection, table)
+        key, state = (unsorted(table.c.key), unsorted(table.c.state)) if of_tasks else (table.c.key, table.c.state)
+        statement = _joined().where(*of_tasks, *scope.where(table), *scope.where_grader(table), key > after)
         if states is not None:
-            statement = statement.where(table.c.state.in_([state.value for state in states]))
+            statement = statement.where(state.in_([one.value for one in states]))
         if trial is not None:
-            statement = statement.where(table.c.trial_key == trial)
-        rows = connection.execute(statement.order_by(table.c.key).limit(limit)).all()
+            its = select(table.c.key).where(table.c.trial_key == trial)
+            # looked up first: SQLite would rather read through the run, which it thinks as short as a trial
+            statement = statement.where(table.c.key.in_(connection.execute(its).scalars().all()))
+        rows = connection.execute(statement.order_by(key).limit(limit)).all()
         return [row for row, _ in self._read(connection, rows)]
 
     def rows_of(self, connection: Connection, keys: Collection[int]) -> list[AssessmentRow]:

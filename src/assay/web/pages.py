@@ -42,12 +42,15 @@ NAV: Final = (
     ("review", "/review", "nav.review"),
     ("statistics", "/statistics", "nav.statistics"),
     ("compare", "/compare", "nav.compare"),
+    ("arena", "/arena", "nav.arena"),
 )
 """Pages of the main navigation: name, address, text."""
 
 NAV_MORE: Final = (
     ("start", "/start", "nav.start"),
     ("reviewers", "/reviewers", "nav.reviewers"),
+    ("registry", "/registry", "nav.registry"),
+    ("audit", "/audit", "nav.audit"),
     ("criteria", "/criteria", "nav.criteria"),
     ("models", "/models", "nav.models"),
     ("calibration", "/calibration", "nav.calibration"),
@@ -55,9 +58,17 @@ NAV_MORE: Final = (
 """Pages behind "More", in the same form."""
 
 BELONGS: Final = {
-    "run": "queue", "assessment": "review", "adjudication": "reviewers",
-    "model": "models", "rubric": "criteria", "one-calibration": "calibration",
-}  # fmt: skip
+    "run": "queue",
+    "assessment": "review",
+    "adjudication": "reviewers",
+    "batch": "registry",
+    "candidates": "registry",
+    "candidate": "registry",
+    "model": "models",
+    "rubric": "criteria",
+    "bout": "arena",
+    "one-calibration": "calibration",
+}
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 
 _REMARK: Final = re.compile(rb"(?<=[;{,)]) // .*$")
@@ -364,10 +375,7 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
         "texts": for_script(
             "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel", "remap"
         ),
-        "keys": [
-            {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown}
-            for key in keys.REGISTRY
-        ],
+        "keys": keys.for_script(keys.REGISTRY),
         "reject_reasons": REJECT_REASONS,
         "rerun_reasons": RERUN_REASONS,
     }
