@@ -5,19 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
+    from assay.domain.arena import Contest, Judged, Pairing, Vote
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.criteria import CriterionFacts, RubricUse
     from assay.domain.digest import JsonValue
+    from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
     from assay.domain.model import ModelSpec
+    from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.observing import Aside, Observation, Seen
     from assay.domain.pages import PageAnswer, PageRequest
+    from assay.domain.register import Facet, RegisteredRun, RunFilter
+    from assay.domain.renaming import CandidateRow
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
     from assay.domain.selection import (
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
         RunSummary,
         ScoreRow,
         Selection,
+        TrialMark,
         TrialRow,
     )
 
@@ -210,7 +217,12 @@ class Witness(Protocol):
         ...
 
     def asides(
-        self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
+        self,
+        *,
+        reviewer: str | None = None,
+        run: RunId | None = None,
+        done: bool | None = None,
+        keys: Collection[AssessmentKey] | None = None,
     ) -> Sequence[Aside]:
         """Planted checks and repeats, oldest first."""
         ...
@@ -221,6 +233,60 @@ class Witness(Protocol):
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
         """It was decided, or with `done` False taken back."""
+        ...
+
+
+class Arena(Protocol):
+    """What may be set against each other in a run, and people's votes on it; apart from every grade."""
+
+    def cast(self, vote: Vote, /) -> Vote:
+        """Store a vote; one whose `once` is there comes back as it was stored. `Refused` for a second on the same pair."""
+        ...
+
+    def take_back(self, run: RunId, /, *, reviewer: str, once: str, vote: int | None = None) -> Vote:
+        """Append that a person takes back a vote of theirs, the newest where none is named; that vote."""
+        ...
+
+    def votes(self, run: RunId, /, *, reviewer: str | None = None) -> Sequence[Vote]:
+        """Votes that stand, oldest first; none that was taken back."""
+        ...
+
+    def vote_on(self, run: RunId, pairing: Pairing, /, *, reviewer: str) -> Vote | None:
+        """This person's standing vote on these two responses, whichever side they were on."""
+        ...
+
+    def counts(self, runs: Collection[RunId], /) -> Mapping[RunId, int]:
+        """How many votes stand, by run; runs without one are missing."""
+        ...
+
+    def by_pair(self, run: RunId, /) -> Mapping[tuple[int, int], int]:
+        """How many votes stand for each two candidates, by their places in order."""
+        ...
+
+    def voted(self, run: RunId, /, *, reviewer: str) -> frozenset[tuple[int, int, int, int]]:
+        """What this person has voted on: (position, k, lower place, higher place)."""
+        ...
+
+    def extent(self, run: RunId, /) -> tuple[int, int]:
+        """How many tasks a run has, and the most trials of one; raises `UnknownName`."""
+        ...
+
+    def position_of(self, run: RunId, task: str, /) -> int | None:
+        """The place of a task in its run, None where the run has no such task."""
+        ...
+
+    def contest(self, run: RunId, position: int, k: int, /) -> Contest | None:
+        """What a trial offers, None where there is no such trial."""
+        ...
+
+    def judged(
+        self, run: RunId, votes: Sequence[Vote], /
+    ) -> Mapping[tuple[int, int], Mapping[str, Mapping[int, Judged]]]:
+        """Judges' own scores of the trials that were voted on: by (position, k), judge and candidate's place."""
+        ...
+
+    def first_broken(self) -> int | None:
+        """The id of the first vote that was changed after it was stored; None when all are as they were."""
         ...
 
 
@@ -274,6 +340,14 @@ class Archive(Protocol):
 
     def assessment(self, key: AssessmentKey, /) -> AssessmentDetail:
         """One assessment with everything a reviewer looks at; raises `UnknownName`."""
+        ...
+
+    def in_full(self, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
+        """Several at once, in the order of their keys; those that are not there are left out."""
+        ...
+
+    def marks(self, row: AssessmentRow, /) -> tuple[TrialMark, ...]:
+        """The trials of an assessment's task, first to last, each with what the same grader's work on it stands at."""
         ...
 
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
@@ -330,6 +404,30 @@ class Archive(Protocol):
         """Calls of a run by whom they asked, summed; raises `UnknownName`."""
         ...
 
+    def rubric_uses(self, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
+        """From where to read on the next time, and the rubrics of runs with judges above `after`, oldest first."""
+        ...
+
+    def criterion_facts(self, selection: Selection, /) -> CriterionFacts:
+        """How the criteria of some runs fared, from what people decided and what counts."""
+        ...
+
+    def call_groups(self, after: int, /) -> tuple[int, tuple[CallGroup, ...]]:
+        """The newest call's number, and all calls after `after`, summed by run, role, model and how they ended."""
+        ...
+
+    def call_facts(self, calls: Collection[int], /) -> tuple[CallFact, ...]:
+        """Single calls by their numbers."""
+        ...
+
+    def newest_latencies(self, model: str, /, *, role: str, first: int, last: int, limit: int) -> tuple[float, ...]:
+        """Seconds that the newest usable calls to a model between two numbers took, newest first."""
+        ...
+
+    def run_numbers(self) -> Mapping[int, RunId]:
+        """Every run's id by its number in the store, half-written ones included."""
+        ...
+
     def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
         """Review events of the selected assessments in the order in which they were made, each with what it was about."""
         ...
@@ -342,6 +440,57 @@ class Archive(Protocol):
         self, selection: Selection, /, *, everything: bool = False
     ) -> Iterator[tuple[AssessmentDetail, NotCounted | None]]:
         """Whole assessments from one snapshot, each with why it does not count (None where it does)."""
+        ...
+
+
+class Register(Protocol):
+    """Runs a portion at a time, and the values by which they can be told apart; names nobody where something waits."""
+
+    def page(
+        self, wanted: RunFilter, /, *, before: RunId | None = None, limit: int = 50
+    ) -> tuple[Sequence[RegisteredRun], bool]:
+        """Up to `limit` runs, newest first, and whether older ones match too; `before` is exclusive."""
+        ...
+
+    def facets(self, wanted: RunFilter, /) -> Mapping[str, Sequence[Facet]]:
+        """The most frequent values of `suite`, `batch`, `candidate` and `state` among the runs that match."""
+        ...
+
+    def runs_of_candidate(self, candidate: str, /, *, limit: int) -> tuple[str, Sequence[tuple[RegisteredRun, str]]]:
+        """What a candidate is called now, and its newest runs in which nothing waits, each with its name there.
+
+        Raises `UnknownName`.
+        """
+        ...
+
+    def candidates(self) -> Sequence[CandidateRow]:
+        """Candidates that took part in a run in which nothing waits, by name; other runs are not in their numbers."""
+        ...
+
+
+class EventLog(Protocol):
+    """Review events as they were appended, and whether they still are what was appended."""
+
+    def portion(
+        self, wanted: EventFilter, /, *, before: int | None = None, limit: int = 50
+    ) -> tuple[Sequence[LoggedEvent], int | None]:
+        """Up to `limit` events below a number, newest first, and below which the next portion begins; None at the end."""
+        ...
+
+    def waiting(self) -> Sequence[WaitingRun]:
+        """Runs of which something waits for a person."""
+        ...
+
+    def run_of(self, item: AssessmentKey, /) -> RunId | None:
+        """The run of an assessment, or of a planted check or a repeat; None where nothing has this key."""
+        ...
+
+    def newest(self) -> tuple[int, str]:
+        """The number and the hash of the newest event; 0 and empty where there is none."""
+        ...
+
+    def check(self, after: int, /) -> ChainLook:
+        """Look at the hashes of the next events after a number, oldest first."""
         ...
 
 

@@ -60,12 +60,18 @@ def _store(workspace: Workspace) -> Check:
     try:
         runs = len(workspace.archive.runs())
         broken = workspace.archive.first_broken_event()
+        vote = workspace.arena.first_broken()
     except AssayError as error:
         return Check(what="store", state="broken", detail=error.problem, mend=error.remedy)
     if broken is not None:
         return Check(
             what="store", state="broken", detail=f"review event {broken} was changed after it was stored",
             mend="Decisions are only ever appended; restore the store from a copy.",
+        )  # fmt: skip
+    if vote is not None:
+        return Check(
+            what="store", state="broken", detail=f"vote {vote} of the arena was changed after it was stored",
+            mend="Votes are only ever appended; restore the store from a copy.",
         )  # fmt: skip
     place = workspace.settings.store_url.rpartition("@")[2].removeprefix("sqlite:///")
     return Check(what="store", state="good", detail=f"{place}, {runs} runs")

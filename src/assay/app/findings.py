@@ -372,7 +372,7 @@ def standing_document(found: Standing) -> dict[str, Any]:
     return {
         "runs": list(found.basis.runs),
         "protocol": list(found.basis.protocols),
-        "candidates": [_estimate(one) for one in found.estimates],
+        "candidates": [estimate_document(one) for one in found.estimates],
         "excluded": excluded_document(found.basis.excluded),
         "warnings": warnings_document(
             found.basis,
@@ -508,7 +508,8 @@ def gate_document(found: Gate) -> dict[str, Any]:
     return {"passed": found.passed, "margin": found.margin, **contrast_document(found.contrast)}
 
 
-def _estimate(one: Estimate) -> dict[str, Any]:
+def estimate_document(one: Estimate) -> dict[str, Any]:
+    """One candidate's row of `stats`."""
     return {
         "candidate": one.candidate,
         "mean": one.mean,

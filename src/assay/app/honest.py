@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.app import protocols, reviewing
 from assay.app.checks import Checks
 from assay.app.showing import Item, Showcase, named, panes_of, withheld
+from assay.app.stamps import Stamps
 from assay.domain import decisions as rules
 from assay.domain.assessment import weighted_score
 from assay.domain.errors import InputError, Refused
@@ -54,6 +55,23 @@ class Said:
     active_ms: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What the items of one request have in common, read once for all of them."""
+
+    stamps: Stamps
+    protocols: dict[RunId, Protocol]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Past:
+    """What happened between a reviewer and an item so far."""
+
+    saw: bool = False
+    verdict: Mapping[str, Any] | None = None
+    second: bool = False
+
+
 class Honest:
     """What stands between the review page and the store. Thread-safe: what it remembers only spares a write."""
 
@@ -72,27 +90,83 @@ class Honest:
         Raises:
             UnknownName: nothing has this key, or it was put before somebody else.
         """
-        aside = self._workspace.witness.aside(key)  # asked first for all alike, so that time tells nothing
-        if aside is None or (reviewer is not None and aside.reviewer != reviewer):
-            return reviewing.assessment(self._workspace, key), None
-        return self._as_detail(aside), aside
+        found = self._details([key], reviewer)
+        if key not in found:
+            return reviewing.assessment(self._workspace, key), None  # which says that there is none
+        return found[key]
+
+    def _details(
+        self, keys: Sequence[AssessmentKey], reviewer: str | None
+    ) -> dict[AssessmentKey, tuple[AssessmentDetail, Aside | None]]:
+        """Those that are there, real or put aside: by the same questions to the store, so that time tells nothing."""
+        asides = {one.key: one for one in self._workspace.witness.asides(keys=keys)}
+        mine = {key: one for key, one in asides.items() if reviewer is None or one.reviewer == reviewer}
+        wanted = dict.fromkeys(mine[key].of if key in mine else key for key in keys)
+        real = {detail.row.key: detail for detail in self._workspace.archive.in_full([*wanted])}
+        found: dict[AssessmentKey, tuple[AssessmentDetail, Aside | None]] = {}
+        for key in keys:
+            aside = mine.get(key)
+            if aside is not None:
+                found[key] = (self._as_detail(aside, real[aside.of]), aside)
+            elif key in real and key not in asides:
+                found[key] = (real[key], None)
+        return found
 
     def item(self, key: AssessmentKey, *, reviewer: str) -> Item:
-        """One item as this reviewer may see it now; that scores were sent is noted before they are."""
-        detail, aside = self.detail(key, reviewer=reviewer)
-        item = self._showcase.item(detail)
+        """One item as this reviewer may see it now; raises `UnknownName`."""
+        return self.items([key], reviewer=reviewer)[0]
+
+    def items(self, keys: Sequence[AssessmentKey], *, reviewer: str) -> list[Item]:
+        """Items as this reviewer may see them now; that scores were sent is noted, in one write, before they are.
+
+        Raises:
+            UnknownName: nothing has one of the keys, or it was put before somebody else.
+        """
+        known = self._details(keys, reviewer)
+        past = self._past(keys, reviewer)
+        shared = _Shared(Stamps(self._workspace, plans=self._plans), {})
+        items, shows = [], []
+        for key in keys:
+            detail, aside = known[key] if key in known else self.detail(key, reviewer=reviewer)
+            item = self._seen_by(detail, aside, past[key], shared)
+            items.append(item)
+            if item.state == AssessmentState.PENDING and detail.row.by_model and not item.blind:
+                shows.append(detail)
+        self._note_shown(shows, reviewer)
+        return items
+
+    def _seen_by(self, detail: AssessmentDetail, aside: Aside | None, past: _Past, shared: _Shared) -> Item:
+        """One item with what is withheld and what was given before."""
+        run = detail.row.run_id
+        item = self._showcase.item(detail, stamp=shared.stamps.words_of(run, detail.row.grader))
         if aside is not None:
             own = tuple(replace(one, id=item.id, state=item.state) if one.k == item.k else one for one in item.trials)
             item = replace(item, trials=own)
         if item.state != AssessmentState.PENDING or not detail.row.by_model:
             return item
-        protocol = self._protocol(detail.row.run_id)
-        item = replace(item, second=self._takes_two(key, protocol, detail.row.run_id))
-        verdict = self._verdict(key, reviewer)
-        if verdict is None and not item.person and self._is_blind(detail, aside, protocol, reviewer):
+        if run not in shared.protocols:
+            shared.protocols[run] = self._protocol(run)
+        protocol = shared.protocols[run]
+        two = past.second or self._drawn_for_two(detail.row.key, protocol, run)
+        item = replace(item, second=two)
+        if past.verdict is not None:
+            return replace(item, own=_as_panes(past.verdict, detail))
+        if not item.person and self._is_blind(detail, aside, protocol, saw=past.saw):
             return withheld(item)
-        self._note_shown(detail, reviewer)
-        return item if verdict is None else replace(item, own=_as_panes(verdict, detail))
+        return item
+
+    def _past(self, keys: Sequence[AssessmentKey], reviewer: str) -> dict[AssessmentKey, _Past]:
+        """What this reviewer saw and said of items, and whether anybody wished for a second opinion."""
+        witness = self._workspace.witness
+        found = {key: _Past() for key in keys}
+        for one in witness.observations(kinds=(Seen.SHOWN, Seen.VERDICT), assessments=keys, reviewer=reviewer):
+            past = found[one.assessment]
+            found[one.assessment] = (
+                replace(past, verdict=one.body) if one.kind is Seen.VERDICT else replace(past, saw=True)
+            )
+        for one in witness.observations(kinds=(Seen.SECOND,), assessments=keys):
+            found[one.assessment] = replace(found[one.assessment], second=True)
+        return found
 
     def verdict(self, key: AssessmentKey, scores: Sequence[tuple[int, str | None, float]], *, reviewer: str) -> Item:
         """Keep a reviewer's own scores of a blind item, then show the judge's.
@@ -231,25 +305,22 @@ class Honest:
             self._plans[run] = self._workspace.journal.plan_of(run)
         return self._plans[run]
 
-    def _is_blind(self, detail: AssessmentDetail, aside: Aside | None, protocol: Protocol, reviewer: str) -> bool:
+    def _is_blind(self, detail: AssessmentDetail, aside: Aside | None, protocol: Protocol, *, saw: bool) -> bool:
         """Whether it is drawn for the blind share and its scores were never sent to this reviewer."""
         if aside is not None and aside.kind is AsideKind.AGAIN:
             return True
         if not protocol.draws("blind", seed=self._plan(detail.row.run_id).seed, key=int(detail.row.key)):
             return False
-        return not self._saw(detail.row.key, reviewer)
-
-    def _saw(self, key: AssessmentKey, reviewer: str) -> bool:
-        said = self._workspace.witness.observations(kinds=(Seen.SHOWN,), assessments=(key,), reviewer=reviewer)
-        return bool(said)
+        return not saw
 
     def _arm(self, detail: AssessmentDetail, aside: Aside | None, reviewer: str) -> str | None:
         """In which arm a decision of this reviewer falls; None where the own verdict is still to come."""
-        if self._verdict(detail.row.key, reviewer) is not None:
+        past = self._past([detail.row.key], reviewer)[detail.row.key]
+        if past.verdict is not None:
             return BLIND
         waits = detail.row.state is AssessmentState.PENDING and detail.row.by_model
         by_person = self._showcase.by_person(detail.row)
-        if waits and not by_person and self._is_blind(detail, aside, self._protocol(detail.row.run_id), reviewer):
+        if waits and not by_person and self._is_blind(detail, aside, self._protocol(detail.row.run_id), saw=past.saw):
             return None
         return ASSISTED
 
@@ -269,22 +340,26 @@ class Honest:
         return Observation(kind=kind, run_id=detail.row.run_id, assessment=detail.row.key, reviewer=reviewer,
                            at=self._workspace.clock.now(), once=once, body=body)  # fmt: skip
 
-    def _note_shown(self, detail: AssessmentDetail, reviewer: str) -> None:
-        """That the judge's scores leave the server while the item waits; noted once a reviewer and item."""
-        mark = (reviewer, int(detail.row.key))
-        if mark in self._noted:
-            return
-        self._note(Seen.SHOWN, detail, reviewer, f"shown:{detail.row.key}:{reviewer}", {})
-        self._noted[mark] = None
+    def _note_shown(self, details: Sequence[AssessmentDetail], reviewer: str) -> None:
+        """That the judge's scores leave the server while items wait; noted once a reviewer and item."""
+        marks = {(reviewer, int(detail.row.key)): detail for detail in details}
+        new = [(mark, detail) for mark, detail in marks.items() if mark not in self._noted]
+        self._workspace.witness.note([
+            self._observation(Seen.SHOWN, detail, reviewer, f"shown:{detail.row.key}:{reviewer}", {}) for _, detail in new
+        ])  # fmt: skip
+        self._noted.update((mark, None) for mark, _ in new)
         while len(self._noted) > _REMEMBERED:
             self._noted.popitem(last=False)
 
     # --- second opinions
 
     def _takes_two(self, key: AssessmentKey, protocol: Protocol, run: RunId) -> bool:
-        if protocol.second and protocol.draws("second", seed=self._plan(run).seed, key=int(key)):
+        if self._drawn_for_two(key, protocol, run):
             return True
         return bool(self._workspace.witness.observations(kinds=(Seen.SECOND,), assessments=(key,)))
+
+    def _drawn_for_two(self, key: AssessmentKey, protocol: Protocol, run: RunId) -> bool:
+        return bool(protocol.second) and protocol.draws("second", seed=self._plan(run).seed, key=int(key))
 
     def _is_shared(self, detail: AssessmentDetail) -> bool:
         row = detail.row
@@ -314,9 +389,8 @@ class Honest:
 
     # --- planted checks and repeats
 
-    def _as_detail(self, aside: Aside) -> AssessmentDetail:
+    def _as_detail(self, aside: Aside, real: AssessmentDetail) -> AssessmentDetail:
         """What was put aside, in the shape of a real assessment that waits, or was decided as it was."""
-        real = reviewing.assessment(self._workspace, aside.of)
         shown = aside.shown or reordered(real.judged, seed=self._plan(aside.run_id).seed, key=int(aside.key))
         events: tuple[ReviewEvent, ...] = ()
         state, counted = AssessmentState.PENDING, shown
@@ -374,7 +448,7 @@ class Honest:
             return False
         if not aside.done:
             said = Said(verb=Verb.REJECT, reviewer=reviewer, once=once, reason="rerun")
-            detail = self._as_detail(aside)
+            detail = self._as_detail(aside, reviewing.assessment(self._workspace, aside.of))
             self._answer(detail, aside, said)
             self._note(Seen.DECISION, detail, reviewer, f"decision:{once}",
                        {"verb": str(Verb.REJECT), "arm": ASSISTED, "active_ms": None, "aside": True, "corrections": 0})  # fmt: skip

@@ -17,7 +17,20 @@ if TYPE_CHECKING:
 
     from assay.app.projecting import Projector
     from assay.domain.digest import JsonValue
-    from assay.ports import Archive, Calibrations, Clock, Desk, Journal, Leases, Pages, Witness, Workers
+    from assay.ports import (
+        Archive,
+        Arena,
+        Calibrations,
+        Clock,
+        Desk,
+        EventLog,
+        Journal,
+        Leases,
+        Pages,
+        Register,
+        Witness,
+        Workers,
+    )
     from assay.providers.directory import Directory
     from assay.store.opening import Store
 
@@ -91,6 +104,18 @@ class Workspace:
     @property
     def witness(self) -> Witness:
         return self.store.witness
+
+    @property
+    def register(self) -> Register:
+        return self.store.register
+
+    @property
+    def event_log(self) -> EventLog:
+        return self.store.event_log
+
+    @property
+    def arena(self) -> Arena:
+        return self.store.arena
 
     @property
     def calibrations(self) -> Calibrations:

@@ -87,6 +87,16 @@ class AssessmentDetail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrialMark:
+    """One trial of a task, and the assessment that one grader's work on it stands at."""
+
+    k: int
+    state: TrialState
+    assessment: AssessmentKey | None
+    assessment_state: AssessmentState | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRow:
     """A trial as lists show it; `failure` only when it failed."""
 

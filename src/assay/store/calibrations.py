@@ -37,10 +37,12 @@ class StoreCalibrations:
             version = (last or 0) + 1
             body_key = take_keys(connection, body=1)["body"].start
             self._database.insert(connection, schema.body, [(body_key, json_bytes(dict(record.document)))])
-            connection.execute(
-                insert(table).values(**its, version=version, tier=record.tier.value, at=record.at, body_key=body_key)
-            )
-            return replace(record, version=version)
+            number = connection.execute(
+                insert(table)
+                .values(**its, version=version, tier=record.tier.value, at=record.at, body_key=body_key)
+                .returning(table.c.key)
+            ).scalar_one()
+            return replace(record, version=version, number=int(number))
 
         return self._writer.call(keep)
 
@@ -75,4 +77,5 @@ def _record(row: Any) -> CalibrationRecord:
         at=row.at,
         version=row.version,
         document=bytes_json(row.content),
+        number=int(row.key),
     )

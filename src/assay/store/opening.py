@@ -20,14 +20,17 @@ from assay.store.calibrations import StoreCalibrations
 from assay.store.claims import Claims
 from assay.store.database import WAIT_S, Database
 from assay.store.desk import StoreDesk
+from assay.store.event_log import StoreEventLog
 from assay.store.importing import StoreImports
 from assay.store.journal import StoreJournal
 from assay.store.leases import StoreLeases
 from assay.store.liveness import AdvisoryLocks, FileLocks, alone
 from assay.store.names import Names
 from assay.store.recording import Recorder
+from assay.store.register import StoreRegister
 from assay.store.renaming import Renaming
 from assay.store.restoring import Restoring
+from assay.store.votes import StoreArena
 from assay.store.witness import StoreWitness
 from assay.store.writer import Writer
 
@@ -45,7 +48,8 @@ _OLDEST_SQLITE: Final = (3, 35, 0)  # the first with RETURNING
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An open store: what runs write, where decisions are applied, what is read, how judges fared, how runs come back."""
+    """An open store: what runs write, where decisions are applied, what is read, how judges fared, how runs come back,
+    and what people vote."""
 
     journal: StoreJournal
     desk: StoreDesk
@@ -56,6 +60,9 @@ class Store:
     imports: StoreImports
     leases: StoreLeases
     witness: StoreWitness
+    register: StoreRegister
+    event_log: StoreEventLog
+    arena: StoreArena
 
     def close(self) -> None:
         """Give up claims, finish writing and let go of the database; safe to call twice."""
@@ -105,6 +112,9 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         imports=StoreImports(database, writer, names, claims, clock),
         leases=StoreLeases(database),
         witness=StoreWitness(database, writer),
+        register=StoreRegister(database, claims),
+        event_log=StoreEventLog(database),
+        arena=StoreArena(database, writer, clock),
     )
 
 

@@ -31,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION: Final = "0007"
+VERSION: Final = "0008"
 """The migration these tables correspond to."""
 
 VERSION_TABLE: Final = "assay_version"
@@ -482,3 +482,26 @@ aside = Table(
 )
 """Planted checks and repeats, for one reviewer each. Keys come from those of `assessment`, so that none tells itself apart; the
 rows stand in a table that no list, count, statistic or export reads."""
+
+vote = Table(
+    "vote",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("once", Text, unique=True),
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("trial_key", Key, ForeignKey("trial.key"), nullable=False),
+    Column("left_place", Integer, nullable=False),
+    Column("right_place", Integer, nullable=False),
+    Column("choice", String(12), nullable=False),
+    Column("undoes", Key, unique=True),
+    Column("reviewer", Text, nullable=False),
+    Column("active_ms", Key),
+    Column("telling", Boolean, nullable=False),
+    Column("at", String(30), nullable=False),
+    Column("previous_hash", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+    Index("ix_vote_run_reviewer", "run_key", "reviewer", "trial_key"),
+    Index("ix_vote_trial_key", "trial_key"),
+)
+"""Votes of the arena, append-only, hashed as review events are. `choice` is `undo` where the row takes back the vote `undoes`; a
+vote stands as long as no row takes it back. Places are those of `run_candidate`, which a mended name leaves as they are."""

@@ -24,6 +24,7 @@ from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.review import Via
 from assay.domain.selection import Selection
+from assay.web import replies
 from assay.web.errors import problem_of
 from assay.web.guard import COOKIE
 from assay.web.live import Live
@@ -205,14 +206,14 @@ def health(request: Request) -> dict[str, str]:
     return {"status": "ok", "timestamp": rooms_of(request).workspace.clock.now()}
 
 
-@router.get("/api/runs", tags=["runs"])
+@router.get("/api/runs", tags=["runs"], response_model=replies.Runs, responses=replies.problems(401, 404))
 def runs(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 50, suite: str | None = None) -> Response:
     """Runs, newest first."""
     found = registry.runs(rooms_of(request).workspace, Selection(suites=(suite,) if suite else ()))
     return Answer({"runs": [{"run_id": summary.id, **run_row(summary)} for summary in found[:limit]]})
 
 
-@router.get("/api/runs/{run_id}", tags=["runs"])
+@router.get("/api/runs/{run_id}", tags=["runs"], response_model=replies.Run, responses=replies.problems(401, 404))
 def run(
     request: Request, run_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200, after: str | None = None
 ) -> Response:
@@ -255,7 +256,7 @@ def review_next(
             rooms.queue.keep(wanted, desk=desk)
     taken = _taken(rooms, selection, desk=desk, reviewer=reviewer, holding=holding, limit=limit)
     keys = rooms.asides.mixed(taken, beside, held=held, desk=desk, limit=limit)
-    items = [rooms.honest.item(key, reviewer=reviewer) for key in keys]
+    items = rooms.honest.items(keys, reviewer=reviewer)
     return Answer(
         {
             "items": items,

@@ -32,6 +32,9 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 OPEN_PATHS: Final = frozenset({"/health", "/signin", "/api/signin"})
 """Answered without the token: whether the server lives, and the way in."""
 
+DATA_PATHS: Final = ("/api/", "/get_evaluation_result/")
+"""Answered with data for programs; no page of another site has a reason to ask for it."""
+
 POLICY: Final = "; ".join(
     (
         "default-src 'none'",
@@ -57,6 +60,10 @@ HEADERS: Final = (
     (b"x-dns-prefetch-control", b"off"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
+
+OPEN_BEGINNINGS: Final = ("/static/", "/preview/")
+"""And addresses that begin so: our scripts and styles, and pages in a frame, which have no cookie; who knows such an address
+was given it a moment ago."""
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
@@ -173,7 +180,7 @@ class Guard:
             return problem_response(scope, 421, host or "this request", "is not a host this server answers for.",
                                     remedy="Use the address printed at start, or name the host in ASSAY_HOSTS.")  # fmt: skip
         site = headers.get("sec-fetch-site")
-        if site == "cross-site" and (scope["path"].startswith("/api/") or scope["method"] not in SAFE_METHODS):
+        if site == "cross-site" and (scope["path"].startswith(DATA_PATHS) or scope["method"] not in SAFE_METHODS):
             return problem_response(scope, 403, "request", "comes from another site.")
         if scope["method"] in SAFE_METHODS:
             return None
@@ -198,7 +205,8 @@ class Guard:
             response.set_cookie(COOKIE, self._token.session, httponly=True, samesite="strict", path="/",
                                 secure=scope.get("scheme") == "https", max_age=30 * 86400)  # fmt: skip
             return response
-        if scope["path"] in OPEN_PATHS or scope["path"].startswith("/static/") or self._is_known(headers):
+        open_to_all = scope["path"] in OPEN_PATHS or scope["path"].startswith(OPEN_BEGINNINGS)
+        if open_to_all or self._is_known(headers):
             return None
         if "text/html" in headers.get("accept", ""):
             return RedirectResponse("/signin", status_code=303)

@@ -1,4 +1,4 @@
-"""Every key of the review page, once: the handler, the badges, the help sheet, the documentation and the tests read this.
+"""Every key of the review page and of the arena, once: handlers, badges, help sheets, documentation and tests read this.
 
 House rules. Nothing is bound to Backspace, Delete or Space, and Enter alone never approves. What throws grades away or
 costs a judge's call takes two keys. `keys` are values of `KeyboardEvent.key`; a sequence is written with a blank between.
@@ -73,26 +73,54 @@ REGISTRY: Final = (
     Key(action="help", keys=("?",), about="Show this sheet", group=ANYWHERE),
 )  # fmt: skip
 
+COMPARISON: Final = (
+    Key(action="better_a", keys=("a",), about="A is better", group=DECIDE),
+    Key(action="better_b", keys=("b",), about="B is better", group=DECIDE),
+    Key(action="equal", keys=("e",), about="Equally good", group=DECIDE),
+    Key(
+        action="both_bad", keys=("0",), about="Both bad: counted apart, it says nothing about their order", group=DECIDE
+    ),
+    Key(action="skip", keys=("s",), about="Skip: put the pair at the end", group=DECIDE),
+    Key(action="undo", keys=("u", "Mod+z"), about="Take back your last vote", group=DECIDE),
+    Key(action="preview", keys=("p",), about="Start both pages, or stop them", group=LOOK),
+    Key(action="source", keys=("v",), about="Show the pages' source, or the pages again", group=LOOK),
+    Key(action="pane_left", keys=("[", "ArrowLeft"), about="Go to A", group=LOOK),
+    Key(action="pane_right", keys=("]", "ArrowRight"), about="Go to B", group=LOOK),
+    Key(action="next", keys=("j",), about="Next pair, once you have voted", group=MOVE),
+    Key(action="go_arena", keys=("g a",), about="Go to the arena", group=MOVE),
+    Key(action="go_ranking", keys=("g s",), about="Go to the ranking of this run", group=MOVE),
+    Key(action="go_queue", keys=("g q",), about="Go to the queue", group=MOVE),
+    Key(action="help", keys=("?",), about="Show this sheet", group=ANYWHERE),
+)
+"""The keys of the arena."""
+
 NEVER_BOUND: Final = frozenset({"Backspace", "Delete", " ", "Enter"})
 
 
-def badge(action: str) -> str:
+def badge(action: str, registry: tuple[Key, ...] = REGISTRY) -> str:
     """What stands on the button of an action."""
-    return next(key.shown for key in REGISTRY if key.action == action)
+    return next(key.shown for key in registry if key.action == action)
 
 
-def groups() -> dict[str, list[Key]]:
+def groups(registry: tuple[Key, ...] = REGISTRY) -> dict[str, list[Key]]:
     """The keys by heading, in the order of the registry."""
     found: dict[str, list[Key]] = {}
-    for key in REGISTRY:
+    for key in registry:
         found.setdefault(key.group, []).append(key)
     return found
 
 
-def as_table() -> str:
+def for_script(registry: tuple[Key, ...]) -> list[dict[str, object]]:
+    """The keys as a page's script binds them."""
+    return [
+        {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown} for key in registry
+    ]
+
+
+def as_table(registry: tuple[Key, ...] = REGISTRY) -> str:
     """The keys as a Markdown table, for the documentation."""
     rows = ["| key | what it does |", "| --- | --- |"]
-    rows += [f"| `{'` `'.join(_printed(key))}` | {key.about} |" for key in REGISTRY]
+    rows += [f"| `{'` `'.join(_printed(key))}` | {key.about} |" for key in registry]
     return "\n".join(rows)
 
 

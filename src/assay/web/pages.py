@@ -45,16 +45,31 @@ NAV: Final = (
     ("review", "/review", "nav.review"),
     ("statistics", "/statistics", "nav.statistics"),
     ("compare", "/compare", "nav.compare"),
+    ("arena", "/arena", "nav.arena"),
 )
 """Pages of the main navigation: name, address, text."""
 
 NAV_MORE: Final = (
     ("start", "/start", "nav.start"),
     ("reviewers", "/reviewers", "nav.reviewers"),
+    ("registry", "/registry", "nav.registry"),
+    ("audit", "/audit", "nav.audit"),
+    ("criteria", "/criteria", "nav.criteria"),
+    ("models", "/models", "nav.models"),
 )
 """Pages behind "More", in the same form."""
 
-BELONGS: Final = {"run": "queue", "assessment": "review", "adjudication": "reviewers"}
+BELONGS: Final = {
+    "run": "queue",
+    "assessment": "review",
+    "adjudication": "reviewers",
+    "batch": "registry",
+    "candidates": "registry",
+    "candidate": "registry",
+    "model": "models",
+    "rubric": "criteria",
+    "bout": "arena",
+}
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 
 _REMARK: Final = re.compile(rb"(?<=[;{,)]) // .*$")
@@ -259,8 +274,12 @@ def review_page(
     if summary is not None:
         filters["run"] = summary.id
     twin = "/review.json" + (f"?{urlencode(filters)}" if filters else "")
+    boot = _review_boot(filters, None)
+    far = progress(rooms, selection_of(run, suite, task, judge))
+    if not (far["waiting"] or far["decided"]):
+        boot["texts"]["review.done.lead"] = t("review.done.never")
     return _page(request, "review.html", "review", t("review.title"), twin=twin, run=summary, filters=filters, single=None,
-                 past=(), boot=_review_boot(filters, None))  # fmt: skip
+                 past=(), boot=boot)  # fmt: skip
 
 
 @router.get("/assessments/{assessment_id}.json")
@@ -363,10 +382,7 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
         "texts": for_script(
             "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel", "remap"
         ),
-        "keys": [
-            {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown}
-            for key in keys.REGISTRY
-        ],
+        "keys": keys.for_script(keys.REGISTRY),
         "reject_reasons": REJECT_REASONS,
         "rerun_reasons": RERUN_REASONS,
     }

@@ -3,7 +3,7 @@
 const together = document.getElementById("together");
 let leading = null;
 
-for (const row of document.querySelectorAll(".panes")) {
+for (const row of document.querySelectorAll(".abreast")) {
   const panes = [...row.querySelectorAll("pre.text")];
   for (const pane of panes) {
     pane.addEventListener("scroll", () => {

@@ -20,9 +20,11 @@ export function h(tag, attributes = {}, ...children) {
     else if (name.startsWith("on") || name === "style" || name === "srcdoc") throw new Error(`attribute ${name}`);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(Infinity).filter(isThere));
   return element;
 }
+
+const isThere = (child) => child !== null && child !== undefined && child !== false;
 
 export const byId = (id) => document.getElementById(id);
 
@@ -46,9 +48,16 @@ export function visible(text) {
   return parts;
 }
 
-export function quoteButton(text, run, lines = "") {
-  return h("button", { type: "button", class: "quote", on: { click: run } }, h("code", {}, visible(text)), lines);
-}
+/** A button that does one thing; further attributes go in `more`. */
+export const button = (kind, run, more, ...children) => h("button", { type: "button", class: kind, on: { click: run }, ...more }, children);
+
+export const quoteButton = (text, run, lines = "") => button("quote", run, {}, h("code", {}, visible(text)), lines);
+
+/** A mark that only says again what words beside it say. */
+export const glyph = (sign, state = "") => h("span", { class: `glyph ${state}`.trim(), "aria-hidden": "true" }, sign);
+
+/** Put children in place of what an element held; nothing among them is left out. */
+export const fill = (element, ...children) => element.replaceChildren(...children.flat(Infinity).filter(isThere));
 
 /** JSON from the server; throws an Error whose `status` is 0 where no answer came. */
 export async function call(path, body, options = {}) {

@@ -62,6 +62,7 @@ TEXTS: Final[dict[str, str]] = {
     "review.assisted": "without having been displayed",
     "review.done.title": "Nothing waits here",
     "review.done.lead": "Every assessment of this selection has been decided.",
+    "review.done.never": "No judge has graded anything here yet. What one grades waits on this page for a person.",
     "review.done.elsewhere": "{n} lie on other desks; they come back when nobody decides them within five minutes.",
     "review.done.skipped": "You skipped {n}. They come back when you look again.",
     "review.done.tally": "This sitting: {approved} approved, {corrected} corrected, {rejected} rejected, {rerun} rerun.",

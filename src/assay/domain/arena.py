@@ -1,0 +1,102 @@
+"""Votes of people between two responses to one task whose authors they were not told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.domain.assessment import Response
+    from assay.domain.identifiers import RunId, TrialKey
+    from assay.domain.suite import Task
+
+
+class Choice(StrEnum):
+    """What a person chose of the two they saw; the sides are those of the page."""
+
+    LEFT = "left"
+    RIGHT = "right"
+    EQUAL = "equal"
+    BOTH_BAD = "both_bad"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """What is voted on: two candidates' responses to one task in one trial.
+
+    Attributes:
+        position: the task's place in its run, from 0.
+        k: which trial, from 1.
+        left, right: candidates by their place in the run's order, from 0. Places outlive a mended name.
+    """
+
+    position: int
+    k: int
+    left: int
+    right: int
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The two candidates, whichever side they are on."""
+        return (min(self.left, self.right), max(self.left, self.right))
+
+    @property
+    def item(self) -> tuple[int, int, int, int]:
+        """The same whichever side is which."""
+        return (self.position, self.k, *self.pair)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """A person's choice, as an event.
+
+    Attributes:
+        once: the voter's own word for this vote; a second with the same changes nothing.
+        active_ms: how long the person looked at the pair with the page in front; None where it is not known.
+        telling: whether one of the responses holds a name that tells who wrote it.
+        again: whether this person had voted on the two before, was told who wrote what, and took the vote back.
+        task: the task's id; empty on the way to the store.
+        id: 0 until it is stored.
+    """
+
+    run_id: RunId
+    pairing: Pairing
+    choice: Choice
+    reviewer: str
+    once: str
+    active_ms: int | None = None
+    telling: bool = False
+    again: bool = False
+    task: str = ""
+    at: str = ""
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """A trial's responses that can be set against each other.
+
+    Attributes:
+        responses: by place of the candidate in the run's order; who gave none is missing.
+        judged: by judge, each candidate's own score as that judge gave it (0 to 1), by place; with the state of its
+            assessment.
+    """
+
+    trial: TrialKey
+    position: int
+    k: int
+    of: int
+    task: Task
+    responses: Mapping[int, Response]
+    judged: Mapping[str, Mapping[int, Judged]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A judge's score of one response as the judge gave it, and the state of the assessment it stands in."""
+
+    score: float
+    state: str

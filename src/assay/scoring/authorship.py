@@ -1,0 +1,43 @@
+"""Names in a response that tell who wrote it: of models and their makers, and of the candidates themselves.
+
+Nothing is cut out of what a person reads; a vote on such a response is marked, and the share of marked votes stands beside
+the result. Words that are common in pages and code for other reasons (`meta`, `phi`, `command`) are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MODELS: Final = (
+    "openai", "chatgpt", "gpt-4", "gpt-5", "gpt-3.5", "gpt-oss", "anthropic", "claude", "deepmind", "gemini", "gemma", "llama",
+    "mistral", "mixtral", "codestral", "qwen", "deepseek", "grok", "xai", "cohere", "command-r", "kimi", "moonshot ai", "zhipu",
+    "chatglm", "minimax", "ernie bot", "hunyuan", "nemotron", "granite-3", "phi-3", "phi-4", "copilot",
+)  # fmt: skip
+"""What models and their makers are called."""
+
+SHORTEST: Final = 3
+"""Letters of a candidate's name that is looked for; shorter ones stand in any text."""
+
+LOOKED_AT: Final = 500_000
+"""Characters of a response that are looked at."""
+
+
+def telling_words(text: str, names: Iterable[str] = ()) -> tuple[str, ...]:
+    """The words of `text` that name a model, its maker or one of `names`, each once, in the order of the lists.
+
+    Args:
+        names: candidates as they are called; of `provider/name` the last part is looked for too.
+    """
+    own = dict.fromkeys(part for name in names for part in (name, name.rpartition("/")[2]))
+    wanted = [*(word for word in own if len(word) >= SHORTEST), *MODELS]
+    low = text[:LOOKED_AT].casefold()
+    return tuple(dict.fromkeys(word for word in wanted if _stands_in(word.casefold(), low)))
+
+
+def _stands_in(word: str, text: str) -> bool:
+    """Whether the word stands there by itself; a model's name may go on with its version."""
+    return word in text and re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", text) is not None

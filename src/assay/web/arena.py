@@ -1,0 +1,287 @@
+"""The arena: two responses side by side without names, a vote, and then who wrote them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+from starlette.responses import RedirectResponse
+
+from assay.app import starting
+from assay.domain.arena import Choice
+from assay.domain.errors import Refused
+from assay.domain.lifecycle import RunState
+from assay.web import keys
+from assay.web.api import Answer, Body, reviewer_of, rooms_of
+from assay.web.pages import page_of
+from assay.web.previews import LARGEST, SANDBOX
+from assay.web.texts import for_script, t
+
+if TYPE_CHECKING:
+    from assay.app.arena import Booth, Bout, Offer, Reveal
+    from assay.domain.assessment import Response as Given
+    from assay.domain.selection import RunSummary
+    from assay.web.previews import Previews
+
+RUNS_SHOWN: Final = 20
+MOST_SHOWN: Final = 200_000
+"""Characters of a response that are sent; the rest is said to be left out."""
+
+CHOICES: Final = {"a": Choice.LEFT, "b": Choice.RIGHT, "equal": Choice.EQUAL, "both_bad": Choice.BOTH_BAD}
+SAID: Final = {choice: said for said, choice in CHOICES.items()}
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hall:
+    """What these routes work with; lives in `app.state.arena`."""
+
+    booth: Booth
+    previews: Previews
+
+
+class PairBody(Body):
+    """The pair on the page, and before whom it stands: sides belong to a person."""
+
+    task: str = Field(max_length=1_000)
+    trial: int = Field(ge=1, le=1_000_000)
+    pair: str = Field(max_length=40)
+    reviewer: str = Field(min_length=1, max_length=120)
+
+
+class VoteBody(PairBody):
+    """A vote; `key` makes it count once however often it is sent."""
+
+    key: str = Field(min_length=8, max_length=80)
+    choice: Literal["a", "b", "equal", "both_bad"]
+    active_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+
+
+class PreviewBody(PairBody):
+    """The side whose page is to be run: 0 for A, 1 for B."""
+
+    side: int = Field(ge=0, le=1)
+
+
+class UndoBody(Body):
+    """A vote taken back; the newest of this person where none is named."""
+
+    key: str = Field(min_length=8, max_length=80)
+    reviewer: str = Field(min_length=1, max_length=120)
+    vote: int | None = Field(default=None, ge=1)
+
+
+def hall_of(request: Request) -> Hall:
+    """The arena of the app that was asked."""
+    hall: Hall = request.app.state.arena
+    return hall
+
+
+@router.get("/arena", include_in_schema=False)
+def arena_page(request: Request, before: str | None = None) -> Response:
+    """Runs people can vote on, and a form that begins one."""
+    data = _list(request, before)
+    models = [{"ref": model.ref, "from": model.origin} for model in starting.known_models(rooms_of(request).workspace)]
+    twin = "/arena.json" + (f"?{urlencode({'before': before})}" if before else "")
+    return page_of(
+        request, "arena.html", "arena", t("arena.title"), twin=twin, **data, models=models, before=before,
+        boot={"texts": for_script("arena", "start"), "page": "arena"},
+    )  # fmt: skip
+
+
+@router.get("/arena.json", include_in_schema=False)
+def arena_twin(request: Request, before: str | None = None) -> Response:
+    """The page as data."""
+    return Answer(_list(request, before))
+
+
+@router.get("/arena/{run_id}.json", include_in_schema=False)
+def bout_twin(
+    request: Request, run_id: str, task: str | None = None, trial: int | None = None, pair: str | None = None
+) -> Response:
+    """A pair as data: the next one where the address names none."""
+    booth, reviewer = hall_of(request).booth, reviewer_of(request)
+    summary = booth.summary(run_id)
+    if task is not None and trial is not None and pair is not None:
+        bout: Bout | None = booth.bout(summary.id, task, trial, pair, reviewer)
+    else:
+        bout = booth.next(summary, reviewer)
+    return Answer({"run": summary.id, "pair": None if bout is None else bout_document(bout)})
+
+
+@router.get("/arena/{run_id}", include_in_schema=False)
+def bout_page(
+    request: Request, run_id: str, task: str | None = None, trial: int | None = None, pair: str | None = None
+) -> Response:
+    """One pair; without one in the address, the way to the next."""
+    booth, reviewer = hall_of(request).booth, reviewer_of(request)
+    summary = booth.summary(run_id)
+    if task is None or trial is None or pair is None:
+        bout = booth.next(summary, reviewer)
+        if bout is not None:
+            return RedirectResponse(_address(bout), status_code=303)
+        return _bout_page(request, summary, None)
+    return _bout_page(request, summary, booth.bout(summary.id, task, trial, pair, reviewer))
+
+
+@router.get("/api/arena/{run_id}/next", tags=["arena"])
+def next_pair(
+    request: Request,
+    run_id: str,
+    task: Annotated[str | None, Query(max_length=1_000)] = None,
+    trial: int | None = None,
+    pair: str | None = None,
+) -> Response:
+    """What this person votes on next, beside the pair that is on the page."""
+    booth, reviewer = hall_of(request).booth, reviewer_of(request)
+    summary = booth.summary(run_id)
+    beside = None
+    if task is not None and trial is not None and pair is not None:
+        beside = booth.bout(summary.id, task, trial, pair, reviewer).pairing.item
+    return Answer(_next(booth, summary, reviewer, beside))
+
+
+@router.post("/api/arena/{run_id}/votes", tags=["arena"], status_code=201)
+def vote(request: Request, run_id: str, body: VoteBody) -> Response:
+    """A vote; the answer says who wrote what. The same `key` again is the same vote."""
+    booth = hall_of(request).booth
+    bout = booth.bout(run_id, body.task, body.trial, body.pair, body.reviewer)
+    reveal = booth.cast(bout, CHOICES[body.choice], once=body.key, active_ms=body.active_ms)
+    return Answer({"reveal": reveal_document(reveal)}, status_code=201)
+
+
+@router.post("/api/arena/{run_id}/undo", tags=["arena"])
+def undo(request: Request, run_id: str, body: UndoBody) -> Response:
+    """A vote taken back, by another event; the pair it was about, to be voted on again."""
+    bout = hall_of(request).booth.take_back(run_id, body.reviewer, once=body.key, vote=body.vote)
+    return Answer({"pair": bout_document(bout)})
+
+
+@router.post("/api/arena/{run_id}/skip", tags=["arena"])
+def skip(request: Request, run_id: str, body: PairBody) -> Response:
+    """Put a pair at the end for this person; the next one."""
+    booth = hall_of(request).booth
+    bout = booth.bout(run_id, body.task, body.trial, body.pair, body.reviewer)
+    booth.skip(bout)
+    return Answer(_next(booth, bout.summary, body.reviewer, bout.pairing.item))
+
+
+@router.post("/api/arena/{run_id}/previews", tags=["arena"], status_code=201)
+def preview(request: Request, run_id: str, body: PreviewBody) -> Response:
+    """An address under which the page of one side can be shown in a frame, for a few minutes."""
+    hall = hall_of(request)
+    bout = hall.booth.bout(run_id, body.task, body.trial, body.pair, body.reviewer)
+    page = bout.page(body.side)
+    if page is None or len(page) > LARGEST:
+        raise Refused("preview", "this response holds no page that could be run.", remedy="Read its source.")
+    return Answer({"address": hall.previews.put(page)}, status_code=201)
+
+
+@router.get("/preview/{token}", include_in_schema=False)
+def previewed(request: Request, token: str) -> Response:
+    """A page in its frame."""
+    if request.headers.get("sec-fetch-dest", "iframe") != "iframe":
+        raise Refused("preview", "is shown in its frame only.", remedy="Start it on its page.")
+    return hall_of(request).previews.answer(token)
+
+
+def bout_document(bout: Bout) -> dict[str, Any]:
+    """A pair as its page needs it; before the vote nothing of it says who wrote what or how a judge found it."""
+    contest = bout.contest
+    return {
+        "run": bout.summary.id,
+        "task": contest.task.id,
+        "thing": contest.task.thing,
+        "trial": contest.k,
+        "trials": contest.of,
+        "pair": bout.pair,
+        "address": _address(bout),
+        "context": contest.task.context,
+        "prompt": [{"role": str(one.role), "content": one.content} for one in contest.task.prompt],
+        "panes": [_pane(one, bout.page(side)) for side, one in enumerate(bout.sides)],
+        "reviewer": bout.reviewer,
+        "reveal": None if bout.reveal is None else reveal_document(bout.reveal),
+    }
+
+
+def reveal_document(reveal: Reveal) -> dict[str, Any]:
+    """What is told after the vote, in the words of the page: A stands left."""
+    return {
+        "vote": reveal.vote.id,
+        "choice": SAID[reveal.vote.choice],
+        "at": reveal.vote.at,
+        "withheld": reveal.names is None,
+        "names": None if reveal.names is None else list(reveal.names),
+        "judges": [
+            {"judge": one.judge, "a": one.left, "b": one.right, "says": SAID[one.says], "agrees": one.agrees,
+             "waits": one.waits}
+            for one in reveal.judges
+        ],
+        "telling": [list(words) for words in reveal.telling],
+    }  # fmt: skip
+
+
+def _pane(given: Given, page: str | None) -> dict[str, Any]:
+    return {
+        "text": given.text[:MOST_SHOWN],
+        "cut": len(given.text) > MOST_SHOWN,
+        "truncated": given.truncated,
+        "page": page is not None and len(page) <= LARGEST,
+    }
+
+
+def _next(booth: Booth, summary: RunSummary, reviewer: str, beside: tuple[int, int, int, int] | None) -> dict[str, Any]:
+    bout = booth.next(summary, reviewer, beside=beside)
+    return {"pair": None if bout is None else bout_document(bout)}
+
+
+def _address(bout: Bout) -> str:
+    state = {"task": bout.contest.task.id, "trial": bout.contest.k, "pair": bout.pair}
+    return f"/arena/{quote(bout.summary.id)}?{urlencode(state)}"
+
+
+def _bout_page(request: Request, summary: RunSummary, bout: Bout | None) -> Response:
+    path = f"/arena/{quote(summary.id)}"
+    document = None if bout is None else bout_document(bout)
+    twin = f"{path}.json"
+    if bout is not None:
+        twin += "?" + _address(bout).partition("?")[2]
+    title = t("arena.title") if bout is None else f"{bout.contest.task.thing} · {t('arena.title')}"
+    return page_of(
+        request, "arena_bout.html", "bout", title, twin=twin, run=summary, bout=bout, path=path,
+        under_way=summary.state in (RunState.RUNNING, RunState.PLANNED),
+        key_groups_here=keys.groups(keys.COMPARISON), badge_here=lambda action: keys.badge(action, keys.COMPARISON),
+        boot={
+            "page": "arena",
+            "run": summary.id,
+            "suite": summary.suite,
+            "item": document,
+            "sandbox": SANDBOX,
+            "texts": for_script("arena", "remap"),
+            "keys": keys.for_script(keys.COMPARISON),
+        },
+    )  # fmt: skip
+
+
+def _list(request: Request, before: str | None) -> dict[str, Any]:
+    offers, more = hall_of(request).booth.offers(before=before, limit=RUNS_SHOWN)
+    return {"runs": [_offer(one) for one in offers], "next": more}
+
+
+def _offer(offer: Offer) -> dict[str, Any]:
+    summary = offer.summary
+    return {
+        "run": summary.id,
+        "suite": summary.suite,
+        "state": str(summary.state),
+        "started": summary.started,
+        "candidates": len(summary.candidates),
+        "votes": offer.votes,
+        "pairs": offer.pairs,
+        "items": offer.items,
+        "has_pages": offer.has_pages,
+    }

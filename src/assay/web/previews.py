@@ -1,0 +1,94 @@
+"""Pages that models wrote, run in a frame that can reach nothing: addresses nobody can guess, for a few minutes.
+
+Theory. The frame is sandboxed with scripts only, by its element and by the answer's own policy, so it is another origin than
+ours whatever it does: no cookie, no storage, no view of the page around it. The answer's policy lets it load nothing, and
+the page around it allows frames of our origin only, so that it cannot lead itself elsewhere. What a policy does not reach
+(connections made ahead, peer connections) is taken away by what stands before the page's first byte.
+
+House rules. An address is drawn at random, lives `LIFE_S` and is answered for a frame only; opened by itself in a tab the
+page would have no policy around it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import Response
+
+from assay.domain.errors import UnknownName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LIFE_S: Final = 120.0
+"""How long an address is answered; a page that runs is not touched."""
+MOST: Final = 64
+"""Pages that are kept; the oldest makes room."""
+LARGEST: Final = 3_000_000
+"""Characters of a page that is run; a longer one is shown as source only."""
+
+SANDBOX: Final = "allow-scripts"
+
+HEADERS: Final = {
+    "content-security-policy": "; ".join(
+        (
+            f"sandbox {SANDBOX}",
+            "default-src 'none'",
+            "script-src 'unsafe-inline'",
+            "style-src 'unsafe-inline'",
+            "img-src data:",
+            "font-src data:",
+            "media-src data:",
+            "connect-src 'none'",
+            "form-action 'none'",
+            "base-uri 'none'",
+            "frame-ancestors 'self'",
+        )
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-dns-prefetch-control": "off",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": ", ".join(
+        f"{feature}=()"
+        for feature in (
+            "accelerometer", "autoplay", "camera", "clipboard-read", "clipboard-write", "display-capture", "fullscreen",
+            "gamepad", "geolocation", "gyroscope", "hid", "magnetometer", "microphone", "midi", "payment",
+            "picture-in-picture", "publickey-credentials-get", "screen-wake-lock", "serial", "usb",
+            "xr-spatial-tracking",
+        )
+    ),
+    "cache-control": "no-store",
+}  # fmt: skip
+
+
+class Previews:
+    """Hands out addresses for pages, and the pages for them; thread-safe. Nothing of it outlives the process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()  # protects _pages
+        self._pages: OrderedDict[str, tuple[float, str]] = OrderedDict()
+
+    def put(self, page: str) -> str:
+        """The address of a page, from now on for `LIFE_S`."""
+        token = secrets.token_urlsafe(24)
+        with self._lock:
+            self._pages[token] = (self._clock() + LIFE_S, page)
+            while len(self._pages) > MOST:
+                self._pages.popitem(last=False)
+        return f"/preview/{token}"
+
+    def answer(self, token: str) -> Response:
+        """The page of an address; raises `UnknownName` where there is none, or none any more."""
+        with self._lock:
+            until, page = self._pages.get(token, (0.0, ""))
+            if until < self._clock():
+                self._pages.pop(token, None)
+                raise UnknownName("preview", "under this address", remedy="Start it again on its page.")
+        return Response(page.encode("utf-8", "replace"), media_type="text/html", headers=HEADERS)

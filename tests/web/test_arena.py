@@ -1,0 +1,297 @@
+"""The arena: two responses without names, a vote that counts once, then who wrote them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from assay.web import keys
+from assay.web.pages import folder
+from tests.web.conftest import Served, Watch, eventually
+from tests.web.pages_store import WRITERS, ask, pages_store, pair_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page, Response
+
+SECRETS = re.compile(
+    "|".join((*WRITERS, "replay/", r"pages\.jsonl", "arena-judge", r"The \w+ shows", r"0\.[369]\b")), re.I
+)
+"""Names, models, the judge, its reasons and its scores."""
+
+
+@pytest.fixture(scope="session")
+def pages_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pages_store(tmp_path_factory.mktemp("pages") / "store")
+
+
+@pytest.fixture
+def served(pages_template: Path, tmp_path: Path) -> Iterator[Served]:
+    """A server over 2 tasks, 3 candidates, 2 trials, judged."""
+    there = tmp_path / "store"
+    shutil.copytree(pages_template, there)
+    server = Served(there)
+    server.start()
+    yield server
+    server.kill()
+
+
+def next_pair(served: Served, reviewer: str = "ann") -> Any:
+    status, said = ask(served, f"/api/arena/{served.run_id}/next", reviewer=reviewer)
+    assert status == 200
+    return said["pair"]
+
+
+def vote(served: Served, item: Any, choice: str, *, key: str, reviewer: str = "ann") -> tuple[int, Any]:
+    body = {**pair_of(item, reviewer), "choice": choice, "key": key, "active_ms": 1200}
+    return ask(served, f"/api/arena/{served.run_id}/votes", body)
+
+
+def shown(page: Page) -> None:
+    page.wait_for_selector("#bout:not([hidden]) .side-head")
+    page.evaluate("() => new Promise(d => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(d))))")
+
+
+def open_pair(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/arena/{served.run_id}")
+    shown(page)
+
+
+def voted(page: Page, key: str) -> str:
+    page.keyboard.press(key)
+    page.wait_for_selector("#reveal:not([hidden])")
+    return str(page.locator("#reveal").inner_text())
+
+
+def test_a_vote_by_key_tells_who_wrote_what_and_the_next_pair_follows(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/arena")
+    page.get_by_role("link", name="Vote frontends").click()
+    shown(page)
+    first = page.url
+    assert all(f"{name}=" in first for name in ("task", "trial", "pair"))
+    reveal = voted(page, "a")
+    assert "You found A better" in reveal
+    assert len([name for name in WRITERS if name in reveal]) == 2
+    assert "arena-judge" in reveal
+    assert ("✓ agrees" in reveal) != ("✕ disagrees" in reveal)
+    assert page.evaluate("document.activeElement.id") == "reveal-title"
+    page.keyboard.press("j")
+    page.wait_for_function("before => location.href !== before", arg=first)
+    assert page.locator("#reveal").is_hidden()
+    page.go_back()
+    page.wait_for_selector("#reveal:not([hidden])")
+    assert page.url == first
+    assert ask(served, "/arena.json")[1]["runs"][0]["votes"] == 1
+
+
+def test_no_name_and_no_score_leaves_before_the_vote(page: Page, served: Served) -> None:
+    leaks: list[str] = []
+
+    def read(response: Response) -> None:
+        if "/static/" in response.url:
+            return
+        heard = f"{response.url} {response.headers} {response.text() if response.ok else ''}"
+        leaks.extend(f"{response.url}: {found}" for found in SECRETS.findall(heard))
+
+    page.on("response", read)
+    open_pair(page, served)
+    page.keyboard.press("p")
+    page.wait_for_selector("iframe >> nth=1")
+    page.frame_locator("iframe").first.locator("h1").wait_for()
+    page.keyboard.press("s")
+    page.wait_for_timeout(300)
+    twin = page.locator("link[rel=alternate]").get_attribute("href")
+    leaks.extend(SECRETS.findall(page.request.get(served.url + str(twin)).text()))
+    leaks.extend(SECRETS.findall(page.request.get(f"{served.url}/arena.json").text()))
+    assert leaks == []
+    page.remove_listener("response", read)
+    assert SECRETS.search(voted(page, "b")), "what is looked for is told after the vote"
+
+
+def test_a_second_press_and_a_lost_answer_count_once(page: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("ERR_FAILED",)
+    open_pair(page, served)
+    lost: list[str] = []
+
+    def lose_first(route: Any) -> None:
+        lost.append(route.request.post_data)
+        if len(lost) == 1:
+            route.fetch()  # it arrives, and its answer is lost
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/votes", lose_first)
+    page.evaluate(
+        """() => { for (const key of ['a', 'a', 'b']) document.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+                   document.dispatchEvent(new KeyboardEvent('keydown', {key: 'a', repeat: true, bubbles: true})); }"""
+    )
+    page.wait_for_selector("#reveal:not([hidden])")
+    assert len(lost) == 2
+    assert lost[0] == lost[1]
+    assert ask(served, "/arena.json")[1]["runs"][0]["votes"] == 1
+    page.keyboard.press("b")
+    assert "voted on this pair" in page.locator("#said").inner_text()
+    assert ask(served, "/arena.json")[1]["runs"][0]["votes"] == 1
+
+
+def test_a_key_that_is_typed_into_a_field_or_belongs_to_the_system_votes_nothing(page: Page, served: Served) -> None:
+    open_pair(page, served)
+    page.locator("[data-dialog=reviewer]").click()
+    page.locator("#reviewer-name").press("a")
+    page.keyboard.press("Escape")
+    for key in ("Control+a", "Alt+b", "Enter", "Space", "Backspace"):
+        page.locator("#thing").focus()
+        page.keyboard.press(key)
+    page.wait_for_timeout(200)
+    assert page.locator("#reveal").is_hidden()
+    assert ask(served, "/arena.json")[1]["runs"][0]["votes"] == 0
+
+
+def test_undo_takes_the_vote_back_and_shows_the_pair_again(page: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("409",)
+    open_pair(page, served)
+    before = page.url
+    voted(page, "e")
+    page.keyboard.press("j")
+    page.wait_for_function("before => location.href !== before", arg=before)
+    page.keyboard.press("u")
+    page.wait_for_url(before)
+    shown(page)
+    assert page.locator("#reveal").is_hidden()
+    assert ask(served, "/arena.json")[1]["runs"][0]["votes"] == 0
+    page.keyboard.press("u")
+    page.wait_for_selector("text=There is no vote of yours to take back.")
+
+
+def test_sides_are_the_same_after_a_reload_and_drawn_anew_for_another_person(served: Served) -> None:
+    item = next_pair(served)
+    address = f"/arena/{served.run_id}.json?" + item["address"].partition("?")[2]
+    texts = [pane["text"] for pane in item["panes"]]
+    again = [ask(served, address, reviewer="ann")[1]["pair"]["panes"] for _ in range(3)]
+    assert all([pane["text"] for pane in panes] == texts for panes in again)
+    others = [ask(served, address, reviewer=f"person{n}")[1]["pair"]["panes"][0]["text"] for n in range(24)]
+    assert 4 <= others.count(texts[0]) <= 20, "about half see the sides turned; 1 in 1,300 seeds would fail"
+
+
+def test_the_order_of_the_sides_is_kept_with_the_vote(served: Served) -> None:
+    item = next_pair(served)
+    status, said = vote(served, item, "b", key="first-vote")
+    assert status == 201
+    names = said["reveal"]["names"]
+    for pane, name in zip(item["panes"], names, strict=True):
+        shade = {"wilhelmina": "#1b5e20", "bartholomew": "#0d47a1", "casimira": "#b71c1c"}[name]
+        assert shade in pane["text"], "A is the one that stood left"
+    (judge,) = said["reveal"]["judges"]
+    assert (judge["a"] > judge["b"]) == (judge["says"] == "a")
+    assert judge["agrees"] == (judge["says"] == "b")
+    assert vote(served, item, "a", key="first-vote")[1] == said, "the same key again is the same vote"
+    assert vote(served, item, "a", key="other-vote")[0] == 409
+
+
+def test_every_pair_of_candidates_gets_equal_attention_and_nothing_is_offered_twice(served: Served) -> None:
+    seen: Counter[tuple[str, ...]] = Counter()
+    items = set()
+    for n in range(12):
+        item = next_pair(served)
+        items.add((item["task"], item["trial"], item["pair"]))
+        _, said = vote(served, item, "equal", key=f"vote-number-{n}")
+        seen[tuple(sorted(said["reveal"]["names"]))] += 1
+        assert max(seen.values()) - min(seen.get(pair, 0) for pair in seen) <= 1
+    assert len(items) == 12
+    assert sorted(seen.values()) == [4, 4, 4]
+    assert next_pair(served) is None
+
+
+def test_a_skipped_pair_comes_again_at_the_end(served: Served) -> None:
+    first = next_pair(served)
+    status, said = ask(served, f"/api/arena/{served.run_id}/skip", pair_of(first))
+    assert status == 200
+    came = []
+    item = said["pair"]
+    n = 0
+    while item is not None and n < 20:
+        came.append((item["task"], item["trial"], item["pair"]))
+        vote(served, item, "a", key=f"vote-after-skip-{n}")
+        item, n = next_pair(served), n + 1
+    assert came[-1] == (first["task"], first["trial"], first["pair"])
+    assert len(came) == 12
+
+
+def test_requests_that_make_no_sense_are_refused_in_a_sentence(served: Served) -> None:
+    run, item = served.run_id, next_pair(served)
+    assert ask(served, "/api/arena/nowhere/next")[0] == 404
+    for wrong in ({"pair": "0" * 12}, {"task": "none"}, {"trial": 99}):
+        status, said = ask(served, f"/api/arena/{run}/votes", {**pair_of(item), **wrong, "choice": "a", "key": "k" * 8})
+        assert (status, bool(said["error"]["problem"])) == (404, True)
+    status, _ = ask(served, f"/api/arena/{run}/votes", {**pair_of(item), "choice": "c", "key": "k" * 8})
+    assert status == 422
+    status, _ = ask(served, f"/api/arena/{run}/undo", {"key": "k" * 8, "reviewer": "ann"})
+    assert status == 409
+    _, said = vote(served, item, "a", key="a vote of ann")
+    body = {"key": "somebody else", "reviewer": "bob", "vote": said["reveal"]["vote"]}
+    assert ask(served, f"/api/arena/{run}/undo", body)[0] == 409, "nobody takes back what another person voted"
+    assert ask(served, "/preview/guessed")[0] == 404
+
+
+def test_the_keys_of_the_page_its_buttons_and_its_help_are_those_of_the_registry(page: Page, served: Served) -> None:
+    open_pair(page, served)
+    bound = [key for entry in keys.COMPARISON for key in entry.keys]
+    assert len(bound) == len(set(bound))
+    assert not set(bound) & keys.NEVER_BOUND
+    for button in page.locator("footer [data-action]").all():
+        action = str(button.get_attribute("data-action"))
+        assert button.locator("kbd").inner_text() == keys.badge(action, keys.COMPARISON)
+    documented = (Path(__file__).parents[2] / "docs" / "arena.md").read_text("utf-8")
+    assert keys.as_table(keys.COMPARISON) in documented
+    page.keyboard.press("?")
+    told = page.locator("#help").inner_text()
+    assert all(entry.about in told for entry in keys.COMPARISON)
+    script = (folder("static") / "bout.js").read_text("utf-8")
+    actions = set(
+        re.findall(r"^  (\w+)(?::|,)", script[script.index("const actions = {") : script.index("bindKeys(")], re.M)
+    )
+    assert actions == {entry.action for entry in keys.COMPARISON}
+
+
+def test_a_person_may_look_at_both_pages_and_stop_them(page: Page, served: Served) -> None:
+    open_pair(page, served)
+    assert page.locator("iframe").count() == 0, "nothing runs unasked"
+    page.keyboard.press("p")
+    page.wait_for_selector("iframe >> nth=1")
+    button = page.frame_locator("iframe").first.locator("button")
+    button.click()
+    button.click()
+    assert button.inner_text() == "2"
+    page.get_by_role("button", name="Stop", exact=True).first.click()
+    assert page.locator("iframe").count() == 1
+    page.get_by_role("button", name="Source").first.click()
+    assert "<!doctype html>" in page.locator(".source").first.inner_text()
+    page.keyboard.press("p")
+    eventually(lambda: page.locator("iframe").count() == 0)
+
+
+def test_in_a_run_under_blind_review_votes_count_and_names_stay_hidden(tmp_path: Path) -> None:
+    there = pages_store(tmp_path / "store", review="every")
+    from assay.app import protocols
+    from assay.app.wiring import Workspace
+    from assay.domain.selection import Selection
+
+    with Workspace.open(there, environment={}) as workspace:
+        (run,) = workspace.archive.runs(Selection())
+        protocols.switch(workspace, run.id, {"blind": 1.0}, reviewer="operator")
+    server = Served(there)
+    server.start()
+    try:
+        item = next_pair(server)
+        _, said = vote(server, item, "a", key="a blind vote")
+        assert said["reveal"]["withheld"] is True
+        assert not SECRETS.search(str(said))
+    finally:
+        server.kill()
