@@ -217,7 +217,12 @@ class Witness(Protocol):
         ...
 
     def asides(
-        self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
+        self,
+        *,
+        reviewer: str | None = None,
+        run: RunId | None = None,
+        done: bool | None = None,
+        keys: Collection[AssessmentKey] | None = None,
     ) -> Sequence[Aside]:
         """Planted checks and repeats, oldest first."""
         ...
