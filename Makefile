@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SERVE ?= 1
 
-.PHONY: help demo test check bench lock clean
+.PHONY: help demo test check bench pictures lock clean
 
 help: ## Say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -23,6 +23,9 @@ check: .venv/installed-test ## Lint, types and the import contract
 
 bench: .venv/installed-test ## Benchmarks and long simulations; minutes, not seconds
 	@for file in bench/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+pictures: .venv/installed-test ## Take the documentation's pictures of every page anew
+	@ASSAY_PICTURES=docs/pictures/pages $(BIN)/python -m pytest -q -n 0 tests/web/test_every_page.py
 
 lock: ## Pin every dependency anew, with hashes (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \

@@ -10,15 +10,20 @@ if TYPE_CHECKING:
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.arena import Contest, Judged, Pairing, Vote
-    from assay.domain.calibration import CalibrationRecord
+    from assay.domain.calibration import CalibrationRecord, JudgeIdentity
     from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.criteria import CriterionFacts, RubricUse
     from assay.domain.digest import JsonValue
+    from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
     from assay.domain.model import ModelSpec
+    from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.observing import Aside, Observation, Seen
     from assay.domain.pages import PageAnswer, PageRequest
+    from assay.domain.register import Facet, RegisteredRun, RunFilter
+    from assay.domain.renaming import CandidateRow
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
     from assay.domain.selection import (
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
         RunSummary,
         ScoreRow,
         Selection,
+        TrialMark,
         TrialRow,
     )
 
@@ -193,8 +199,13 @@ class Witness(Protocol):
         run: RunId | None = None,
         assessments: Collection[AssessmentKey] | None = None,
         reviewer: str | None = None,
+        newest: int | None = None,
     ) -> Sequence[Observation]:
-        """Observations that match, oldest first."""
+        """Observations that match, oldest first; with `newest`, only that many of the last."""
+        ...
+
+    def decided_since(self, observation: int, /, *, reviewer: str) -> int:
+        """How many decisions this reviewer took after the observation with this id, in any run."""
         ...
 
     def put_aside(self, aside: Aside, /) -> Aside:
@@ -209,6 +220,10 @@ class Witness(Protocol):
         self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
     ) -> Sequence[Aside]:
         """Planted checks and repeats, oldest first."""
+        ...
+
+    def asides_answered(self, *, reviewer: str, runs: Collection[RunId] = ()) -> int:
+        """How many of them a reviewer has answered, in these runs or in all."""
         ...
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
@@ -322,6 +337,14 @@ class Archive(Protocol):
         """One assessment with everything a reviewer looks at; raises `UnknownName`."""
         ...
 
+    def in_full(self, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
+        """Several at once, in the order of their keys; those that are not there are left out."""
+        ...
+
+    def marks(self, row: AssessmentRow, /) -> tuple[TrialMark, ...]:
+        """The trials of an assessment's task, first to last, each with what the same grader's work on it stands at."""
+        ...
+
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
         """Trials in plan order."""
         ...
@@ -376,6 +399,30 @@ class Archive(Protocol):
         """Calls of a run by whom they asked, summed; raises `UnknownName`."""
         ...
 
+    def rubric_uses(self, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
+        """From where to read on the next time, and the rubrics of runs with judges above `after`, oldest first."""
+        ...
+
+    def criterion_facts(self, selection: Selection, /) -> CriterionFacts:
+        """How the criteria of some runs fared, from what people decided and what counts."""
+        ...
+
+    def call_groups(self, after: int, /) -> tuple[int, tuple[CallGroup, ...]]:
+        """The newest call's number, and all calls after `after`, summed by run, role, model and how they ended."""
+        ...
+
+    def call_facts(self, calls: Collection[int], /) -> tuple[CallFact, ...]:
+        """Single calls by their numbers."""
+        ...
+
+    def newest_latencies(self, model: str, /, *, role: str, first: int, last: int, limit: int) -> tuple[float, ...]:
+        """Seconds that the newest usable calls to a model between two numbers took, newest first."""
+        ...
+
+    def run_numbers(self) -> Mapping[int, RunId]:
+        """Every run's id by its number in the store, half-written ones included."""
+        ...
+
     def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
         """Review events of the selected assessments in the order in which they were made, each with what it was about."""
         ...
@@ -391,6 +438,57 @@ class Archive(Protocol):
         ...
 
 
+class Register(Protocol):
+    """Runs a portion at a time, and the values by which they can be told apart; names nobody where something waits."""
+
+    def page(
+        self, wanted: RunFilter, /, *, before: RunId | None = None, limit: int = 50
+    ) -> tuple[Sequence[RegisteredRun], bool]:
+        """Up to `limit` runs, newest first, and whether older ones match too; `before` is exclusive."""
+        ...
+
+    def facets(self, wanted: RunFilter, /) -> Mapping[str, Sequence[Facet]]:
+        """The most frequent values of `suite`, `batch`, `candidate` and `state` among the runs that match."""
+        ...
+
+    def runs_of_candidate(self, candidate: str, /, *, limit: int) -> tuple[str, Sequence[tuple[RegisteredRun, str]]]:
+        """What a candidate is called now, and its newest runs in which nothing waits, each with its name there.
+
+        Raises `UnknownName`.
+        """
+        ...
+
+    def candidates(self) -> Sequence[CandidateRow]:
+        """Candidates that took part in a run in which nothing waits, by name; other runs are not in their numbers."""
+        ...
+
+
+class EventLog(Protocol):
+    """Review events as they were appended, and whether they still are what was appended."""
+
+    def portion(
+        self, wanted: EventFilter, /, *, before: int | None = None, limit: int = 50
+    ) -> tuple[Sequence[LoggedEvent], int | None]:
+        """Up to `limit` events below a number, newest first, and below which the next portion begins; None at the end."""
+        ...
+
+    def waiting(self) -> Sequence[WaitingRun]:
+        """Runs of which something waits for a person."""
+        ...
+
+    def run_of(self, item: AssessmentKey, /) -> RunId | None:
+        """The run of an assessment, or of a planted check or a repeat; None where nothing has this key."""
+        ...
+
+    def newest(self) -> tuple[int, str]:
+        """The number and the hash of the newest event; 0 and empty where there is none."""
+        ...
+
+    def check(self, after: int, /) -> ChainLook:
+        """Look at the hashes of the next events after a number, oldest first."""
+        ...
+
+
 class Calibrations(Protocol):
     """How judges fared against reference samples; records are added, never changed."""
 
@@ -398,8 +496,23 @@ class Calibrations(Protocol):
         """Store a calibration and return it with its version."""
         ...
 
-    def records(self, *, model: str | None = None, newest_only: bool = False) -> Sequence[CalibrationRecord]:
-        """Calibrations, newest first; of one model, or only the newest of each identity."""
+    def records(
+        self,
+        *,
+        model: str | None = None,
+        newest_only: bool = False,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Sequence[CalibrationRecord]:
+        """Calibrations, newest first; of one model, only the newest of each identity, or up to `limit` below a number."""
+        ...
+
+    def record(self, number: int, /) -> CalibrationRecord | None:
+        """The calibration with this number, if there is one."""
+        ...
+
+    def newest_numbers(self) -> Mapping[JudgeIdentity, int]:
+        """The number of the newest calibration of each identity; reads no document."""
         ...
 
 

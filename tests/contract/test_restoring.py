@@ -23,7 +23,7 @@ from assay.store import schema
 from assay.store.opening import Store, open_store
 
 RUNS = ("20250101-000000-alpha-aaaa", "20250102-000000-alpha-bbbb")
-WITHOUT = ("body", "key_source", "reservation", "execution")
+WITHOUT = ("body", "key_source", "reservation", "execution", "stretch")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

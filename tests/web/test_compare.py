@@ -22,7 +22,7 @@ def test_columns_are_chosen_by_checkbox_and_the_rows_stand_side_by_side(page: Pa
     for name in NAMES[:2]:
         page.get_by_label(name).check()
     page.get_by_role("button", name="Side by side").click()
-    rows = page.locator("article.row")
+    rows = page.locator("article.answer")
     assert rows.count() == 2
     first = rows.first
     assert first.locator(".pane").count() == 2
@@ -50,12 +50,12 @@ def test_what_is_read_from_answers_decides_who_agrees(page: Page, served: Served
     page.get_by_label("Read from answers").fill(r"import (\w+)")
     page.get_by_label("Title from the input").fill("Nothing (.*)\\.")
     page.get_by_role("button", name="Apply").click()
-    assert page.locator("article.row .says.agree").count() == 2
-    assert page.locator("article.row .value").all_inner_texts() == ["threading"] * 6
-    assert page.locator("article.row h2").first.inner_text() == "may enter twice"
+    assert page.locator("article.answer .says.agree").count() == 2
+    assert page.locator("article.answer .value").all_inner_texts() == ["threading"] * 6
+    assert page.locator("article.answer h2").first.inner_text() == "may enter twice"
     page.locator("select[name=only]").select_option("disagree")
     page.get_by_role("button", name="Apply").click()
-    assert page.locator("article.row").count() == 0
+    assert page.locator("article.answer").count() == 0
     assert page.get_by_text("No row is wanted.").is_visible()
     assert page.get_by_label("Read from answers").input_value() == r"import (\w+)", "the whole state is in the address"
     page.get_by_role("link", name="Who agrees with whom").click()
@@ -65,14 +65,14 @@ def test_what_is_read_from_answers_decides_who_agrees(page: Page, served: Served
 
 def test_search_and_lines(page: Page, served: Served) -> None:
     page.goto(served.url + address(served, *NAMES[:2], q="gate 2", by="line"))
-    assert page.locator("article.row h2").all_inner_texts() == ["Gate 2"]
+    assert page.locator("article.answer h2").all_inner_texts() == ["Gate 2"]
     assert "# by wilhelmina" in page.locator("mark").first.inner_text()
 
 
 def test_panes_of_a_row_scroll_together_until_told_not_to(page: Page, served: Served) -> None:
     page.set_viewport_size({"width": 1360, "height": 700})
     page.goto(served.url + address(served, *NAMES[:2]))
-    panes = page.locator(".panes").first.locator("pre.text")
+    panes = page.locator(".abreast").first.locator("pre.text")
     page.evaluate(
         "document.querySelectorAll('pre.text').forEach((pane) => pane.style.setProperty('max-height', '60px'))"
     )

@@ -312,6 +312,11 @@ def rules_of(workspace: Workspace, runs: Sequence[str]) -> Rules:
     said = (_margins_differ(margins),) if len(margins) > 1 else ()
     if len({protocol_of(one) for one in in_use}) > 1:
         said = (*said, Caution(code="mixed_protocols", text=wording.MIXED_PROTOCOLS))
+    late = [one for one in in_use if one.get("switched")]
+    if late:
+        n = sum(one["switched"][-1]["decided_before"] for one in late)
+        runs_said = ", ".join(run for one in late for run in one["runs"])
+        said = (*said, Caution(code="switched_protocol", text=wording.SWITCHED_PROTOCOL.format(runs=runs_said, n=n)))
     return Rules(
         cautions=said,
         margin=margins.pop() if len(margins) == 1 else None,
@@ -367,7 +372,7 @@ def standing_document(found: Standing) -> dict[str, Any]:
     return {
         "runs": list(found.basis.runs),
         "protocol": list(found.basis.protocols),
-        "candidates": [_estimate(one) for one in found.estimates],
+        "candidates": [estimate_document(one) for one in found.estimates],
         "excluded": excluded_document(found.basis.excluded),
         "warnings": warnings_document(
             found.basis,
@@ -503,7 +508,8 @@ def gate_document(found: Gate) -> dict[str, Any]:
     return {"passed": found.passed, "margin": found.margin, **contrast_document(found.contrast)}
 
 
-def _estimate(one: Estimate) -> dict[str, Any]:
+def estimate_document(one: Estimate) -> dict[str, Any]:
+    """One candidate's row of `stats`."""
     return {
         "candidate": one.candidate,
         "mean": one.mean,

@@ -30,6 +30,7 @@ from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
 from assay.domain.run import RunPlan
+from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec, Rubric, SuiteCopy
 from assay.engine.planning import run_id
 from assay.exchange import described
@@ -99,8 +100,11 @@ def import_paths(
     options: ImportOptions | None = None,
     *,
     progress: Progress = _nobody,
+    called: str | None = None,
 ) -> ImportResult:
     """Import files and folders; what could not be imported is in the result, not raised.
+
+    `called` is what messages and provenance call a single file that the user does not know by its path.
 
     Each results file becomes visible as a whole, once all of it is stored; a process that is killed leaves nothing of the
     file it was at.
@@ -115,7 +119,7 @@ def import_paths(
     reader = None if options.format == "auto" else reader_named(options.format)
     if options.mapping is not None:
         reader = reader_named("map")
-    sources = list(_sources(paths, result, reader))
+    sources = list(_sources(paths, result, reader, called))
     found = list(_recognise(sources, reader, result, named))
     workspace.store.imports.sweep()
     groups, rest = belonging(found, named)
@@ -149,12 +153,14 @@ def _without_collecting() -> Iterator[None]:
 # --- what there is ----------------------------------------------------------------------------------------------------
 
 
-def _sources(paths: Sequence[Path], result: ImportResult, reader: Reader | None) -> Iterator[Source]:
+def _sources(
+    paths: Sequence[Path], result: ImportResult, reader: Reader | None, called: str | None
+) -> Iterator[Source]:
     seen: set[Path] = set()
     for given in paths:
         if "\0" in str(given) or not given.exists():
             raise InputError(str(given), "there is no such file or folder.")
-        files = [(path, str(path)) for path in files_in(given)] if given.is_dir() else [(given, str(given))]
+        files = [(path, str(path)) for path in files_in(given)] if given.is_dir() else [(given, called or str(given))]
         if not files:
             result.skipped.append(Skipped(where=str(given), why="is an empty folder."))
         for path, name in files:
@@ -345,6 +351,11 @@ def _import_group(
             return
         keeping.finish()
         done = target.finish()
+    except _Taken as error:
+        target.abandon()
+        keeping.give_up()
+        result.skipped.append(Skipped(where=error.where, why=error.problem))
+        return
     except AssayError:
         target.abandon()
         keeping.give_up()
@@ -587,7 +598,8 @@ class _Writing:
             imported["criteria"] = group.options.criteria
         text = orjson.dumps({"imported": {"format": found.format, "from": group.source.name, "suite": suite}}).decode()
         return RunPlan(
-            id=run_id(options.run_name or suite, started, self._workspace.nonce()),
+            id=self._id(found) or run_id(options.run_name or suite, started, self._workspace.nonce()),
+            batch_id=found.batch_id,
             suite=suite,
             copy=SuiteCopy(path=group.source.name, text=text, digest=text_digest(text)),
             candidates=tuple(
@@ -604,6 +616,24 @@ class _Writing:
             environment={**found.provenance, "imported": imported},
             protocol={"version": 1, "policy": "every", "mode": "imported"},
         )
+
+    def _id(self, found: FoundRun) -> RunId | None:
+        """The id that the file gives the run; raises `_Taken` where another run has it."""
+        if found.id is None:
+            return None
+        try:
+            there = self._workspace.archive.runs(Selection(runs=(found.id,)))
+        except InputError:  # none has it, or several begin with it
+            return RunId(found.id)
+        if any(one.id == found.id for one in there):
+            raise _Taken(
+                self._group.source.name, f"is run {found.id}, and there is a run of this id with other content."
+            )
+        return RunId(found.id)
+
+
+class _Taken(InputError):
+    """A file's run whose id another run has."""
 
 
 def _laid_over(environment: Mapping[str, JsonValue], at_end: FoundAtEnd) -> dict[str, JsonValue]:

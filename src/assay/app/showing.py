@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from assay.domain.digest import shuffled
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import TrialKey, shown_assessment
+from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import MAX_ATTEMPTS, AssessmentState
-from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.report.markdown import safe_tree
 from assay.scoring.blinding import letters
 from assay.scoring.quotes import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from assay.domain.assessment import Assessment, Flag, Grade
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
-    from assay.domain.selection import AssessmentDetail, AssessmentRow
+    from assay.domain.selection import AssessmentDetail, AssessmentRow, TrialMark
     from assay.ports import Archive, Journal
     from assay.report.markdown import Node
 
@@ -36,6 +35,9 @@ Lines: TypeAlias = "tuple[int, int]"
 
 HIDDEN_NAME: Final = "▒▒▒"
 """What stands in a text where a candidate's name would give away who wrote it."""
+
+MOST_TEXT: Final = 50_000
+"""Characters of a response that travel before somebody asks for all of them; five items of four such are a megabyte."""
 
 _SHORT: Final = 3  # shorter names are words of their own too often to be hidden inside texts
 _CODE_SPAN: Final = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
@@ -51,11 +53,16 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
-    """One candidate's response. `name` is None while names are hidden; scores are on 0 to 1."""
+    """One candidate's response. `name` is None while names are hidden; scores are on 0 to 1.
+
+    `chars` and `lines` are those of the whole response; `cut` says that `text` is only its beginning.
+    """
 
     label: str
     name: str | None
     text: str
+    cut: bool
+    chars: int
     lines: int
     truncated: bool
     score: float | None
@@ -206,19 +213,18 @@ class Showcase:
     Args:
         archive: where assessments are read.
         journal: where a run's plan, with its rubric, is read.
-        stamp: whether a run's grader is calibrated, in words; None for a scorer.
     """
 
-    def __init__(
-        self, archive: Archive, journal: Journal, *, stamp: Callable[[RunId, str], str | None] = lambda *_: None
-    ) -> None:
-        self._stamp = stamp
+    def __init__(self, archive: Archive, journal: Journal) -> None:
         self._archive = archive
         self._journal = journal
         self._plans: dict[RunId, RunPlan] = {}
 
-    def item(self, detail: AssessmentDetail) -> Item:
-        """One assessment as a person is shown it now."""
+    def item(self, detail: AssessmentDetail, *, stamp: str | None = None, whole: bool = False) -> Item:
+        """One assessment as a person is shown it now; `stamp` says in words whether its judge is calibrated.
+
+        Unless `whole`, long responses come only as far as one reads at once.
+        """
         row = detail.row
         earlier = [self._archive.assessment(key) for key in detail.attempts if key != row.key]
         hidden = any(other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier))
@@ -226,7 +232,7 @@ class Showcase:
         order = panes_of(row)
         mask = _mask(_identities(plan)) if hidden else None
         pages = _pages(detail)
-        trials = tuple(self._siblings(row))
+        trials = tuple(_sibling(mark) for mark in self._archive.marks(row))
         return Item(
             id=shown_assessment(row.key),
             run_id=row.run_id,
@@ -241,7 +247,7 @@ class Showcase:
             hidden=hidden,
             joint=row.candidate is None,
             judge=None if hidden else row.grader,
-            stamp=self._words_of(row),
+            stamp=self._words_of(row, stamp),
             by_model=row.by_model,
             person=self.by_person(row),
             rerunnable=row.by_model and not self.by_person(row) and row.current and row.attempt < MAX_ATTEMPTS,
@@ -249,7 +255,9 @@ class Showcase:
             context=detail.task.context,
             prompt=tuple((message.role, message.content) for message in detail.task.prompt),
             expected=detail.task.expected,
-            panes=tuple(_pane(detail, name, place, order, hidden, mask) for place, name in enumerate(order)),
+            panes=tuple(
+                _pane(detail, name, place, order, mask, hidden=hidden, whole=whole) for place, name in enumerate(order)
+            ),
             criteria=tuple(_rubric_rows(detail, order, plan, pages, mask)),
             report=_linked(safe_tree(_masked(detail.judged.report, mask)), pages, order),
             ranking=tuple(order.index(name) for name in detail.judged.ranking if name in order),
@@ -273,47 +281,16 @@ class Showcase:
             call={} if hidden else {str(name): value for name, value in detail.call.items()},
         )
 
-    def _words_of(self, row: AssessmentRow) -> str:
+    def _words_of(self, row: AssessmentRow, stamp: str | None) -> str:
         if self.by_person(row):
             return "Graded by a person"
         if not row.by_model:
             return "Graded by a rule"
-        return f"Judge: {self._stamp(row.run_id, row.grader) or 'uncalibrated'}"
+        return f"Judge: {stamp or 'uncalibrated'}"
 
     def by_person(self, row: AssessmentRow) -> bool:
         """Whether people alone grade it."""
         return row.grader == PERSON
-
-    def _siblings(self, row: AssessmentRow) -> Iterable[Sibling]:
-        """The trials of the item's task, each with its assessment by the same grader."""
-        near = self._neighbours(row)
-        if near is not None:
-            return near
-        where = Selection(runs=(row.run_id,), tasks=(row.task,))
-        by_k = {
-            other.k: other
-            for other in self._archive.assessments(where, limit=_MOST_SIBLINGS)
-            if other.current and (other.grader, other.candidate) == (row.grader, row.candidate)
-        }
-        return [_sibling(trial.k, str(trial.state), by_k.get(trial.k)) for trial in self._archive.trials(where)]
-
-    def _neighbours(self, row: AssessmentRow) -> list[Sibling] | None:
-        """The same from trials whose keys lie beside this one's, as those of one task do when a run is planned at once.
-
-        A filter by task reads through the run, 0.2 s an item at 100,000 trials; a trial's key is one seek. Each neighbour
-        is checked; None where one is not what it should be, or has no assessment that could tell.
-        """
-        if row.of > _MOST_NEIGHBOURS:
-            return None
-        found: list[Sibling] = []
-        for k in range(1, row.of + 1):
-            key = TrialKey(row.trial + k - row.k)
-            its = self._archive.assessments(Selection(runs=(row.run_id,)), trial=key)
-            same = [o for o in its if o.current and (o.grader, o.candidate) == (row.grader, row.candidate)]
-            if len(same) != 1 or (same[0].task, same[0].k) != (row.task, k):
-                return None
-            found.append(_sibling(k, str(same[0].state), same[0]))
-        return found
 
     def _plan(self, run: RunId) -> RunPlan:
         if run not in self._plans:
@@ -321,14 +298,10 @@ class Showcase:
         return self._plans[run]
 
 
-_MOST_SIBLINGS: Final = 400
-_MOST_NEIGHBOURS: Final = 20
-
-
-def _sibling(k: int, state: str, found: AssessmentRow | None) -> Sibling:
-    if found is None:
-        return Sibling(k=k, state=state, id=None)
-    return Sibling(k=k, state=str(found.state), id=shown_assessment(found.key))
+def _sibling(mark: TrialMark) -> Sibling:
+    if mark.assessment is None:
+        return Sibling(k=mark.k, state=str(mark.state), id=None)
+    return Sibling(k=mark.k, state=str(mark.assessment_state), id=shown_assessment(mark.assessment))
 
 
 def panes_of(row: AssessmentRow) -> tuple[str, ...]:
@@ -360,14 +333,18 @@ def _label(row: AssessmentRow, name: str, place: int) -> str:
 
 
 def _pane(
-    detail: AssessmentDetail, name: str, place: int, order: Sequence[str], hidden: bool, mask: re.Pattern[str] | None
-) -> Pane:
+    detail: AssessmentDetail, name: str, place: int, order: Sequence[str], mask: re.Pattern[str] | None, *,
+    hidden: bool, whole: bool,
+) -> Pane:  # fmt: skip
     response = next((response for response in detail.responses if response.candidate == name), None)
     text = response.text if response else ""
+    cut = not whole and len(text) > MOST_TEXT
     return Pane(
         label=_label(detail.row, name, place),
         name=None if hidden else name,
-        text=_masked(text, mask),
+        text=_masked(text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT] if cut else text, mask),
+        cut=cut,
+        chars=len(text),
         lines=len(text.splitlines()),
         truncated=bool(response and response.truncated),
         score=detail.row.assessment.scores.get(name),

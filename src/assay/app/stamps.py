@@ -23,11 +23,11 @@ _RUNS_LOOKED_AT = 200
 
 
 class Stamps:
-    """Current calibrations of the judges of runs; looks each run and the records up once."""
+    """Current calibrations of the judges of runs; looks each run and the records up once. `plans`: those known already."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, plans: dict[RunId, RunPlan] | None = None) -> None:
         self._workspace = workspace
-        self._plans: dict[RunId, RunPlan] = {}
+        self._plans = {} if plans is None else plans
         self._records: dict[JudgeIdentity, CalibrationRecord] | None = None
 
     def judges_of(self, run: RunId) -> dict[str, CalibrationRecord | None]:

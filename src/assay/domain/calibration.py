@@ -52,10 +52,14 @@ class JudgeIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationRecord:
-    """One calibration as stored. `version` counts those of one identity from 1; `document` is all that was measured."""
+    """One calibration as stored.
+
+    `version` counts those of one identity from 1, `number` all of a store; `document` is all that was measured.
+    """
 
     identity: JudgeIdentity
     tier: Tier
     at: str
     version: int = 0
     document: Mapping[str, JsonValue] = field(default_factory=dict)
+    number: int = 0

@@ -57,11 +57,13 @@ class FoundRun:
     """A run as its file describes it. `started` and `finished` are ISO 8601 in UTC with `Z`, None when not said.
 
     `complete` is False for a run that its own harness cancelled or left unfinished. `provenance` keeps whatever else the
-    file says of set-up: parameters, versions, command, throughput.
+    file says of set-up: parameters, versions, command, throughput. `id` is the run's own, taken over where it is free.
     """
 
     suite: str
     format: str
+    id: str | None = None
+    batch_id: str | None = None
     candidates: tuple[FoundCandidate, ...] = ()
     rubric: tuple[Criterion, ...] = ()
     started: str | None = None

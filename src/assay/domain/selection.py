@@ -33,7 +33,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """A run as lists show it. Counts of trials by state, of current assessments by state; `superseded` counts attempts."""
+    """A run as lists show it. Counts of trials by state, of current assessments by state; `superseded` counts attempts.
+
+    Of a running one: `since` when it goes on without a break, and how many trials were done or had failed by then.
+    """
 
     id: RunId
     suite: str
@@ -49,6 +52,8 @@ class RunSummary:
     output_tokens: int
     cost_usd: float | None
     unpriced_calls: int
+    since: str | None = None
+    done_before: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,16 @@ class AssessmentDetail:
     attempts: tuple[AssessmentKey, ...]
     events: tuple[ReviewEvent, ...]
     call: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialMark:
+    """One trial of a task, and the assessment that one grader's work on it stands at."""
+
+    k: int
+    state: TrialState
+    assessment: AssessmentKey | None
+    assessment_state: AssessmentState | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

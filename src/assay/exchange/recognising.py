@@ -53,6 +53,7 @@ HARNESSES: Final = (
     "mt_bench",
     "swe_bench",
     "harbor",
+    "agent_runs",
     "llmbar",
     "pandalm",
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from assay.domain.errors import SettingsError
+from assay.providers.access import Access, Takes, takes
 from assay.providers.echo import Echo
 from assay.providers.endpoint import VENDORS, Endpoint, endpoint_of
 from assay.providers.prices import PriceList
@@ -116,6 +117,36 @@ class Directory:
                 )  # fmt: skip
                 found.setdefault(str(error), error)
         return tuple(found.values())
+
+    def access(self, model: ModelSpec, /) -> Access:
+        """Whether a model can be asked from here, found without sending a byte; never raises, and tells no key."""
+        problem = self._problem(model)
+        said = None if problem is None else f"{problem.where} {problem.problem}"
+        remedy = "" if problem is None else problem.remedy
+        if model.provider not in VENDORS:
+            return Access(problem=said, remedy=remedy)
+        try:
+            endpoint = endpoint_of(model, self._environment)
+        except SettingsError:
+            variable = VENDORS[model.provider].key_variable
+            return Access(problem=said, remedy=remedy, local=False, key_variable=variable)
+        return Access(
+            problem=said,
+            remedy=remedy,
+            place=endpoint.place,
+            local=endpoint.local,
+            key_variable=endpoint.key_variable,
+            key_set=endpoint.key is not None,
+            blocked=self._local_only and not endpoint.local,
+        )
+
+    def takes(self, model: ModelSpec, /) -> Takes:
+        """What a model's endpoint takes, as far as its protocol says and its answers in this process have shown."""
+        if model.provider not in VENDORS:
+            return Takes()
+        provider = self._providers.get((model.provider, model.base_url))
+        shown = getattr(provider, "habits_of", None)
+        return takes(VENDORS[model.provider].protocol, None if shown is None else shown(model.name))
 
     async def close(self) -> None:
         """Close this loop's connections; safe to call twice, and models can be asked again afterwards."""

@@ -45,6 +45,7 @@ class HttpModel:
         self._session = session
         self._cost_of = cost_of
         self._habits: dict[str, Habits] = {}
+        self._formed: set[str] = set()
         self._address = Address(URL(endpoint.url), wire.headers(endpoint.key), endpoint.proxy, endpoint.place)
 
     async def complete(self, request: ModelRequest, /, on_text: Callable[[str], None] | None = None) -> Reply:
@@ -79,6 +80,10 @@ class HttpModel:
             raise self._complaint(request, answer.status, answer.headers, said)
         raise AssertionError("the last round returns or raises")
 
+    def habits_of(self, name: str) -> Habits | None:
+        """What the endpoint has shown to take for a model; None where it has not answered a request with a schema yet."""
+        return self._habits.get(name, USUAL) if name in self._formed else None
+
     async def close(self) -> None:
         """Nothing: the session is shared and closed by whoever opened it."""
 
@@ -109,6 +114,8 @@ class HttpModel:
         if (error := _error_in(payload)) is not None:
             said = said_in(error)
             raise self._complaint(request, status_of(said), headers, said)
+        if request.answer_schema is not None:
+            self._formed.add(request.model.name)
         try:
             completion = self._wire.read(payload, asked=self._asked(request), key=self._endpoint.key)
         except CallFailed as failure:

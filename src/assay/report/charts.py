@@ -261,6 +261,37 @@ def scores(table: ScoreTable, *, trials: Sequence[str] | None = None) -> Chart:
     )
 
 
+def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
+    """What a judge gave against what was deserved, a circle for each pair of scores, as large as there are references.
+
+    Args:
+        samples: with `id`, `expected` and `judged` on 0 to 1, and `passed`.
+    """
+    found: dict[tuple[float, float, bool], list[str]] = {}
+    for one in samples:
+        place = (round(float(one["expected"]), 3), round(float(one["judged"]), 3), bool(one["passed"]))
+        found.setdefault(place, []).append(str(one["id"]))
+    rows = tuple(
+        {
+            "deserved": 100 * deserved,
+            "given": 100 * given,
+            "n": len(names),
+            "within": "within tolerance" if passed else "beyond it",
+            "references": ", ".join(names[:12]) + (", …" if len(names) > 12 else ""),
+            _SAID: f"deserved {wording.number(deserved)}, given {wording.number(given)}: "
+            f"{wording.count(len(names), 'reference')}, {'within tolerance' if passed else 'beyond it'}",
+        }
+        for (deserved, given, passed), names in sorted(found.items())
+    )
+    return Chart(
+        kind="calibration",
+        title="Given against deserved scores",
+        about="Each circle is one pair of scores, larger where more references have it; on the line the judge gives what "
+        "is deserved, above it more.",
+        rows=rows,
+    )
+
+
 def _shown_of(shown: int, n: int) -> str:
     return f"Of {n:,} counted trials {shown:,}, evenly by score: each"
 
@@ -323,6 +354,7 @@ def specification(chart: Chart, *, dark: bool = False, page: bool = False) -> di
             "pairs": _pairs,
             "scores": _scores,
             "trend": _trend,
+            "calibration": _calibration,
         }[chart.kind]
         drawn = draw(alt, chart, colours)
     if page:
@@ -464,6 +496,34 @@ def _linked(alt: Any, chart: Chart) -> dict[str, Any]:
     """What every mark says and where it leads."""
     found = {"description": alt.Description(f"{_SAID}:N")}
     return {**found, "href": alt.Href(f"{_HREF}:N")} if chart.rows and _HREF in chart.rows[0] else found
+
+
+def _calibration(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
+    base = alt.Chart(alt.Data(values=list(chart.rows)))
+    scale = alt.Scale(domain=[0, 100], nice=False)
+    x = alt.X("deserved:Q", title="deserved, points of 100", scale=scale)
+    y = alt.Y("given:Q", title="given", scale=scale)
+    words = ["within tolerance", "beyond it"]
+    legend = alt.Legend(title=None, orient="bottom", symbolSize=90, symbolOpacity=1, columnPadding=36)
+    ends = alt.Data(values=[{"deserved": 0, "given": 0}, {"deserved": 100, "given": 100}])
+    line = alt.Chart(ends).mark_line(strokeWidth=1.5, strokeDash=[4, 4], color=colours["soft"], aria=False)
+    tips = [
+        alt.Tooltip("deserved:Q", format=".1f"), alt.Tooltip("given:Q", format=".1f"), alt.Tooltip("n:Q", title="references"),
+        alt.Tooltip("references:N"),
+    ]  # fmt: skip
+    dots = base.mark_point(filled=True, opacity=0.85, strokeWidth=1).encode(
+        x=x,
+        y=y,
+        size=alt.Size("n:Q", scale=alt.Scale(domain=[1, 12], range=[90, 700], clamp=True), legend=None),
+        color=alt.Color(
+            "within:N", scale=alt.Scale(domain=words, range=[colours["better"], colours["worse"]]), legend=legend
+        ),
+        shape=alt.Shape("within:N", scale=alt.Scale(domain=words, range=["circle", "diamond"]), legend=legend),
+        tooltip=tips,
+        **_linked(alt, chart),
+    )
+    side = min(_width(chart), 380)
+    return alt.layer(line.encode(x=x, y=y), dots).properties(width=side, height=side)
 
 
 def _trend(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:

@@ -7,26 +7,27 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import exists, select, true
 
 from assay.domain.errors import UnknownName
-from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, folded, shown_assessment, shown_trial
-from assay.domain.lifecycle import AssessmentState, RunState, TrialState
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
+from assay.domain.lifecycle import AssessmentState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.store import answers, columns, exporting, run_record, schema
+from assay.store import answers, columns, criteria, exporting, model_calls, run_record, schema
 from assay.store.call_totals import call_totals
-from assay.store.codec import bytes_json
 from assay.store.events import first_broken
 from assay.store.names import candidate_names
 from assay.store.planning import run_key_of
-from assay.store.projection import ASSESSMENT, TRIAL
 from assay.store.reading import AssessmentReader, trial_row, trial_rows
-from assay.store.selecting import Scope, find_run, scope_of
+from assay.store.run_rows import run_summaries
+from assay.store.selecting import find_run, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement
 
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
+    from assay.domain.criteria import CriterionFacts, RubricUse
+    from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import (
         AssessmentDetail,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         Excluded,
         NotCounted,
         ScoreRow,
+        TrialMark,
         TrialRow,
     )
     from assay.store.claims import Claims
@@ -70,37 +72,7 @@ class StoreArchive:
                 .where(true(), *where)
                 .order_by(table.c.started.desc(), table.c.key.desc())
             ).all()
-            tallies = _tallies(connection, scope)
-            names = _candidates(connection, scope)
-            left_alone = self._left_alone(connection, [row.key for row in rows if row.state == RunState.RUNNING])
-        return tuple(
-            RunSummary(
-                id=RunId(row.id),
-                suite=row.suite,
-                state=RunState.INTERRUPTED if row.key in left_alone else RunState(row.state),
-                started=row.started,
-                finished=row.finished,
-                batch_id=row.batch_id,
-                candidates=tuple(names.get(row.key, ())),
-                judges=tuple(bytes_json(row.judges)),
-                trials={TrialState(state): n for state, n in tallies.get((row.key, TRIAL), {}).items()},
-                assessments={AssessmentState(state): n for state, n in tallies.get((row.key, ASSESSMENT), {}).items()},
-                input_tokens=row.input_tokens,
-                output_tokens=row.output_tokens,
-                cost_usd=None if row.calls and row.unpriced_calls == row.calls else row.cost_usd,
-                unpriced_calls=row.unpriced_calls,
-            )
-            for row in rows
-        )
-
-    def _left_alone(self, connection: Connection, running: Sequence[int]) -> set[int]:
-        """Those of the running runs whose processes have all ended, however they did."""
-        if not running:
-            return set()
-        table = schema.execution
-        rows = connection.execute(select(table.c.run_key, table.c.owner).where(table.c.run_key.in_(running))).all()
-        living = {owner for owner in {owner for _, owner in rows} if not self._claims.seems_gone(owner)}
-        return set(running) - {run_key for run_key, owner in rows if owner in living}
+            return run_summaries(connection, self._claims, rows, scope.where_run)
 
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
@@ -161,6 +133,16 @@ class StoreArchive:
         if detail is None:
             raise UnknownName("assessment", shown_assessment(key))
         return detail
+
+    def in_full(self, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
+        """Several at once, in the order of their keys; those that are not there are left out."""
+        with self._database.reading() as connection:
+            return tuple(AssessmentReader().details(connection, [int(key) for key in keys]))
+
+    def marks(self, row: AssessmentRow, /) -> tuple[TrialMark, ...]:
+        """The trials of an assessment's task, first to last, each with what the same grader's work on it stands at."""
+        with self._database.reading() as connection:
+            return AssessmentReader().marks(connection, row)
 
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
         """Trials, oldest run first, in plan order within each."""
@@ -280,6 +262,36 @@ class StoreArchive:
             (run_key,) = scope_of(connection, Selection(runs=(run,))).runs
             return call_totals(connection, run_key)
 
+    def rubric_uses(self, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
+        """From where to read on the next time, and the rubrics of runs with judges above `after`, oldest first."""
+        with self._database.reading() as connection:
+            return criteria.rubric_uses(connection, after)
+
+    def criterion_facts(self, selection: Selection, /) -> CriterionFacts:
+        """How the criteria of some runs fared, from what people decided and what counts."""
+        with self._database.reading() as connection:
+            return criteria.criterion_facts(connection, scope_of(connection, selection))
+
+    def call_groups(self, after: int, /) -> tuple[int, tuple[CallGroup, ...]]:
+        """The newest call's number, and all calls after `after`, summed by run, role, model and how they ended."""
+        with self._database.reading() as connection:
+            return model_calls.call_groups(connection, after)
+
+    def call_facts(self, calls: Collection[int], /) -> tuple[CallFact, ...]:
+        """Single calls by their numbers."""
+        with self._database.reading() as connection:
+            return model_calls.call_facts(connection, calls)
+
+    def newest_latencies(self, model: str, /, *, role: str, first: int, last: int, limit: int) -> tuple[float, ...]:
+        """Seconds that the newest usable calls to a model between two numbers took, newest first."""
+        with self._database.reading() as connection:
+            return model_calls.newest_latencies(connection, model, role=role, first=first, last=last, limit=limit)
+
+    def run_numbers(self) -> dict[int, RunId]:
+        """Every run's id by its number in the store, half-written ones included."""
+        with self._database.reading() as connection:
+            return model_calls.run_ids(connection)
+
     def events(self, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
         """Review events of the selected assessments in the order in which they were made, each with what it was about."""
         with self._database.reading() as connection:
@@ -289,28 +301,3 @@ class StoreArchive:
         """The id of the first review event that was changed after it was stored; None when all are as they were."""
         with self._database.reading() as connection:
             return first_broken(connection)
-
-
-def _tallies(connection: Connection, scope: Scope) -> dict[tuple[int, str], dict[str, int]]:
-    table = schema.run_tally
-    found: dict[tuple[int, str], dict[str, int]] = {}
-    for run_key, subject, state, n in connection.execute(
-        select(table.c.run_key, table.c.subject, table.c.state, table.c.n).where(*scope.where_run(table))
-    ):
-        if n:
-            found.setdefault((run_key, subject), {})[state] = n
-    return found
-
-
-def _candidates(connection: Connection, scope: Scope) -> dict[int, list[str]]:
-    """Candidates by run in its order, as it writes them; where a name was mended, the mended one."""
-    table, candidate = schema.run_candidate, schema.candidate
-    found: dict[int, list[str]] = {}
-    for run_key, name, now, same in connection.execute(
-        select(table.c.run_key, table.c.name, candidate.c.name, candidate.c.folded)
-        .join(candidate, candidate.c.key == table.c.candidate_key)
-        .where(*scope.where_run(table))
-        .order_by(table.c.run_key, table.c.position)
-    ):
-        found.setdefault(run_key, []).append(name if folded(name) == same else now)
-    return found

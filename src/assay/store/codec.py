@@ -123,7 +123,7 @@ def plan_record(content: bytes, *, suite_text: str) -> RunPlan:
         copy=SuiteCopy(path=data["copy"]["path"], text=suite_text, digest=data["copy"]["digest"]),
         candidates=tuple(_candidate(candidate) for candidate in data["candidates"]),
         judges=tuple(_judge(judge) for judge in data["judges"]),
-        rubric=_rubric(data["rubric"]),
+        rubric=rubric_record(data["rubric"]),
         policy=Policy(data["policy"]),
         parameters=_parameters(data["parameters"]),
     )
@@ -202,7 +202,8 @@ def _judge(data: Mapping[str, Any]) -> JudgeSpec:
     )
 
 
-def _rubric(data: Mapping[str, Any]) -> Rubric:
+def rubric_record(data: Mapping[str, Any]) -> Rubric:
+    """A rubric from the JSON of a plan."""
     return Rubric(
         criteria=tuple(
             _record(Criterion, row, labels=tuple((label, value) for label, value in row["labels"]))

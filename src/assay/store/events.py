@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import insert, select
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from sqlalchemy import Connection, Row
+
+_AT_ONCE: Final = 5_000
 
 
 def append_event(
@@ -76,14 +78,31 @@ def events_of(connection: Connection, assessments: Collection[int]) -> dict[int,
 
 def first_broken(connection: Connection) -> int | None:
     """The id of the first event that does not follow from the one before it as hashed; None when the chain holds."""
+    last, checked = 0, 1
+    while checked:
+        checked, last, broken = chain_part(connection, after=last, limit=_AT_ONCE)
+        if broken is not None:
+            return broken
+    return None
+
+
+def chain_part(connection: Connection, *, after: int, limit: int) -> tuple[int, int, int | None]:
+    """Look at up to `limit` events above a number.
+
+    Returns:
+        How many were looked at, the last that follows from the one before (`after` where none does), and the first that
+        does not.
+    """
     table = schema.review_event
-    previous = ""
-    for row in connection.execute(select(table).order_by(table.c.id)):
+    before = select(table.c.hash).where(table.c.id <= after).order_by(table.c.id.desc()).limit(1)
+    previous, last = connection.execute(before).scalar_one_or_none() or "", after
+    rows = connection.execute(select(table).where(table.c.id > after).order_by(table.c.id).limit(limit)).all()
+    for checked, row in enumerate(rows, 1):
         values = dict(row._mapping)
         if values["previous_hash"] != previous or values["hash"] != hash_of(values):
-            return int(row.id)
-        previous = row.hash
-    return None
+            return checked, last, int(row.id)
+        previous, last = row.hash, int(row.id)
+    return len(rows), last, None
 
 
 def hash_of(values: dict[str, Any]) -> str:

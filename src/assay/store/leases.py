@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.store import schema
-from assay.store.selecting import scope_of
+from assay.store.selecting import scope_of, unsorted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -36,18 +36,16 @@ class StoreLeases:
         """Finds the first waiting key above a number by one seek; the selection is looked up once, now."""
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)
+            of_tasks = scope.of_tasks(connection, schema.assessment)
         table = schema.assessment
-        statement = (
-            select(table.c.key)
-            .where(table.c.state == _PENDING, *scope.where(table), *scope.where_grader(table))
-            .order_by(table.c.key)
-            .limit(1)
-        )
+        key, state = (unsorted(table.c.key), unsorted(table.c.state)) if of_tasks else (table.c.key, table.c.state)
+        where = (state == _PENDING, *of_tasks, *scope.where(table), *scope.where_grader(table))
+        statement = select(table.c.key).where(*where).order_by(key).limit(1)
 
         def first(after: int, /) -> int | None:
             with self._database.reading() as connection:
-                key: int | None = connection.execute(statement.where(table.c.key > after)).scalar_one_or_none()
-            return key
+                found: int | None = connection.execute(statement.where(key > after)).scalar_one_or_none()
+            return found
 
         return first
 

@@ -20,12 +20,14 @@ from assay.store.calibrations import StoreCalibrations
 from assay.store.claims import Claims
 from assay.store.database import WAIT_S, Database
 from assay.store.desk import StoreDesk
+from assay.store.event_log import StoreEventLog
 from assay.store.importing import StoreImports
 from assay.store.journal import StoreJournal
 from assay.store.leases import StoreLeases
 from assay.store.liveness import AdvisoryLocks, FileLocks, alone
 from assay.store.names import Names
 from assay.store.recording import Recorder
+from assay.store.register import StoreRegister
 from assay.store.renaming import Renaming
 from assay.store.restoring import Restoring
 from assay.store.votes import StoreArena
@@ -58,6 +60,8 @@ class Store:
     imports: StoreImports
     leases: StoreLeases
     witness: StoreWitness
+    register: StoreRegister
+    event_log: StoreEventLog
     arena: StoreArena
 
     def close(self) -> None:
@@ -108,6 +112,8 @@ def open_store(url: str, *, clock: Clock, create: bool = True) -> Store:
         imports=StoreImports(database, writer, names, claims, clock),
         leases=StoreLeases(database),
         witness=StoreWitness(database, writer),
+        register=StoreRegister(database, claims),
+        event_log=StoreEventLog(database),
         arena=StoreArena(database, writer, clock),
     )
 

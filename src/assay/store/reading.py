@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Select, or_, select
 
@@ -12,11 +12,12 @@ from assay.domain.assessment import Grade, Response
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
 from assay.domain.lifecycle import AssessmentState, TrialState
-from assay.domain.selection import AssessmentDetail, AssessmentRow, TrialRow
+from assay.domain.selection import AssessmentDetail, AssessmentRow, TrialMark, TrialRow
 from assay.store import schema
-from assay.store.codec import assessment_record, bytes_text, task_record
+from assay.store.codec import assessment_record, bytes_text, plain, task_record
 from assay.store.events import events_of
 from assay.store.names import candidate_names
+from assay.store.selecting import unsorted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -45,6 +46,10 @@ _CALL_SHOWN = (
 )
 
 
+_MOST_MARKS: Final = 400
+"""Trials of one task that are listed beside an item."""
+
+
 class AssessmentReader:
     """Reads assessments; remembers each run's candidates, which never lose a name."""
 
@@ -64,12 +69,16 @@ class AssessmentReader:
     ) -> list[AssessmentRow]:
         """Up to `limit` assessments of the scope with keys above `after`, in the order of keys."""
         table = schema.assessment
-        statement = _joined().where(*scope.where(table), *scope.where_grader(table), table.c.key > after)
+        of_tasks = scope.of_tasks(connection, table)
+        key, state = (unsorted(table.c.key), unsorted(table.c.state)) if of_tasks else (table.c.key, table.c.state)
+        statement = _joined().where(*of_tasks, *scope.where(table), *scope.where_grader(table), key > after)
         if states is not None:
-            statement = statement.where(table.c.state.in_([state.value for state in states]))
+            statement = statement.where(state.in_([one.value for one in states]))
         if trial is not None:
-            statement = statement.where(table.c.trial_key == trial)
-        rows = connection.execute(statement.order_by(table.c.key).limit(limit)).all()
+            its = select(table.c.key).where(table.c.trial_key == trial)
+            # looked up first: SQLite would rather read through the run, which it thinks as short as a trial
+            statement = statement.where(table.c.key.in_(connection.execute(its).scalars().all()))
+        rows = connection.execute(statement.order_by(key).limit(limit)).all()
         return [row for row, _ in self._read(connection, rows)]
 
     def rows_of(self, connection: Connection, keys: Collection[int]) -> list[AssessmentRow]:
@@ -104,6 +113,36 @@ class AssessmentReader:
             )
             for found, (row, judged) in zip(rows, self._read(connection, rows), strict=True)
         ]
+
+    def marks(self, connection: Connection, row: AssessmentRow) -> tuple[TrialMark, ...]:
+        """The trials of a row's task with what its grader's work on each stands at; no body is read."""
+        trial, table, grader = schema.trial, schema.assessment, schema.grader
+        place = connection.execute(select(trial.c.run_key, trial.c.position).where(trial.c.key == int(row.trial))).one()
+        names = self._names_of(connection, place.run_key)
+        candidate = next((key for key, name in names.items() if name == row.candidate), None)
+        grader_key = select(grader.c.key).where(grader.c.name == plain(row.grader)).scalar_subquery()
+        its = (
+            (table.c.trial_key == trial.c.key)
+            & (table.c.grader_key == grader_key)
+            & table.c.candidate_key.is_not_distinct_from(candidate)
+            & (table.c.state != AssessmentState.SUPERSEDED.value)
+        )
+        found = connection.execute(
+            select(trial.c.k, trial.c.state, table.c.key, table.c.state)
+            .select_from(trial.outerjoin(table, its))
+            .where(trial.c.run_key == place.run_key, trial.c.position == place.position)
+            .order_by(trial.c.k)
+            .limit(_MOST_MARKS)
+        )
+        return tuple(
+            TrialMark(
+                k=k,
+                state=TrialState(state),
+                assessment=None if key is None else AssessmentKey(key),
+                assessment_state=None if stands is None else AssessmentState(stands),
+            )
+            for k, state, key, stands in found
+        )
 
     def _read(self, connection: Connection, rows: Sequence[Row[Any]]) -> list[tuple[AssessmentRow, Assessment]]:
         """Rows as they count, each with the assessment as it was judged."""

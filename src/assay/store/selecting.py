@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import exists, select, true
+from sqlalchemy import exists, func, or_, select, true
 
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
@@ -60,6 +60,16 @@ class Scope:
 
     def where_run(self, table: Table) -> list[ColumnElement[bool]]:
         return [] if self.every_run else [table.c.run_key.in_(self.runs)]
+
+    def of_tasks(self, connection: Connection, table: Table) -> list[ColumnElement[bool]]:
+        """Where tasks are named: the runs that have them, without which no index leads to their rows; else nothing."""
+        if self.tasks is None:
+            return []
+        planned = schema.run_task
+        having = (
+            select(planned.c.run_key).where(*self.where_run(planned), planned.c.task_key.in_(self.tasks)).distinct()
+        )
+        return [table.c.run_key.in_(connection.execute(having).scalars().all())]
 
     def where_grader(self, table: Table) -> list[ColumnElement[bool]]:
         return [] if self.graders is None else [table.c.grader_key.in_(self.graders)]
@@ -125,6 +135,14 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
     )
 
 
+def unsorted(column: ColumnElement[V]) -> ColumnElement[V]:
+    """A column as no index has it.
+
+    Where few rows are meant, SQLite must not walk an index over all rows in the order asked for until it meets them.
+    """
+    return column.op("||")("") if column.type.python_type is str else column.op("+")(0)
+
+
 def find_run(connection: Connection, text: str) -> RunId:
     """The run whose id this is, or begins with; raises `UnknownName`, or `InputError` when several do."""
     table = schema.run
@@ -154,8 +172,16 @@ def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnEl
     if not wanted:
         return None
     table = schema.run_task
-    rows = connection.execute(select(table.c.task_key, table.c.task_id, table.c.thing).where(*of_runs).distinct()).all()
-    known = [(name, key) for key, task_id, thing in rows for name in (task_id, thing)]
+    statement = select(table.c.task_key, table.c.task_id, table.c.thing).where(*of_runs).distinct()
+    named: list[ColumnElement[bool]] = []
+    if all(name.isascii() for name in wanted):  # a large store has too many tasks to fetch the names of all
+        small = {name.lower() for name in wanted}
+        named = [or_(func.lower(table.c.task_id).in_(small), func.lower(table.c.thing).in_(small))]
+    for only in (named, []):
+        rows = connection.execute(statement.where(*only)).all()
+        known = [(name, key) for key, task_id, thing in rows for name in (task_id, thing)]
+        if not only or {folded(name) for name in wanted} <= {folded(name) for name, _ in known}:
+            break
     return tuple(dict.fromkeys(_matching("task", wanted, known)))
 
 

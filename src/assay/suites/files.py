@@ -121,13 +121,21 @@ class Files:
         self._digests: dict[str, str] = {}
 
     def within(self, named: str, path: Path, complaints: Complaints) -> bool:
-        """Whether a suite may name this path; complains at `path` where it lies outside, through a link or not."""
+        """Whether a suite may name this path; complains at `path` where it lies outside or is hidden, through a link or not."""
         try:
             place = _resolved(self.folder / named)
         except (OSError, ValueError):  # too long, or with a NUL character: whoever reads it says so
             return True
-        if any(place.is_relative_to(root) for root in self._roots):
+        inside = [place.relative_to(root) for root in self._roots if place.is_relative_to(root)]
+        if any(not _hidden(within) for within in inside):
             return True
+        if inside:
+            complaints.add(
+                path,
+                f"names {shown(named)}, which is hidden; such files often hold keys, and it would be sent to models.",
+                "Copy it to a name without a leading dot, or list its folder under `read_from` in assay.yaml.",
+            )
+            return False
         complaints.add(
             path,
             f"names {shown(named)}, which lies outside the suite's folder and the project's, and would be sent to models.",
@@ -223,6 +231,10 @@ def _resolved(path: FilePath) -> FilePath:
         return path.resolve()
     except RuntimeError as error:  # a link that leads to itself
         raise OSError(str(error)) from error
+
+
+def _hidden(within: FilePath) -> bool:
+    return any(part.startswith(".") for part in within.parts)
 
 
 def _below(root: FilePath) -> list[str]:

@@ -23,6 +23,7 @@ from assay.scoring.fields import reading_problems
 from assay.web.api import Answer, rooms_of
 from assay.web.pages import page_of
 from assay.web.texts import for_script, t
+from assay.web.visible import visible
 
 if TYPE_CHECKING:
     from assay.app.side_by_side import Agreement, Page, ShownRow
@@ -34,14 +35,7 @@ RUNS_OFFERED: Final = 40
 MOST_SHOWN: Final = 20_000
 """Characters of an answer or an input that are sent; the rest is said to be left out."""
 
-_UNSEEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-
 router = APIRouter(include_in_schema=False)
-
-
-def visible(text: str) -> str:
-    """Text with what turns it around or cannot be seen named, so that it is read as it stands."""
-    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 class Sides:

@@ -32,6 +32,9 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 OPEN_PATHS: Final = frozenset({"/health", "/signin", "/api/signin"})
 """Answered without the token: whether the server lives, and the way in."""
 
+DATA_PATHS: Final = ("/api/", "/get_evaluation_result/")
+"""Answered with data for programs; no page of another site has a reason to ask for it."""
+
 POLICY: Final = "; ".join(
     (
         "default-src 'none'",
@@ -177,7 +180,7 @@ class Guard:
             return problem_response(scope, 421, host or "this request", "is not a host this server answers for.",
                                     remedy="Use the address printed at start, or name the host in ASSAY_HOSTS.")  # fmt: skip
         site = headers.get("sec-fetch-site")
-        if site == "cross-site" and (scope["path"].startswith("/api/") or scope["method"] not in SAFE_METHODS):
+        if site == "cross-site" and (scope["path"].startswith(DATA_PATHS) or scope["method"] not in SAFE_METHODS):
             return problem_response(scope, 403, "request", "comes from another site.")
         if scope["method"] in SAFE_METHODS:
             return None

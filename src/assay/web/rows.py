@@ -12,7 +12,7 @@ from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from assay.app.wiring import Workspace
     from assay.domain.errors import AssayError
@@ -97,28 +97,74 @@ def shortened(text: str, most: int = 160) -> str:
 
 
 def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after: str | None) -> dict[str, Any]:
-    """A run with its evaluations and its telemetry, for programs.
+    """A run with its evaluations and its telemetry, for programs; also under the names agent harnesses use.
 
-    What waits for a person says only that it waits: no score, and no name of a candidate or a judge.
+    What waits for a person says only that it waits: no score, and no name of a candidate or a judge. While anything waits the
+    run itself names neither.
     """
     start = reviewing.assessment_key(after) if after else None
     rows = list(reviewing.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit))
+    known: dict[str, Any] = {}
+    said: Mapping[str, Any] = {}
+    if not summary.assessments.get(AssessmentState.PENDING):
+        known = {"candidates": list(summary.candidates), "judges": list(summary.judges)}
+        found = workspace.journal.plan_of(summary.id).environment.get("agent_run")
+        said = found if isinstance(found, dict) else {}
     return {
-        "run": run_row(summary) | ({} if summary.assessments.get(AssessmentState.PENDING) else {
-            "candidates": list(summary.candidates), "judges": list(summary.judges)}),
+        "run": {**run_row(summary), **known, **_as_agent_run(summary, said)},
         "evaluations": [_evaluation(row) for row in rows],
-        "telemetry": {
-            "input_tokens": summary.input_tokens,
-            "output_tokens": summary.output_tokens,
-            "cost_usd": summary.cost_usd,
-            "unpriced_calls": summary.unpriced_calls,
-        },
+        "telemetry": telemetry([summary], said.get("telemetry")),
         "next": f"/api/runs/{summary.id}?after=a{rows[-1].key}" if len(rows) == limit else None,
-    }  # fmt: skip
+    }
+
+
+def telemetry(summaries: Sequence[RunSummary], said: object = None) -> dict[str, Any]:
+    """What runs used, summed; `said`: what the run's own harness told of it, from which comes what we do not measure."""
+    costs = [one.cost_usd for one in summaries]
+    tokens = [sum(one.input_tokens for one in summaries), sum(one.output_tokens for one in summaries)]
+    cost = None if None in costs else sum(one for one in costs if one is not None)
+    own: Mapping[str, Any] = said if isinstance(said, dict) else {}
+    seconds = [_seconds(one) for one in summaries]
+    return {
+        "input_tokens": tokens[0],
+        "output_tokens": tokens[1],
+        "cost_usd": cost,
+        "unpriced_calls": sum(one.unpriced_calls for one in summaries),
+        "tokensIn": tokens[0],
+        "tokensOut": tokens[1],
+        "costUsd": cost,
+        "durationMs": own.get("durationMs", own.get("duration_ms"))
+        or (None if None in seconds else round(1000 * sum(one for one in seconds if one is not None))),
+        "toolCalls": own.get("toolCalls", own.get("tool_calls")),
+    }
+
+
+def _seconds(summary: RunSummary) -> float | None:
+    """From a run's start to its end; None while it has none."""
+    if summary.finished is None:
+        return None
+    return (datetime.fromisoformat(summary.finished) - datetime.fromisoformat(summary.started)).total_seconds()
+
+
+def _as_agent_run(summary: RunSummary, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The run under the names of agent harnesses; `said` is what such a harness told of it, empty while anything waits."""
+    both = ("scenario", "tier", "agent", "model")
+    pairs = (("specialistEnabled", "specialist_enabled"), ("specialistName", "specialist_name"),
+             ("specialistVersion", "specialist_version"), ("metadata", "metadata"))  # fmt: skip
+    return {
+        "runId": summary.id,
+        "batchId": summary.batch_id,
+        "status": str(summary.state),
+        "startedAt": summary.started,
+        "completedAt": summary.finished,
+        **({name: said.get(name) for name in both} if said else {}),
+        **({ours: said.get(ours, said.get(theirs)) for ours, theirs in pairs} if said else {}),
+    }
 
 
 def _evaluation(row: AssessmentRow) -> dict[str, Any]:
     open_ = row.state in {AssessmentState.PENDING, AssessmentState.SUPERSEDED}
+    scores = {} if open_ else dict(row.assessment.scores)
     return {
         "id": f"a{row.key}",
         "trial_id": shown_trial(row.trial),
@@ -129,8 +175,11 @@ def _evaluation(row: AssessmentRow) -> dict[str, Any]:
         "attempt": row.attempt,
         "state": str(row.state),
         "judge": None if open_ else row.grader,
-        "scores": None if open_ else dict(row.assessment.scores),
+        "scores": None if open_ else scores,
         "flags": None if open_ else len(row.assessment.flags),
+        "evaluatorName": None if open_ else row.grader,
+        "score": next(iter(scores.values())) if len(scores) == 1 else None,
+        "maxScore": 1.0,
     }
 
 
@@ -164,9 +213,10 @@ def _shares(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, floa
 
 
 def _left_s(summary: RunSummary, trials: dict[str, int], now: str | None) -> float | None:
-    """Seconds until a running run ends if it goes on as it went; None where that says nothing."""
-    done = trials["done"] + trials["failed"]
-    if now is None or summary.state is not RunState.RUNNING or done < 3 or done >= trials["total"]:
+    """Seconds until a running run ends if it goes on as it went since its last break; None where that says nothing."""
+    left = trials["total"] - trials["done"] - trials["failed"]
+    done = trials["total"] - left - summary.done_before
+    if now is None or summary.since is None or summary.state is not RunState.RUNNING or done < 3 or left <= 0:
         return None
-    spent = (datetime.fromisoformat(now) - datetime.fromisoformat(summary.started)).total_seconds()
-    return round(spent / done * (trials["total"] - done), 1) if spent > 0 else None
+    spent = (datetime.fromisoformat(now) - datetime.fromisoformat(summary.since)).total_seconds()
+    return round(spent / done * left, 1) if spent > 0 else None

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from assay.app import running
 from assay.domain.errors import AssayError, Interrupted, Refused
+from assay.domain.lifecycle import RunState
+from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 MOST_AT_ONCE: Final = 8
 """Runs that one server carries out at once; more would only take turns."""
 
+_TO_BEGIN: Final = frozenset({RunState.PLANNED, RunState.INTERRUPTED})
 _REMEMBERED: Final = 1000
 _PATIENCE_S: Final = 10.0
 _log = logging.getLogger("assay")
@@ -38,6 +41,7 @@ class Runner:
         self._lock = threading.Lock()  # protects everything below
         self._runs: dict[RunId, tuple[threading.Thread, running.Stopper]] = {}
         self._troubles: dict[RunId, AssayError] = {}
+        self._waiting: deque[RunPlan] = deque()
         self._stopped = False
 
     def check_room(self) -> None:
@@ -54,6 +58,14 @@ class Runner:
             ),
         )
 
+    def queue(self, plan: RunPlan) -> None:
+        """Carry out a stored run as soon as there is room for it; one that is waiting or under way is left alone."""
+        with self._lock:
+            if plan.id in self._runs or any(one.id == plan.id for one in self._waiting):
+                return
+            self._waiting.append(plan)
+        self._begin_waiting()
+
     def resume(self, run: RunId) -> None:
         """Carry out what a run still lacks; what keeps its models from being asked is raised here."""
         running.resumable(self._workspace, run)
@@ -68,6 +80,7 @@ class Runner:
         """Stop every run of this process and wait until each has given back what it held."""
         with self._lock:
             self._stopped = True
+            self._waiting.clear()  # they are in the store, not begun
             found = list(self._runs.values())
         for _, stopper in found:
             stopper.stop()
@@ -91,7 +104,29 @@ class Runner:
             self._check_room()
             self._troubles.pop(run, None)
             self._runs[run] = (thread, stopper)
-        thread.start()
+            thread.start()  # within the lock: whoever finds it may wait for it
+
+    def _begin_waiting(self) -> None:
+        """Begin what waits, as far as there is room."""
+        while True:
+            with self._lock:
+                if self._stopped or not self._waiting or len(self._runs) >= MOST_AT_ONCE:
+                    return
+                plan = self._waiting.popleft()
+                if plan.id in self._runs:
+                    continue
+            try:
+                (summary,) = self._workspace.archive.runs(Selection(runs=(plan.id,)))
+                if summary.state in _TO_BEGIN:  # and was not cancelled while it waited
+                    self.begin(plan)
+            except Refused:  # somebody else began a run meanwhile
+                with self._lock:
+                    if not self._stopped and plan.id not in self._runs:
+                        self._waiting.appendleft(plan)
+                return
+            except AssayError as error:
+                with self._lock:
+                    self._troubles[plan.id] = error
 
     def _check_room(self) -> None:
         if len(self._runs) >= MOST_AT_ONCE:
@@ -116,6 +151,7 @@ class Runner:
         finally:
             with self._lock:
                 self._runs.pop(run, None)
+            self._begin_waiting()
 
 
 @dataclass(slots=True)

@@ -15,20 +15,42 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import JSONResponse, Response
 
 from assay.app.arena import Booth
 from assay.app.asides import Asides
 from assay.app.honest import Honest
+from assay.app.notices import check_webhook
 from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
-from assay.app.stamps import Stamps
 from assay.domain.errors import AssayError, SettingsError, UnknownName
-from assay.web import api, arena, compare, pages, reviewers, starting, statistics, steering
+from assay.web import (
+    api,
+    arena,
+    audit,
+    calibrations,
+    compare,
+    criteria,
+    evaluations,
+    grades,
+    models,
+    pages,
+    protocols,
+    records,
+    registry,
+    reviewers,
+    run_records,
+    starting,
+    statistics,
+    steering,
+)
+from assay.web.bodies import BodyLimit
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
+from assay.web.judging import judging
 from assay.web.live import Live
 from assay.web.previews import Previews
 from assay.web.reruns import Reruns
@@ -63,6 +85,7 @@ def create_app(
         SettingsError: a host beyond loopback without a token.
     """
     check_exposure(host, token)
+    check_webhook(workspace.settings)
     known = code or (Token(token) if token else None)
     queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, order_seeds(workspace))
     workspace.results.idle_s = RESULTS_IDLE_S
@@ -73,16 +96,13 @@ def create_app(
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
         await asyncio.to_thread(runner.stop)
+        await asyncio.to_thread(app.state.judging.measuring.close)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
         await asyncio.to_thread(workspace.results.flush)
 
     app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
-    showcase = Showcase(
-        workspace.archive,
-        workspace.journal,
-        stamp=lambda run, grader: Stamps(workspace).words_of(run, grader),
-    )
+    showcase = Showcase(workspace.archive, workspace.journal)
     app.state.rooms = api.Rooms(
         workspace=workspace,
         queue=queue,
@@ -96,21 +116,34 @@ def create_app(
         overviews=Overviews(workspace),
         token=known,
     )
+    app.state.judging = judging(workspace)
     app.state.arena = arena.Hall(booth=Booth(workspace), previews=Previews())
     app.state.problem_page = pages.problem_page
     app.include_router(api.router)
     app.include_router(steering.router)
     app.include_router(starting.router)
+    app.include_router(evaluations.router)
+    app.include_router(records.router)
     app.include_router(pages.router)
+    app.include_router(grades.router)
     app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
+    app.include_router(registry.router)
+    app.include_router(run_records.router)
+    app.include_router(audit.router)
+    app.include_router(calibrations.router)
+    app.include_router(criteria.router)
+    app.include_router(models.router)
     app.include_router(arena.router)
+    app.include_router(protocols.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _plain)
     app.add_exception_handler(Exception, _unexpected)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)  # never a stream of events
     app.add_middleware(Guard, hosts=known_hosts(host, workspace.settings.environment.get("ASSAY_HOSTS")), token=known)
     return app
 
@@ -143,7 +176,8 @@ def serve(
     app = create_app(workspace, host=host, token=secret, code=known)
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
-    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}{path}"
+    workspace.notices.base = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}"
+    address = workspace.notices.base + path
     if known is not None and known.code:
         address += ("&" if "?" in path else "?") + urlencode({"token": known.code})
     announce(f"Assay is at {address}  (Ctrl-C stops it)")
@@ -186,7 +220,7 @@ def _version() -> str:
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # without it asyncio leaves Nagle on
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host.strip("[]"), port))
         listening.listen(256)
@@ -211,7 +245,11 @@ def _malformed(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
+    where = ".".join(str(part) for part in first["loc"] if not str(part).startswith("as "))  # which of several bodies
+    if first["type"] == "extra_forbidden":
+        return problem_response(request.scope, 422, where, "is no field of this request.", remedy="See /openapi.json.")
+    if first["type"] == "json_invalid":
+        return problem_response(request.scope, 400, "body", f"is no JSON: {first['ctx']['error']}.")
     return problem_response(request.scope, 422, where, f"{first['msg']}.")
 
 

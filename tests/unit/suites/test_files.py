@@ -74,6 +74,8 @@ def test_a_folder_gives_its_text_files_in_order_without_caches_and_hidden_ones(t
         ("{file: ../other.py}", "list its folder under `read_from` in assay.yaml"),
         ("{folder: ..}", "names '..', which lies outside"),
         ("{files: [bob.py, link.py]}", "names 'link.py', which lies outside"),
+        ("{file: .env}", "names '.env', which is hidden; such files often hold keys"),
+        ("{folder: alice/.git}", "names 'alice/.git', which is hidden"),
         ('{file: "a\\0b"}', "NUL character"),
         ("{}", "has no `file`"),
     ],
@@ -83,6 +85,17 @@ def test_a_file_that_cannot_be_a_snippet_is_named(tmp_path: Path, snippet: str, 
         files_of(tmp_path, snippet)
     assert message in str(caught.value)
     assert "suite.yaml:2 tasks[0].snippets.p" in str(caught.value)
+
+
+def test_a_hidden_folder_is_read_where_the_settings_list_it(tmp_path: Path) -> None:
+    (tmp_path / ".prompts").mkdir()
+    (tmp_path / ".prompts" / "p.py").write_text("x = 1\n")
+    path = tmp_path / "suite.yaml"
+    path.write_text("score: exact\ntasks: [{id: a, expected: x, snippets: {p: {file: .prompts/p.py}}}]")
+    with pytest.raises(SuiteErrors, match="which is hidden"):
+        load_suite(path)
+    (task,) = load_suite(path, read_from=[tmp_path / ".prompts"]).tasks
+    assert task.snippets[0].files[0].content == "x = 1\n"
 
 
 def test_the_digest_of_the_copy_follows_the_files(tmp_path: Path) -> None:

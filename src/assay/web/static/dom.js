@@ -20,9 +20,11 @@ export function h(tag, attributes = {}, ...children) {
     else if (name.startsWith("on") || name === "style" || name === "srcdoc") throw new Error(`attribute ${name}`);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(Infinity).filter(isThere));
   return element;
 }
+
+const isThere = (child) => child !== null && child !== undefined && child !== false;
 
 export const byId = (id) => document.getElementById(id);
 
@@ -46,9 +48,16 @@ export function visible(text) {
   return parts;
 }
 
-export function quoteButton(text, run, lines = "") {
-  return h("button", { type: "button", class: "quote", on: { click: run } }, h("code", {}, visible(text)), lines);
-}
+/** A button that does one thing; further attributes go in `more`. */
+export const button = (kind, run, more, ...children) => h("button", { type: "button", class: kind, on: { click: run }, ...more }, children);
+
+export const quoteButton = (text, run, lines = "") => button("quote", run, {}, h("code", {}, visible(text)), lines);
+
+/** A mark that only says again what words beside it say. */
+export const glyph = (sign, state = "") => h("span", { class: `glyph ${state}`.trim(), "aria-hidden": "true" }, sign);
+
+/** Put children in place of what an element held; nothing among them is left out. */
+export const fill = (element, ...children) => element.replaceChildren(...children.flat(Infinity).filter(isThere));
 
 /** JSON from the server; throws an Error whose `status` is 0 where no answer came. */
 export async function call(path, body, options = {}) {
@@ -81,14 +90,16 @@ export function painted() {
   });
 }
 
-/** Storage that may be missing or full; `kept` says whether the last write is safe. */
+/** Storage that may be missing or full: then this page remembers by itself. `kept` says whether all is safe. */
 export const storage = {
-  kept: true,
   memory: new Map(),
+  get kept() {
+    return this.memory.size === 0;
+  },
   get(key, otherwise) {
     try {
-      const text = localStorage.getItem(key) ?? this.memory.get(key);
-      return text === undefined || text === null ? otherwise : JSON.parse(text);
+      const text = this.memory.get(key) ?? localStorage.getItem(key); // a write that failed left the old value there
+      return text === null ? otherwise : JSON.parse(text);
     } catch {
       return otherwise;
     }
@@ -98,10 +109,8 @@ export const storage = {
     try {
       localStorage.setItem(key, text);
       this.memory.delete(key);
-      this.kept = true;
     } catch {
       this.memory.set(key, text);
-      this.kept = false;
     }
   },
   remove(key) {
@@ -109,7 +118,7 @@ export const storage = {
     try {
       localStorage.removeItem(key);
     } catch {
-      this.kept = false;
+      /* then nothing was kept there either */
     }
   },
 };

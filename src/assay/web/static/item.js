@@ -1,6 +1,6 @@
 // One assessment on the page: heading, responses, grades. Draws what it is given and reports what is clicked.
 
-import { boot, h, quoteButton, t, visible } from "./dom.js";
+import { boot, button, glyph, h, quoteButton, t, visible } from "./dom.js";
 import { paint } from "./paint.js";
 
 const MOST_LINES = 1500;
@@ -11,10 +11,13 @@ export const shownScore = (score) => (score === null ? "–" : String(Math.round
 export const shownRaw = (raw) => (raw === null || raw === undefined ? "–" : String(Math.round(raw * 100) / 100));
 export const what = (item) => `${item.thing} · ${t("review.trial", item)}`;
 export const shortLabel = (pane) => pane.label.replace(/^Candidate (?=[A-Z]{1,2}$)/, "");
+/** The row of a criterion, -1 where there is none of that name. */
+export const rowOf = (item, name) => item.criteria.findIndex((criterion) => criterion.name === name);
+const isOwn = (item) => item.blind || item.person;
 export const calledBy = (pane) => (pane.name ? `${pane.label} · ${pane.name}` : pane.label);
 
 export function stateMark(state, text) {
-  return h("span", { class: `state ${state}` }, h("span", { class: "glyph", "aria-hidden": "true" }, boot.glyphs[state] ?? "·"), text);
+  return h("span", { class: `state ${state}` }, glyph(boot.glyphs[state] ?? "·"), text);
 }
 
 /** Heading of the item: what it is, its trials, its state. */
@@ -23,7 +26,7 @@ export function drawHeading(item, view) {
     const now = trial.k === item.k;
     const state = trial.state === "pending" && !trial.id ? "planned" : trial.state;
     const word = boot.texts[trial.id ? `state.${state}` : `trial.${trial.state}`] ?? state;
-    const inside = [String(trial.k), h("span", { class: `glyph ${state}`, "aria-hidden": "true" }, boot.glyphs[state] ?? "")];
+    const inside = [String(trial.k), glyph(boot.glyphs[state] ?? "", state)];
     const name = `${t("review.trial", { k: trial.k, of: item.of })}, ${word}`;
     return h("li", {}, trial.id && !now
       ? h("a", { href: `/assessments/${trial.id}`, class: "trial", "aria-label": name, title: name, on: { click: (event) => view.onTrial(event, trial) } }, inside)
@@ -40,12 +43,11 @@ export function drawHeading(item, view) {
 
 /** The responses, one behind the other, and what the candidates were told. */
 export function drawResponses(item, view) {
+  const tab = (name, kind, on, run, ...children) =>
+    button(kind, run, { role: "tab", id: `tab-${name}`, "aria-selected": String(on), "aria-controls": "pane", tabindex: on ? 0 : -1 }, children);
   const tabs = item.panes.map((pane, place) =>
-    h("button", { type: "button", role: "tab", id: `tab-${place}`, "aria-selected": String(view.pane === place && !view.rules), "aria-controls": "pane",
-      tabindex: view.pane === place && !view.rules ? 0 : -1, class: "tab", on: { click: () => view.onPane(place) } },
-      h("span", {}, visible(calledBy(pane))), h("small", {}, t("review.lines", { n: pane.lines }))));
-  const rules = h("button", { type: "button", role: "tab", id: "tab-rules", "aria-selected": String(view.rules), "aria-controls": "pane", tabindex: view.rules ? 0 : -1,
-    class: "tab rules", on: { click: () => view.onRules() } }, t("review.rules"), h("kbd", {}, view.badge("rules")));
+    tab(place, "tab", view.pane === place && !view.rules, () => view.onPane(place), h("span", {}, visible(calledBy(pane))), h("small", {}, t("review.lines", { n: pane.lines }))));
+  const rules = tab("rules", "tab rules", view.rules, () => view.onRules(), t("review.rules"), h("kbd", {}, view.badge("rules")));
   const body = h("div", { id: "pane", role: "tabpanel", "aria-labelledby": view.rules ? "tab-rules" : `tab-${view.pane}`, class: "pane" },
     view.rules ? view.later("task", item) : drawCode(item, view));
   return [h("div", { class: "tabs", role: "tablist", "aria-label": t("review.code") }, tabs, rules), body];
@@ -55,7 +57,7 @@ function drawCode(item, view) {
   const pane = item.panes[view.pane];
   const text = pane.text.replace(BREAKS, "\n");
   if (!text) return h("p", { class: "soft inset" }, t("review.empty_response"));
-  const lines = text.length > MOST_PAINTED ? text.split("\n").map((line) => (line ? [["", line]] : [])) : paint(text, item.language);
+  const lines = text.length > MOST_PAINTED ? text.replace(/\n$/, "").split("\n").map((line) => (line ? [["", line]] : [])) : paint(text, item.language);
   const shown = view.whole ? lines : lines.slice(0, MOST_LINES);
   const code = h("code", {});
   const quoted = quotedLines(item, view.pane);
@@ -77,7 +79,7 @@ function drawCode(item, view) {
   });
   return [
     h("pre", { class: `code d${String(shown.length).length}`, tabindex: 0, "aria-label": calledBy(pane), on: { click: (event) => onLine(event, item, view) } }, code),
-    shown.length < lines.length ? h("button", { type: "button", class: "more", on: { click: () => view.onWhole() } }, t("review.show_all", { n: lines.length })) : null,
+    pane.cut || shown.length < lines.length ? button("more", () => view.onWhole(), {}, pane.cut ? t("review.show_chars", { n: pane.chars }) : t("review.show_all", { n: lines.length })) : null,
     pane.truncated ? h("p", { class: "cut" }, t("review.truncated")) : null,
   ];
 }
@@ -125,9 +127,9 @@ export function drawJudgement(item, view) {
   return [
     drawFlags(item, view),
     card("grades", soft(item.stamp), drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
-    item.blind || item.person ? null : h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
+    isOwn(item) ? null : h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
     item.attempts.length ? view.later("attempts", item) : null,
-    item.blind || item.person ? soft(t(item.blind ? "review.blind" : "review.person")) : drawReport(item, view),
+    isOwn(item) ? soft(t(item.blind ? "review.blind" : "review.person")) : drawReport(item, view),
   ];
 }
 
@@ -135,12 +137,12 @@ function drawFlags(item, view) {
   const blocked = item.state === "pending" && item.missing.length && formOf(item) === "about" ? t("review.blocked", { what: missingWords(item) }) : null;
   if (!item.flags.length && !blocked) return null;
   return h("section", { class: "card flags", "aria-labelledby": "flags-title" },
-    h("h2", { id: "flags-title" }, h("span", { class: "glyph", "aria-hidden": "true" }, "▲"), t("review.flags", { n: item.flags.length || 1 })),
+    h("h2", { id: "flags-title" }, glyph("▲"), t("review.flags", { n: item.flags.length || 1 })),
     blocked ? h("p", { class: "blocked" }, blocked) : null,
     h("ul", {}, item.flags.map((flag) => {
-      const row = item.criteria.findIndex((criterion) => criterion.name === flag.criterion);
+      const row = rowOf(item, flag.criterion);
       return h("li", {}, flag.pane === null ? h("span", {}, visible(flag.detail))
-        : h("button", { type: "button", class: "link", on: { click: () => view.onCell(row < 0 ? view.row : row, flag.pane) } }, visible(flag.detail)));
+        : button("link", () => view.onCell(row < 0 ? view.row : row, flag.pane), {}, visible(flag.detail)));
     })));
 }
 
@@ -178,8 +180,8 @@ function gradeButton(item, view, criterion, cell, row, pane) {
   const lost = quotesOf(cell).some((quote) => !quote.at);
   const raw = cell === null || cell.raw === null ? t("review.no_grade") : shownRaw(cell.raw);
   const name = `${criterion.name}, ${item.panes[pane].label}: ${raw}`;
-  return h("button", { type: "button", class: `cell${on ? " on" : ""}${cell?.score === null || !cell ? " none" : ""}`, "aria-pressed": String(on), "aria-label": name, tabindex: on ? 0 : -1,
-    "data-cell": `${row}.${pane}`, on: { click: () => view.onCell(row, pane) } },
+  return button(`cell${on ? " on" : ""}${cell?.score === null || !cell ? " none" : ""}`, () => view.onCell(row, pane),
+    { "aria-pressed": String(on), "aria-label": name, tabindex: on ? 0 : -1, "data-cell": `${row}.${pane}` },
     flagged || lost ? h("span", { class: "mark", "aria-hidden": "true" }, "▲") : null, raw, cell ? was(cell.raw, cell.judged, shownRaw) : null, own(item, pane, criterion));
 }
 
@@ -189,14 +191,13 @@ function scoreField(item, view, row, pane) {
   const cell = criterion?.cells[pane];
   const before = row < 0 ? shownScore(item.panes[pane].judged) : shownRaw(cell?.judged);
   const value = view.draft.values[key];
-  const name = row < 0 ? `${t("review.total")}, ${item.panes[pane].label}` : `${criterion.name}, ${item.panes[pane].label}, ${t("correct.outside", { criterion: "", low: criterion.low, high: criterion.high }).trim()}`;
-  const field = h("input", { class: "score", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": name, "data-field": key,
+  const { label } = item.panes[pane];
+  const name = row < 0 ? `${t("review.total")}, ${label}` : `${criterion.name}, ${label}, ${t("correct.outside", { criterion: "", low: criterion.low, high: criterion.high }).trim()}`;
+  return h("input", { class: `score${value === undefined ? "" : " changed"}`, inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": name, "data-field": key,
     value: value ?? (before === "–" ? "" : before), on: {
       input: (event) => view.onScore(row, pane, event.target.value),
       focus: (event) => { event.target.select(); view.onField(row, pane); },
     } });
-  if (value !== undefined) field.classList.add("changed");
-  return field;
 }
 
 export const formOf = (item) => (item.blind ? "blind" : item.person ? "person" : "about");
@@ -208,12 +209,12 @@ function drawCorrection(item, view) {
   return h("div", { class: "correction" },
     h("p", { class: "soft" }, t(`correct.${formOf(item)}`), view.draft.kept ? ` ${t("correct.draft")}` : ""),
     h("div", { class: "fields" },
-      item.blind || item.person ? null : h("label", {}, t("correct.reason"), reason),
+      isOwn(item) ? null : h("label", {}, t("correct.reason"), reason),
       h("label", { class: "grow" }, t("panel.note"), h("input", { id: "correct-note", value: view.draft.note, on: { input: (event) => view.onCorrectionNote(event.target.value) } }))),
     h("p", { class: "error", id: "correct-error", role: "alert" }),
     h("div", { class: "buttons" },
-      h("button", { type: "button", class: "go", on: { click: () => view.onSave() } }, t(`do.save.${formOf(item)}`), h("kbd", {}, "Enter")),
-      h("button", { type: "button", on: { click: () => view.onDiscard() } }, t("do.leave"))));
+      button("go", () => view.onSave(), {}, t(`do.save.${formOf(item)}`), h("kbd", {}, "Enter")),
+      button(null, () => view.onDiscard(), {}, t("do.leave"))));
 }
 
 /** The reason of the selected grade, with its quotations. */
@@ -223,9 +224,10 @@ export function drawReason(item, view) {
   if (!criterion) return null;
   const cell = criterion.cells[view.pane];
   const score = cell && cell.raw !== null ? t("review.of", { n: shownRaw(cell.raw), max: criterion.high }) : t("review.no_grade");
-  const quote = (one) => one.at
-    ? quoteButton(one.text, () => view.onQuote(one.at), h("span", { class: "at" }, one.at[0] === one.at[1] ? t("review.at_line", { n: one.at[0] }) : t("review.at_lines", { n: one.at[0], m: one.at[1] })))
-    : h("span", { class: "quote lost" }, h("code", {}, visible(one.text)), h("span", { class: "at" }, t("review.nowhere")));
+  const where = (...said) => h("span", { class: "at" }, t(...said));
+  const quote = ({ text, at }) => at
+    ? quoteButton(text, () => view.onQuote(at), where(at[0] === at[1] ? "review.at_line" : "review.at_lines", { n: at[0], m: at[1] }))
+    : h("span", { class: "quote lost" }, h("code", {}, visible(text)), where("review.nowhere"));
   const reason = cell?.reason ?? [];
   return [
     h("h3", { class: "quiet" }, visible(`${criterion.name} · ${pane.label} · ${score}`)),
@@ -233,7 +235,7 @@ export function drawReason(item, view) {
     cell?.evidence.length
       ? h("ul", { class: "evidence", "aria-label": t("review.evidence") }, cell.evidence.map((one) => h("li", {}, quote(one))))
       : soft(t("review.no_evidence")),
-    cell?.confidence !== null && cell?.confidence !== undefined ? soft(t("review.confidence", { n: Math.round(cell.confidence * 100) })) : null,
+    (cell?.confidence ?? null) !== null ? soft(t("review.confidence", { n: Math.round(cell.confidence * 100) })) : null,
   ];
 }
 

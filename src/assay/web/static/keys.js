@@ -13,20 +13,12 @@ export function isField(element) {
 }
 
 export function keysAreOff() {
-  try {
-    return localStorage.getItem(OFF) === "1";
-  } catch {
-    return false;
-  }
+  return storage.get(OFF, 0) === 1;
 }
 
 export function turnKeys(on) {
-  try {
-    if (on) localStorage.removeItem(OFF);
-    else localStorage.setItem(OFF, "1");
-  } catch {
-    /* a browser that keeps nothing starts with keys on */
-  }
+  if (on) storage.remove(OFF);
+  else storage.set(OFF, 1);
 }
 
 const OWN = "assay.keys.map";

@@ -1,6 +1,6 @@
 // Panels: a reason is chosen by digit or button, a note may go with it. Their own keys hold only while they are open.
 
-import { byId, h, t } from "./dom.js";
+import { button, byId, h, t } from "./dom.js";
 import { isField, written } from "./keys.js";
 
 /** Ask for a reason. Resolves to `{reason, note}`, or null where the person changed their mind. */
@@ -23,19 +23,19 @@ export function askReason({ title, about, reasons, noteLabel, note = "" }) {
     };
     const choose = (place) => {
       chosen = place;
-      buttons.forEach((button, other) => button.setAttribute("aria-pressed", String(other === place)));
+      buttons.forEach((one, other) => one.setAttribute("aria-pressed", String(other === place)));
       confirm();
     };
     const buttons = reasons.map((reason, place) =>
-      h("button", { type: "button", class: "choice", "aria-pressed": "false", on: { click: () => choose(place) } }, h("kbd", {}, place + 1), h("span", {}, reason)));
+      button("choice", () => choose(place), { "aria-pressed": "false" }, h("kbd", {}, place + 1), h("span", {}, reason)));
     const dialog = h("dialog", { class: "panel", "aria-labelledby": "panel-title" },
       h("h2", { id: "panel-title", tabindex: -1, autofocus: true }, title),
       h("p", { class: "soft" }, about),
       h("div", { class: "choices" }, buttons),
       h("label", { for: "panel-note" }, noteLabel, " ", h("kbd", {}, "n")), field,
       h("div", { class: "buttons" },
-        h("button", { type: "button", class: "go", on: { click: confirm } }, t("panel.confirm"), h("kbd", {}, "Ctrl Enter")),
-        h("button", { type: "button", on: { click: () => finish(null) } }, t("cancel"), h("kbd", {}, "Esc"))));
+        button("go", confirm, {}, t("panel.confirm"), h("kbd", {}, "Ctrl Enter")),
+        button(null, () => finish(null), {}, t("cancel"), h("kbd", {}, "Esc"))));
     dialog.addEventListener("cancel", (event) => {
       event.preventDefault();
       finish(null);

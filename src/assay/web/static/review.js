@@ -5,8 +5,8 @@
 // the next item in the same frame; what the server says later is told, and a refused decision brings its item back.
 
 import "./page.js";
-import { boot, byId, call, fresh, h, painted, storage, t } from "./dom.js";
-import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, shownRaw, shownScore, what } from "./item.js";
+import { boot, button, byId, call, fill, fresh, h, painted, storage, t } from "./dom.js";
+import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, rowOf, shownRaw, shownScore, what } from "./item.js";
 import { bindKeys, withOwnKeys } from "./keys.js";
 import { Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
@@ -19,8 +19,13 @@ const LOOK_AGAIN_MS = 4000;
 const IDLE_MS = 120_000;
 
 boot.keys = withOwnKeys(boot.keys);
-const desk = sessionStorage.getItem("assay.desk") ?? fresh();
-sessionStorage.setItem("assay.desk", desk);
+let desk = fresh();
+try {
+  desk = sessionStorage.getItem("assay.desk") ?? desk;
+  sessionStorage.setItem("assay.desk", desk);
+} catch {
+  /* after a reload it is a new desk, and the leases of the old one end by themselves */
+}
 
 const records = new Map();
 let trail = [];
@@ -48,6 +53,12 @@ const badge = (action) => boot.keys.find((key) => key.action === action).badge;
 const current = () => records.get(trail[at]);
 const isOpen = (record) => record && record.decided === null && !skipped.has(record.item.id) && record.item.state === "pending";
 const undoKey = () => `assay.undo.${boot.reviewer}`;
+const undos = () => storage.get(undoKey(), []);
+const asStored = (id) => call(`/api/assessments/${id}`);
+const focusItem = () => byId("thing").focus({ preventScroll: true });
+const emptyForm = () => ({ values: {}, reason: "", note: "" });
+/** A draft's keys are `row.pane`; row -1 is the candidate as a whole. */
+const cellOf = (key) => key.split(".").map(Number);
 const draftKey = (id) => `assay.draft.${boot.reviewer}.${id}`;
 
 // --- what is on the page -------------------------------------------------------------------------------------------
@@ -60,7 +71,7 @@ const view = {
   onRules: () => toggleRules(),
   onCell(row, pane) { view.rules = false; select(row, pane); },
   onQuote(at, pane = view.pane) { showLines(at, pane); },
-  onWhole() { view.whole = true; drawLeft(); },
+  onWhole: showWhole,
   onReport(open) { view.reportOpen = open; storage.set("assay.report", open); },
   onTrial(event, trial) {
     if (boot.single || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -95,7 +106,7 @@ for (const kind of ["keydown", "pointerdown", "pointermove", "wheel", "visibilit
 for (const kind of ["focus", "blur"]) addEventListener(kind, beat);
 
 function say(text, { alert = false, action = null } = {}) {
-  byId("said").replaceChildren(h("span", { class: alert ? "alert" : null }, text), action ?? "");
+  fill(byId("said"), h("span", { class: alert ? "alert" : null }, text), action);
 }
 
 function show(index, { focus = true } = {}) {
@@ -110,21 +121,20 @@ function show(index, { focus = true } = {}) {
   view.rules = view.whole = false;
   view.draft = item.state === "pending" && record.decided === null ? storage.get(draftKey(item.id), null) : null;
   if (view.draft) view.draft.kept = true;
-  else if (isForm(record)) view.draft = { values: {}, reason: "", note: "" };
+  else if (isForm(record)) view.draft = emptyForm();
   const flag = item.flags.find((one) => one.pane !== null);
-  const row = item.criteria.findIndex((criterion) => criterion.name === flag?.criterion);
-  view.row = Math.max(0, row);
+  view.row = Math.max(0, rowOf(item, flag?.criterion));
   view.pane = flag ? flag.pane : 0;
   byId("empty").hidden = true;
   itemBox.hidden = false;
   itemBox.dataset.id = item.id;
   itemBox.dataset.state = stateOf(record);
-  byId("heading").replaceChildren(...drawHeading({ ...item, state: stateOf(record) }, view).filter(Boolean));
+  drawTop();
   drawLeft();
   drawRight();
   drawActions();
   byId("right").scrollTop = 0;
-  if (focus) byId("thing").focus({ preventScroll: true });
+  if (focus) focusItem();
   remember();
   document.title = `${what(item)} · Assay`;
   painted().then(() => {
@@ -142,6 +152,9 @@ function show(index, { focus = true } = {}) {
 const isForm = (record) => (record.item.blind || record.item.person) && stateOf(record) === "pending";
 
 const stateOf = (record) => record.decided ?? record.item?.state;
+const asShown = (record = current()) => ({ ...record.item, state: stateOf(record) });
+const drawTop = () => fill(byId("heading"), drawHeading(asShown(), view));
+const drawRight = () => fill(byId("right"), drawJudgement(asShown(), view));
 
 function drawLeft() {
   left.replaceChildren(...drawResponses(current().item, view));
@@ -157,13 +170,8 @@ function center(line) {
   if (top >= 0 && (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 30)) box.scrollTop = Math.max(0, top - box.clientHeight / 3);
 }
 
-function drawRight() {
-  const record = current();
-  byId("right").replaceChildren(...drawJudgement({ ...record.item, state: stateOf(record) }, view).filter(Boolean));
-}
-
 function drawSelectedReason() {
-  byId("reason")?.replaceChildren(...(drawReason(current().item, view) ?? []).filter(Boolean));
+  if (byId("reason")) fill(byId("reason"), drawReason(current().item, view));
   for (const cell of document.querySelectorAll("[data-cell]")) {
     const on = cell.dataset.cell === `${view.row}.${view.pane}`;
     cell.classList.toggle("on", on);
@@ -198,6 +206,20 @@ function showLines(span, pane) {
   const first = light(left, current().item, view, span);
   center(first);
   if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
+}
+
+/** The whole of a long response, of which only the beginning travelled. */
+async function showWhole() {
+  const { item } = current();
+  if (item.panes[view.pane].cut) {
+    try {
+      item.panes = (await asStored(`${item.id}?whole=1`)).panes;
+    } catch (error) {
+      return alertOf(error);
+    }
+  }
+  view.whole = true;
+  if (current().item === item) drawLeft();
 }
 
 function toggleRules() {
@@ -239,9 +261,7 @@ function drawActions() {
     skip: !open || Boolean(boot.single),
     undo: !undoable(),
   };
-  for (const button of document.querySelectorAll("[data-action]")) {
-    button.setAttribute("aria-disabled", String(Boolean(off[button.dataset.action])));
-  }
+  for (const one of document.querySelectorAll("[data-action]")) one.setAttribute("aria-disabled", String(Boolean(off[one.dataset.action])));
   byId("approve-why").textContent = open && item.missing.length ? t("review.blocked", { what: missingWords(item) }) : "";
 }
 
@@ -265,7 +285,7 @@ function drawEmpty() {
   if (progress?.waiting && elsewhere) lines[0] = t("review.done.elsewhere", { n: elsewhere });
   if (skipped.size) lines.push(t("review.done.skipped", { n: skipped.size }));
   if (Object.values(sitting).some(Boolean)) lines.push(t("review.done.tally", sitting));
-  byId("empty-lines").replaceChildren(...lines.map((line) => h("p", {}, line)));
+  fill(byId("empty-lines"), lines.map((line) => h("p", {}, line)));
   byId("empty-title").focus({ preventScroll: true });
   drawActions();
 }
@@ -367,8 +387,7 @@ async function visit(id) {
   const known = trail.indexOf(id);
   if (known >= 0 && records.has(id)) return show(known);
   try {
-    const item = await call(`/api/assessments/${id}`);
-    put(item, at + 1);
+    put(await asStored(id), at + 1);
     show(at + 1);
   } catch (error) {
     alertOf(error);
@@ -386,7 +405,7 @@ function visitTrial(by) {
 /** A decided item, once more from the server: its names are no secret any more. */
 async function reveal(record) {
   try {
-    const item = await call(`/api/assessments/${record.item.id}`);
+    const item = await asStored(record.item.id);
     if (item.state === "pending") return;
     record.revealed = true;
     record.item = item;
@@ -431,7 +450,7 @@ function decide(record, verb, state, more = {}, pressed = null) {
   }
   beat();
   const entry = entryOf(verb, item.id, what(item), { ...more, active_ms: Math.round(record.active ?? 0) });
-  if (verb !== "rerun") remembered([...storage.get(undoKey(), []), { id: item.id, key: entry.key, what: what(item) }]);
+  if (verb !== "rerun") remembered([...undos(), { id: item.id, key: entry.key, what: what(item) }]);
   say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
   else advance(pressed);
@@ -442,7 +461,7 @@ function decide(record, verb, state, more = {}, pressed = null) {
 const remembered = (list) => storage.set(undoKey(), list.slice(-UNDOABLE));
 
 function undoable() {
-  return storage.get(undoKey(), []).length > 0 || (boot.single && DECIDED.has(stateOf(current() ?? {})));
+  return undos().length > 0 || (boot.single && DECIDED.has(stateOf(current() ?? {})));
 }
 
 function approve(event) {
@@ -485,7 +504,7 @@ function skip(event) {
 }
 
 async function undo() {
-  const list = storage.get(undoKey(), []);
+  const list = undos();
   let last = list.pop();
   const here = current();
   if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { id: here.item.id, what: what(here.item), key: null } : undefined;
@@ -517,8 +536,7 @@ function bringBack(record) {
   const index = trail.indexOf(record.item.id);
   if (index >= 0 && !boot.single) {
     trail.splice(index, 1);
-    if (index < at) at -= 1;
-    else if (index === at) at -= 1;
+    if (index <= at) at -= 1;
     trail.splice(at + 1, 0, record.item.id);
     show(at + 1);
   } else if (index >= 0) show(index);
@@ -539,7 +557,7 @@ function onResult(entry, result, counted) {
     return;
   }
   const why = [result.error.problem, result.error.remedy].filter(Boolean).join(" ");
-  remembered(storage.get(undoKey(), []).filter((one) => one.key !== entry.key));
+  remembered(undos().filter((one) => one.key !== entry.key));
   if (record && record.decided in sitting) sitting[record.decided] -= 1;
   if (entry.corrections) storage.set(draftKey(entry.id), entry.draft);
   returnAfterRefusal(entry, record, why);
@@ -549,7 +567,7 @@ function onResult(entry, result, counted) {
 async function returnAfterRefusal(entry, record, why) {
   let item = null;
   try {
-    item = await call(`/api/assessments/${entry.id}`);
+    item = await asStored(entry.id);
   } catch {
     item = record?.item ?? null;
   }
@@ -567,18 +585,16 @@ async function returnAfterRefusal(entry, record, why) {
     put(item, at + 1);
     if (itemBox.hidden) show(at + 1);
   }
-  const button = h("button", { type: "button", class: "link", on: { click: () => visit(entry.id) } }, t("said.refused_show"));
-  say(t("said.refused", { what: entry.what, why }), { alert: true, action: trail[at] === entry.id ? null : button });
+  const action = trail[at] === entry.id ? null : button("link", () => visit(entry.id), {}, t("said.refused_show"));
+  say(t("said.refused", { what: entry.what, why }), { alert: true, action });
   drawProgress();
   drawActions();
 }
 
 async function onUndone(entry, record) {
-  if (record && record.item.state === "pending") {
-    return;
-  }
+  if (record?.item.state === "pending") return;
   try {
-    const item = await call(`/api/assessments/${entry.id}`);
+    const item = await asStored(entry.id);
     if (record) Object.assign(record, { item, decided: null, revealed: false });
     else if (!boot.single) put(item, at + 1);
     bringBack(records.get(entry.id));
@@ -608,11 +624,11 @@ function correct() {
   const record = decidable();
   if (!record) return;
   if (!view.draft) {
-    view.draft = { values: record.own ?? {}, reason: "", note: "" };
+    view.draft = { ...emptyForm(), values: record.own ?? {} };
     drawRight();
   }
   const wanted = record.item.missing[0];
-  const row = wanted ? record.item.criteria.findIndex((criterion) => criterion.name === wanted[1]) : view.row;
+  const row = wanted ? rowOf(record.item, wanted[1]) : view.row;
   fieldAt(row, wanted ? wanted[0] : view.pane)?.focus();
 }
 
@@ -647,7 +663,7 @@ function foresee(pane) {
     if (criterion.weight === 0) continue;
     const said = view.draft.values[`${row}.${pane}`];
     const raw = said === undefined ? criterion.cells[pane]?.judged : numberIn(said);
-    if (raw === null || raw === undefined || Number.isNaN(raw)) return;
+    if (Number.isNaN(raw ?? NaN)) return;
     sum += (criterion.weight * (raw - criterion.low)) / (criterion.high - criterion.low);
     weights += criterion.weight;
   }
@@ -662,10 +678,10 @@ function derivedReason() {
   let down = false;
   let missing = false;
   for (const [key, text] of Object.entries(view.draft?.values ?? {})) {
-    const [row, pane] = key.split(".").map(Number);
+    const [row, pane] = cellOf(key);
     const before = row < 0 ? item.panes[pane].judged : item.criteria[row].cells[pane]?.judged;
     const now = numberIn(text) / (row < 0 ? 100 : 1);
-    if (before === null || before === undefined) missing = true;
+    if ((before ?? null) === null) missing = true;
     else if (now > before) up = true;
     else if (now < before) down = true;
   }
@@ -686,7 +702,7 @@ function saveCorrection(event) {
     fieldAt(...key.split("."))?.focus();
   };
   for (const [key, text] of Object.entries(view.draft.values)) {
-    const [row, pane] = key.split(".").map(Number);
+    const [row, pane] = cellOf(key);
     const criterion = item.criteria[row];
     const [low, high] = row < 0 ? [0, 100] : [criterion.low, criterion.high];
     const raw = numberIn(text);
@@ -699,7 +715,7 @@ function saveCorrection(event) {
   const both = corrections.find((one) => one.criterion !== null && whole.has(one.pane));
   if (both) return wrong(t("correct.both", { candidate: item.panes[both.pane].label }), `-1.${both.pane}`);
   const lacking = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
-  if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${item.criteria.findIndex((one) => one.name === lacking[0][1])}.${lacking[0][0]}`);
+  if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${rowOf(item, lacking[0][1])}.${lacking[0][0]}`);
   if (item.blind) return own("sendVerdict", record, corrections);
   const draft = { ...view.draft };
   decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim(), draft }, event?.timeStamp);
@@ -709,15 +725,14 @@ function saveCorrection(event) {
 const own = (name, ...said) => {
   import("./own.js").then((found) => found[name](page, ...said), alertOf);
 };
-const page = { view, current, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey,
-  drawHeading: () => byId("heading").replaceChildren(...drawHeading(current().item, view).filter(Boolean)) };
+const page = { view, current, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
   storage.remove(draftKey(current().item.id));
-  view.draft = isForm(current()) ? { values: {}, reason: "", note: "" } : null;
+  view.draft = isForm(current()) ? emptyForm() : null;
   drawRight();
-  byId("thing").focus({ preventScroll: true });
+  focusItem();
 }
 
 function leave() {
@@ -725,7 +740,7 @@ function leave() {
   if (field?.matches("input, select, textarea")) {
     if (view.draft && !isForm(current()) && !Object.keys(view.draft.values).length && !view.draft.note) return discardDraft();
     field.blur();
-    byId("thing").focus({ preventScroll: true });
+    focusItem();
     return undefined;
   }
   if (view.draft && !isForm(current())) return discardDraft();
@@ -742,7 +757,7 @@ function moveCell(rows, panes) {
 byId("right").addEventListener("keydown", (event) => {
   const key = event.target.dataset?.field;
   if (!key || event.isComposing) return;
-  const [row, pane] = key.split(".").map(Number);
+  const [row, pane] = cellOf(key);
   if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     if (!event.repeat) saveCorrection(event);
@@ -792,10 +807,11 @@ const actions = {
 };
 bindKeys(boot.keys, actions);
 
-for (const button of document.querySelectorAll("[data-action]")) {
-  const mark = button.querySelector("kbd");
-  if (mark) mark.textContent = badge(button.dataset.action);
-  button.addEventListener("click", (event) => actions[button.dataset.action](event));
+for (const one of document.querySelectorAll("[data-action]")) {
+  const { action } = one.dataset;
+  const mark = one.querySelector("kbd");
+  if (mark) mark.textContent = badge(action);
+  one.addEventListener("click", (event) => actions[action](event));
 }
 byId("remap")?.addEventListener("click", () => import("./remap.js").then((found) => found.openRemap(boot.keys), alertOf));
 byId("again").addEventListener("click", () => {
@@ -813,7 +829,7 @@ async function begin() {
   const asked = new URLSearchParams(location.search);
   const start = { pane: +asked.get("candidate") - 1, row: +asked.get("criterion") - 1 };
   if (boot.single) {
-    const item = await call(`/api/assessments/${boot.single}`);
+    const item = await asStored(boot.single);
     const record = put(item);
     record.revealed = !item.hidden;
     show(0, { focus: false });

@@ -1,0 +1,182 @@
+"""How a criterion fares: how it is given, whether people and judge agree on it, and whether its meaning drifts.
+
+Agreement is measured on verdicts that people gave before they saw the judge's grade, and on nothing else: who sees a grade
+first tends to let it stand, so that what is let stand is acceptance (Shankar et al. 2024 on criteria that drift while one
+grades). Every share has its range; from too few cases it says so instead of being a number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from assay.analysis.reviewers import Figure, difference_of_shares, share
+from assay.statistics.agreement import krippendorff_alpha
+from assay.statistics.distributions import t_quantile
+
+if TYPE_CHECKING:
+    from assay.domain.criteria import BlindGrade, Counted, CriterionFacts
+    from assay.domain.suite import Criterion
+
+MOST_STEPS: Final = 20
+"""A scale of whole numbers with at most so many steps is shown step by step, another in tenths."""
+
+TOLERANCE: Final = 0.1
+"""Two grades at most this far apart on 0 to 1 are alike."""
+
+LEAST_OF_A_HALF: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One place of the scale, as raw values from `low` to `high`, and how many grades count there."""
+
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fares:
+    """How one criterion fares. Grades and changes are on 0 to 1, a change above 0 means that people gave more.
+
+    Attributes:
+        n: counted grades; mean, spread: of those, None without any.
+        steps: how they spread over the scale.
+        lowest, highest: assessments with the lowest and the highest counted grade, and that grade.
+        alpha: Krippendorff's alpha of judge and person, on blind-first verdicts; `alike`: share at most a tenth apart;
+            `apart`: mean of judge less person.
+        acceptance: share of decided assessments whose grades on it were let stand by people who saw them first.
+        corrected: share of decided assessments in which it was changed.
+        change: mean change of those grades; up, down: how many were raised and lowered.
+        first_half, second_half: share changed in the first and second half of the decisions; `drift`: second less first.
+    """
+
+    criterion: str
+    n: int
+    mean: float | None
+    spread: float | None
+    steps: tuple[Step, ...]
+    lowest: tuple[int, float] | None
+    highest: tuple[int, float] | None
+    alpha: Figure
+    alike: Figure
+    apart: Figure
+    acceptance: Figure
+    decided: int
+    corrected: Figure
+    change: Figure
+    up: int
+    down: int
+    first_half: Figure
+    second_half: Figure
+    drift: Figure
+
+
+def fares(criterion: Criterion, facts: CriterionFacts, *, rng: np.random.Generator) -> Fares:
+    """Everything about one criterion; `rng` is for the range of alpha."""
+    name = criterion.name
+    counted = [one for one in facts.counted if one.criterion == name]
+    changes = [one for one in facts.corrected if one.criterion == name]
+    blind = [one for one in facts.blind if one.criterion == name]
+    touched = {one.assessment for one in changes}
+    graded = bool(facts.graded.get(name))
+    stood = [key for key, rejected in facts.decided if not rejected] if graded else []
+    seen_first = [(key, rejected) for key, rejected in facts.decided if key not in facts.blind_assessments]
+    outcomes = [key in touched for key in stood]
+    half = len(outcomes) // 2
+    n, mean, spread = _moments(counted)
+    enough = half >= LEAST_OF_A_HALF
+    return Fares(
+        criterion=name,
+        n=n,
+        mean=mean,
+        spread=spread,
+        steps=steps(criterion, counted),
+        lowest=(counted[0].assessment, counted[0].thousandths / 1000) if counted else None,
+        highest=(counted[-1].assessment, counted[-1].thousandths / 1000) if counted else None,
+        alpha=_alpha(blind, rng),
+        alike=share([abs(one.judge - one.person) <= TOLERANCE + 1e-9 for one in blind]),
+        apart=_mean([(one.assessment, one.judge - one.person) for one in blind]),
+        acceptance=share([not rejected and key not in touched for key, rejected in seen_first] if graded else []),
+        decided=len(stood),
+        corrected=share(outcomes),
+        change=_mean([(one.assessment, one.change) for one in changes]),
+        up=sum(one.change > 0 for one in changes),
+        down=sum(one.change < 0 for one in changes),
+        first_half=share(outcomes[:half]) if enough else _few(len(outcomes)),
+        second_half=share(outcomes[half:]) if enough else _few(len(outcomes)),
+        drift=difference_of_shares(outcomes[half:], outcomes[:half]) if enough else _few(len(outcomes)),
+    )
+
+
+def steps(criterion: Criterion, counted: Sequence[Counted]) -> tuple[Step, ...]:
+    """The scale with the grades that lie at each place of it.
+
+    Place by place where it is one of whole numbers and only these, or halves of them, were given; else in ten parts, of which
+    each holds its lower end and the last one both.
+    """
+    span = criterion.high - criterion.low
+    whole = float(span).is_integer() and float(criterion.low).is_integer() and 1 <= span <= MOST_STEPS
+    given: Counter[int] = Counter()
+    for parts in (int(span), 2 * int(span)) if whole else ():
+        if all(_is_step(one.thousandths, parts) for one in counted):
+            for one in counted:
+                given[round(one.thousandths / 1000 * parts)] += one.n
+            places = [criterion.low + span * place / parts for place in range(parts + 1)]
+            return tuple(Step(low=at, high=at, n=given[place]) for place, at in enumerate(places))
+    for one in counted:
+        given[min(one.thousandths // 100, 9)] += one.n
+    ends = [criterion.low + span * place / 10 for place in range(11)]
+    return tuple(Step(low=ends[place], high=ends[place + 1], n=given[place]) for place in range(10))
+
+
+def _is_step(thousandths: int, parts: int) -> bool:
+    """Whether a value that was rounded to thousandths may be one of `parts` equal steps."""
+    place = thousandths / 1000 * parts
+    return abs(place - round(place)) <= parts * 0.00051
+
+
+def _moments(counted: Sequence[Counted]) -> tuple[int, float | None, float | None]:
+    n = sum(one.n for one in counted)
+    if not n:
+        return 0, None, None
+    mean = sum(one.n * one.thousandths for one in counted) / n
+    squares = sum(one.n * (one.thousandths - mean) ** 2 for one in counted)
+    return n, mean / 1000, (squares / (n - 1)) ** 0.5 / 1000 if n > 1 else None
+
+
+def _alpha(blind: Sequence[BlindGrade], rng: np.random.Generator) -> Figure:
+    if not blind:
+        return Figure(value=None, ci95=None, n=0, reason="no_blind_verdict")
+    units = [f"{one.assessment}/{one.candidate}" for one in blind]
+    found = krippendorff_alpha(
+        [*units, *units],
+        [*(one.person for one in blind), *(one.judge for one in blind)],
+        tolerance=TOLERANCE,
+        rng=rng,
+    )
+    return Figure(value=found.alpha, ci95=found.ci95, n=found.n_units, reason=found.reason)
+
+
+def _mean(values: Sequence[tuple[int, float]]) -> Figure:
+    """The mean over assessments of the mean within each, since grades of one assessment are not independent."""
+    if not values:
+        return Figure(value=None, ci95=None, n=0, reason="nothing_yet")
+    within: dict[int, list[float]] = defaultdict(list)
+    for key, value in values:
+        within[key].append(value)
+    means = np.array([sum(own) / len(own) for own in within.values()])
+    n, mean = len(means), float(means.mean())
+    if n < 2 or float(means.std(ddof=1)) < 1e-12:
+        return Figure(value=mean, ci95=None, n=n)
+    half = float(t_quantile(0.975, n - 1)) * float(means.std(ddof=1)) / n**0.5
+    return Figure(value=mean, ci95=(mean - half, mean + half), n=n)
+
+
+def _few(n: int) -> Figure:
+    return Figure(value=None, ci95=None, n=n, reason="too_few_decisions")

@@ -1,0 +1,73 @@
+"""Rubrics as runs used them, and what the store knows of how their criteria fared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.identifiers import RunId
+    from assay.domain.suite import Rubric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricUse:
+    """That a run graded by a rubric. `run_key` grows with every run of the store."""
+
+    run_key: int
+    run_id: RunId
+    suite: str
+    started: str
+    rubric: Rubric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """Counted grades of one value: `thousandths` of the scale, how many, and the first assessment that has one."""
+
+    criterion: str
+    thousandths: int
+    n: int
+    assessment: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected:
+    """One grade that a person changed: by `change`, on 0 to 1."""
+
+    criterion: str
+    assessment: int
+    change: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlindGrade:
+    """A person's grade, given before the judge's was seen, beside the judge's; both on 0 to 1."""
+
+    criterion: str
+    assessment: int
+    candidate: int
+    person: float
+    judge: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionFacts:
+    """What is decided of the grades of some runs.
+
+    Attributes:
+        counted: grades that count, by criterion and value.
+        decided: judged assessments that a person decided, in the order of the decisions, and whether each was rejected.
+        corrected: every changed grade of those.
+        blind: grades that people gave before they saw the judge's, of decided assessments.
+        blind_assessments: those assessments.
+        graded: decided assessments by criterion that the judge gave a grade on it.
+    """
+
+    counted: tuple[Counted, ...]
+    decided: tuple[tuple[int, bool], ...]
+    corrected: tuple[Corrected, ...]
+    blind: tuple[BlindGrade, ...]
+    blind_assessments: frozenset[int]
+    graded: Mapping[str, int]

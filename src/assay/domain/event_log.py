@@ -1,0 +1,75 @@
+"""The log of review events: which are asked for, each with what it was about, and how far its chain of hashes was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.digest import JsonValue
+    from assay.domain.identifiers import AssessmentKey, RunId
+    from assay.domain.lifecycle import Verb
+    from assay.domain.review import ReviewEvent, Via
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """Which events; None leaves everything in, and all that is said must hold.
+
+    Attributes:
+        run: an id, or a unique beginning of one.
+        day: `YYYY-MM-DD`, in UTC.
+    """
+
+    run: str | None = None
+    reviewer: str | None = None
+    verb: Verb | None = None
+    via: Via | None = None
+    item: AssessmentKey | None = None
+    day: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingRun:
+    """A run of which something waits for a person, a planted check or a repeat included.
+
+    Attributes:
+        asides: whether planted checks or repeats were ever put beside its items.
+        protocol: the review protocol with which it began.
+    """
+
+    id: RunId
+    asides: bool
+    protocol: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedEvent:
+    """An event with the item it was about. `active_ms`: how long that was looked at; None where nobody measured."""
+
+    event: ReviewEvent
+    run_id: RunId
+    suite: str
+    task: str
+    thing: str
+    k: int
+    of: int
+    active_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainLook:
+    """Some events of the chain looked at.
+
+    Attributes:
+        checked: how many events.
+        up_to: the number of the last one that follows from the one before; 0 where there is none.
+        broken: the first that does not; None where all do.
+        ended: whether it was the newest one, or a broken one.
+    """
+
+    checked: int
+    up_to: int
+    broken: int | None
+    ended: bool

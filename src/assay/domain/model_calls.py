@@ -1,0 +1,51 @@
+"""Calls to models, summed over the whole store: what a page about models shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.identifiers import RunId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallGroup:
+    """Calls of one run to one model in one role that ended alike, summed.
+
+    Attributes:
+        run_key: the run's number in the store; a number that means another run than before says that one was taken away.
+        role: `candidate` or `judge`.
+        kind, fault: how they failed; None where they gave something usable.
+        calls: tries are calls of their own.
+        input_tokens, output_tokens: of the calls whose tokens were counted.
+        cost_usd: of the calls whose price is known; `unpriced` counts the others.
+        first_call, last_call: numbers of the first and the last of them, in the order in which they were stored.
+    """
+
+    run_key: int
+    run_id: RunId
+    role: str
+    model: str
+    kind: str | None
+    fault: str | None
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    unpriced: int
+    first_call: int
+    last_call: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFact:
+    """One stored call. `started`: when it was made; `detail`: what a failed one said."""
+
+    call: int
+    run_key: int
+    started: str
+    latency_s: float | None
+    kind: str | None
+    fault: str | None
+    detail: str | None

@@ -1,0 +1,43 @@
+"""What the pages about judges share: models, criteria and calibrations, each kept once a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.app.calibrations import Calibrations
+from assay.app.criteria import Criteria
+from assay.app.models import Models
+from assay.app.plans import Plans
+from assay.web.measuring import Measuring
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+    from assay.app.wiring import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """Lives in `app.state.judging`."""
+
+    models: Models
+    criteria: Criteria
+    calibrations: Calibrations
+    measuring: Measuring
+
+
+def judging(workspace: Workspace) -> Judging:
+    """Everything that the pages keep between two looks."""
+    plans = Plans(workspace)
+    return Judging(
+        models=Models(workspace, plans),
+        criteria=Criteria(workspace),
+        calibrations=Calibrations(workspace, plans),
+        measuring=Measuring(workspace),
+    )
+
+
+def judging_of(request: Request) -> Judging:
+    found: Judging = request.app.state.judging
+    return found

@@ -1,0 +1,13 @@
+"""Text from elsewhere, made readable as it stands."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_UNSEEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def visible(text: str) -> str:
+    """Text with what turns it around or cannot be seen named, so that it is read as it stands."""
+    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)

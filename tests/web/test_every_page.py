@@ -1,0 +1,155 @@
+"""Every page there is, over a store with something of everything: no page can be added without being looked at here.
+
+`ASSAY_PICTURES=FOLDER` keeps a picture of each at three widths, light and dark, for the documentation (`make pictures`).
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from assay.app.wiring import Workspace
+from assay.domain.identifiers import shown_assessment
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.selection import Selection
+from assay.web.server import create_app
+from tests.web.conftest import Served, Watch, ready
+from tests.web.furnished import furnish, sit_down
+from tests.web.test_pages import WIDTHS, serious
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ZOOMED = (340, 250)
+"""1360 by 1000 pixels at 400%."""
+
+PAGES = {
+    "queue": "/",
+    "start": "/start",
+    "start-suite": "/start?suite=architects.json",
+    "run": "/runs/{reviewed}",
+    "run-waiting": "/runs/{half}",
+    "review": "/review?run={half}",
+    "assessment": "/assessments/{assessment}",
+    "statistics": "/statistics?run={reviewed}",
+    "statistics-behind": "/statistics/behind?run={reviewed}",
+    "statistics-trials": "/statistics/trials?run={reviewed}",
+    "compare": "/compare",
+    "compare-columns": "/compare?col={reviewed}~ada&col={reviewed}~bruno",
+    "compare-agreement": "/compare/agreement?col={reviewed}~ada&col={reviewed}~bruno",
+    "grades": "/compare/grades",
+    "grades-people": "/compare/grades?run={reviewed}&by=people",
+    "reviewers": "/reviewers",
+    "reviewer": "/reviewers/Ines",
+    "adjudication": "/adjudication",
+    "calibration": "/calibration",
+    "calibration-one": "/calibration/1",
+    "criteria": "/criteria",
+    "rubric": "/criteria/architects@1",
+    "models": "/models",
+    "model": "/models/replay%2F@demo",
+    "signin": "/signin",
+}
+"""A name for the picture, and an address of each page."""
+
+LEADS_ON = {"/runs/{run_id}/trials/{trial_id}", "/statistics/trials/{trial_id}"}
+"""Addresses that only lead to another page."""
+
+NO_PAGES = ("/api/", "/static/", "/openapi.json", "/health")
+
+FAULTS = Path(__file__).with_name("layout_faults.js").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    server = Served(furnish(tmp_path_factory.mktemp("furnished") / "bench"))
+    server.start()
+    sit_down(server)
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def addresses(furnished: Served) -> dict[str, str]:
+    clocks, half, reviewed = (run["run_id"] for run in furnished.get("/api/runs")["runs"])
+    with Workspace.open(furnished.folder, environment={}) as workspace:
+        rows = list(workspace.archive.assessments(Selection(runs=(reviewed,))))
+    decided = next(row for row in rows if row.state is AssessmentState.CORRECTED)
+    ids = {"clocks": clocks, "half": half, "reviewed": reviewed, "assessment": shown_assessment(decided.key)}
+    return {name: path.format(**ids) for name, path in PAGES.items()}
+
+
+def test_each_page_has_an_address_here(furnished: Served) -> None:
+    with Workspace.open(furnished.folder, environment={}) as workspace:
+        routes = [route for route in create_app(workspace).routes if isinstance(route, APIRoute)]
+    pages = {
+        route.path
+        for route in routes
+        if "GET" in (route.methods or ())
+        and not route.path.startswith(NO_PAGES)
+        and "." not in route.path.rsplit("/", 1)[-1]
+    }
+    given = [path.partition("?")[0] for path in PAGES.values()]
+    unseen = {path for path in pages - LEADS_ON if not any(_fits(path, one) for one in given)}
+    assert unseen == set()
+
+
+def _fits(route: str, path: str) -> bool:
+    ours, theirs = route.strip("/").split("/"), path.strip("/").split("/")
+    return len(ours) == len(theirs) and all(a.startswith("{") or a == b for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_is_whole_and_accessible(
+    chromium: Browser, furnished: Served, addresses: dict[str, str], watch: Watch, theme: Any, name: str
+) -> None:
+    context = chromium.new_context(color_scheme=theme, reduced_motion="reduce")
+    page = context.new_page()
+    watch.on(page, furnished)
+    page.goto(furnished.url + addresses[name])
+    page.wait_for_load_state("load")
+    if name in {"review", "assessment"}:
+        ready(page)
+    faults = []
+    for width, height in (*WIDTHS, ZOOMED):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(50)
+        over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        if over > 0:
+            faults.append(f"{width}: {over} px too wide")
+        faults += [f"{width}: {fault}" for fault in page.evaluate(FAULTS)]
+        if (width, height) != ZOOMED:
+            _keep(page, f"{name}-{width}-{theme}")
+    assert faults == []
+    assert page.locator("h1:visible").count() == 1
+    assert serious(page) == []
+    context.close()
+
+
+def _keep(page: Page, name: str) -> None:
+    """A picture for the documentation, where one is wanted."""
+    if folder := os.environ.get("ASSAY_PICTURES"):
+        page.wait_for_timeout(700)
+        size = page.viewport_size or {"width": 0, "height": 0}
+        whole = page.evaluate("() => Math.min(document.documentElement.scrollHeight, 2400)")
+        bar = page.locator("footer.actions").count()  # stays at the window's lower edge, wherever that is
+        clip = {
+            "x": 0,
+            "y": 0,
+            "width": size["width"],
+            "height": size["height"] if bar else max(whole, 500),
+            "scale": 1,
+        }
+        session = page.context.new_cdp_session(page)
+        taken = session.send(
+            "Page.captureScreenshot", {"format": "webp", "quality": 72, "clip": clip, "captureBeyondViewport": True}
+        )
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / f"{name}.webp").write_bytes(base64.b64decode(taken["data"]))

@@ -1,0 +1,259 @@
+"""Finished runs that come over HTTP, and batches of them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from assay.app import reviewing
+from assay.app.importing import import_paths
+from assay.app.wiring import Workspace
+from assay.domain.selection import Selection
+from assay.web.server import create_app
+
+HOME = "http://127.0.0.1:8000"
+RUN: dict[str, Any] = {
+    "runId": "run_1234567890_abc",
+    "batchId": "batch_1234567890",
+    "suite": "update-deps",
+    "scenario": "nx-pnpm-monorepo",
+    "tier": "L1",
+    "agent": "anthropic",
+    "model": "claude-3-5-sonnet-20241022",
+    "status": "completed",
+    "startedAt": "2026-01-18T12:00:00Z",
+    "completedAt": "2026-01-18T12:00:45Z",
+    "totalScore": 0.85,
+    "weightedScore": 0.85,
+    "isSuccessful": True,
+    "specialistEnabled": False,
+    "evaluations": [
+        {"evaluatorName": "build", "score": 1.0, "maxScore": 1.0},
+        {"evaluatorName": "typecheck", "score": 0.8, "maxScore": 1.0},
+        {"evaluatorName": "lint", "score": 7.5, "maxScore": 10},
+    ],
+    "telemetry": {"durationMs": 45000, "toolCalls": 12, "tokensIn": 15000, "tokensOut": 2500, "costUsd": 0.0825},
+    "ciJob": {"number": 17},
+}
+JUDGED = {"evaluatorName": "llm-judge", "score": 0.4, "maxScore": 1.0, "details": {"why": "Untidy."}}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    monkeypatch.chdir(tmp_path)
+    with Workspace.open(tmp_path, environment={}) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(workspace: Workspace) -> Iterator[TestClient]:
+    with TestClient(create_app(workspace), base_url=HOME) as opened:
+        yield opened
+
+
+def sent(client: TestClient, code: int = 201, **changes: Any) -> Any:
+    answer = client.post("/api/runs", json={**RUN, **changes})
+    assert answer.status_code == code, answer.text
+    return answer.json()
+
+
+def test_a_finished_run_keeps_its_id_and_reads_as_agent_harnesses_expect(
+    client: TestClient, workspace: Workspace
+) -> None:
+    assert sent(client)["run_id"] == "run_1234567890_abc"
+    found = client.get("/api/runs/run_1234567890_abc").json()
+    run = found["run"]
+    assert (run["runId"], run["batchId"], run["status"]) == ("run_1234567890_abc", "batch_1234567890", "finished")
+    assert (run["startedAt"], run["scenario"], run["tier"], run["agent"]) == (
+        "2026-01-18T12:00:00.000Z", "nx-pnpm-monorepo", "L1", "anthropic",
+    )  # fmt: skip
+    assert {one["evaluatorName"]: one["score"] for one in found["evaluations"]} == {
+        "build": 1.0, "typecheck": 0.8, "lint": 0.75,
+    }  # fmt: skip
+    assert {one["state"] for one in found["evaluations"]} == {"not_required"}
+    said = found["telemetry"]
+    assert (said["tokensIn"], said["tokensOut"], said["costUsd"]) == (15000, 2500, 0.0825)
+    assert (said["durationMs"], said["toolCalls"]) == (45000, 12)
+
+
+def test_nothing_is_lost(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
+    content = json.dumps(RUN, indent=3).encode()
+    headers = {"content-type": "application/json"}
+    run = client.post("/api/runs", content=content, headers=headers).json()["run_id"]
+    (original,) = (tmp_path / ".assay" / "imports").iterdir()
+    assert original.read_bytes() == content
+    kept = workspace.journal.plan_of(run).environment
+    assert kept["agent_run"]["ciJob"] == {"number": 17}  # type: ignore[index,call-overload]
+    assert kept["imported"]["from"] == "a run sent over HTTP"  # type: ignore[index,call-overload]
+
+
+def test_the_same_again_is_the_same_run_and_says_so(client: TestClient, workspace: Workspace) -> None:
+    first = sent(client)
+    again = sent(client, 200)
+    assert again["run_id"] == first["run_id"]
+    assert "before" in again["message"]
+    turned = client.post("/api/runs", json=dict(reversed(RUN.items())))
+    assert (turned.status_code, turned.json()["run_id"]) == (200, first["run_id"])
+    nameless = {key: value for key, value in RUN.items() if key != "runId"}
+    new = client.post("/api/runs", json=nameless)
+    assert new.status_code == 201
+    assert client.post("/api/runs", json=nameless).json()["run_id"] == new.json()["run_id"]
+    assert len(workspace.archive.runs()) == 2
+
+
+def test_an_id_is_never_given_to_other_content(client: TestClient, workspace: Workspace) -> None:
+    sent(client)
+    error = sent(client, 409, model="another")["error"]
+    assert "other content" in error["problem"]
+    assert len(workspace.archive.runs()) == 1
+
+
+def test_one_run_sent_by_many_at_once_is_one_run(client: TestClient, workspace: Workspace) -> None:
+    found: list[tuple[int, str]] = []
+
+    def send() -> None:
+        answer = client.post("/api/runs", json=RUN)
+        found.append((answer.status_code, answer.json()["run_id"]))
+
+    threads = [threading.Thread(target=send) for _ in range(6)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert {run for _, run in found} == {"run_1234567890_abc"}
+    assert sorted(status for status, _ in found) == [200] * 5 + [201]
+    assert len(workspace.archive.runs()) == 1
+
+
+def test_what_a_model_graded_waits_and_nothing_of_it_is_told(client: TestClient, workspace: Workspace) -> None:
+    run = sent(client, evaluations=[*RUN["evaluations"], JUDGED])["run_id"]
+    told = client.get(f"/api/runs/{run}").json()
+    assert told["run"]["waiting"] == 1
+    waits = told["evaluations"][-1]
+    assert (waits["state"], waits["judge"], waits["score"], waits["scores"]) == ("pending", None, None, None)
+    for secret in ("llm-judge", "Untidy", "claude-3-5", "0.4"):
+        assert secret not in json.dumps(told["run"]) + json.dumps(waits) + json.dumps(told["telemetry"])
+    batch = client.get("/api/batches/batch_1234567890").json()
+    assert (batch["waiting"], batch["candidates"][0]["mean"]) == (1, pytest.approx(0.85))
+    (key,) = [row.key for row in reviewing.assessments(workspace, Selection()) if row.state == "pending"]
+    reviewing.approve(workspace, [key])
+    batch = client.get("/api/batches/batch_1234567890").json()
+    assert (batch["waiting"], batch["avgScore"]) == (0, pytest.approx((1 + 0.8 + 0.75 + 0.4) / 4))
+
+
+def test_a_total_of_unknown_origin_waits_unless_it_is_said_to_follow_a_rule(client: TestClient) -> None:
+    run = sent(client, runId="a", evaluations=None)["run_id"]
+    assert client.get(f"/api/runs/{run}").json()["run"]["waiting"] == 1
+    run = sent(client, runId="b", evaluations=None, gradedBy="rule")["run_id"]
+    assert client.get(f"/api/runs/{run}").json()["run"]["waiting"] == 0
+
+
+def test_the_other_spelling_is_read_alike(client: TestClient) -> None:
+    body = {
+        "run_id": "run_2", "batch_id": "b2", "run_date": "2026-01-18T12:00:00Z", "suite": "s", "scenario": "x",
+        "tier": "L0", "agent": "echo", "overall_score": 0.65, "specialist_enabled": True, "specialist_name": "@org/nx",
+        "evaluations": {"build": {"score": 0.5, "passed": False, "details": "no"}, "tests": 1},
+        "telemetry": {"duration_ms": 9, "tool_calls": 3, "token_usage": {"prompt_tokens": 5, "completion_tokens": 7}},
+    }  # fmt: skip
+    answer = client.post("/api/runs", json=body)
+    assert (answer.status_code, answer.json()["run_id"]) == (201, "run_2"), answer.text
+    found = client.get("/api/runs/run_2").json()
+    assert found["run"]["specialistEnabled"] is True
+    assert found["run"]["candidates"] == ["echo with @org/nx"]
+    assert (found["telemetry"]["tokensIn"], found["telemetry"]["durationMs"], found["telemetry"]["toolCalls"]) == (
+        5,
+        9,
+        3,
+    )
+    assert found["telemetry"]["costUsd"] in {None, 0.0}
+    assert client.get("/api/batches/b2").json()["avgScore"] == 0.75
+
+
+def test_a_run_that_broke_is_a_failure_and_not_a_zero(client: TestClient, workspace: Workspace) -> None:
+    run = sent(client, evaluations=[], totalScore=None, weightedScore=None, status="timeout", error="Too slow.")[
+        "run_id"
+    ]
+    row = client.get(f"/api/runs/{run}").json()["run"]
+    assert (row["failed"], row["judged"]) == (1, 0)
+    (trial,) = workspace.archive.trials(Selection(), failed_only=True)
+    assert trial.failure is not None
+    assert (trial.failure.kind, str(trial.failure.fault), trial.failure.detail) == ("timeout", "harness", "Too slow.")
+    (candidate,) = client.get("/api/batches/batch_1234567890").json()["candidates"]
+    assert (candidate["mean"], candidate["n_trials"]) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"suite": None}, "body.suite"),
+        ({"agent": ""}, "agent"),
+        ({"evaluations": [{"score": 1}]}, "evaluatorName"),
+        ({"evaluations": [{"evaluatorName": "a", "score": 2}]}, "evaluations[0].score"),
+        ({"evaluations": [{"evaluatorName": "a", "score": -0.1}]}, "evaluations[0].score"),
+        ({"evaluations": [{"evaluatorName": "a", "score": 1, "maxScore": 0}]}, "evaluations[0].maxScore"),
+        ({"evaluations": [{"evaluatorName": "a"}, {"evaluatorName": "a"}]}, "evaluations[1]"),
+        ({"evaluations": [{"evaluatorName": "a", "score": 1, "gradedBy": "me"}]}, "evaluations[0].gradedBy"),
+        ({"evaluations": {"a": {"score": "high"}}}, "evaluations.a.score"),
+        ({"telemetry": {"costUsd": -1}}, "telemetry.costUsd"),
+        ({"telemetry": [1]}, "telemetry"),
+        ({"iteration": 0}, "iteration"),
+    ],
+)
+def test_a_bad_field_is_named_and_nothing_is_stored(
+    client: TestClient, workspace: Workspace, changes: dict[str, Any], where: str
+) -> None:
+    error = sent(client, 422, **changes)["error"]
+    assert where in error["where"]
+    assert error["problem"]
+    assert workspace.archive.runs() == ()
+
+
+def test_what_a_file_says_is_imported_alike(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
+    rows = [{**RUN, "runId": f"run_{n}", "iteration": 1} for n in range(3)] + [{**RUN, "runId": "x", "agent": None}]
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
+    result = import_paths(workspace, [path])
+    assert (dict(result.formats), result.run_ids) == ({"agent_run": 1}, ["run_0", "run_1", "run_2"])
+    assert [(one.where.rpartition("/")[2], one.why[:10]) for one in result.skipped] == [
+        ("runs.jsonl:4 agent", "is missing")
+    ]
+    assert sent(client, 200, runId="run_1", iteration=1)["run_id"] == "run_1"
+    batch = client.get("/api/batches/batch_1234567890").json()
+    assert (batch["totalRuns"], batch["trials"]["approved"], batch["telemetry"]["tokensIn"]) == (3, 3, 45000)
+    assert batch["candidates"][0]["n_trials"] == 3
+    assert batch["candidates"][0]["mean"] == batch["avgScore"] == pytest.approx(0.85)
+
+
+def test_hostile_ids_lead_nowhere(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
+    for number, bad in enumerate(("../../x", "a/b", "x" * 150, "<img onerror=1>", ".hidden", "a b")):
+        run = sent(client, runId=bad, batchId=f"b{number}")["run_id"]
+        assert run != bad
+        assert client.get(f"/api/runs/{run}").status_code == 200
+    assert not list(tmp_path.parent.glob("x*"))
+
+
+def test_unknown_batches_and_runs_are_not_found(client: TestClient) -> None:
+    sent(client)
+    for path in ("/api/batches/nothing", "/api/batches/%2e%2e", "/api/runs/nothing"):
+        answer = client.get(path)
+        assert answer.status_code == 404
+        assert answer.json()["error"]["problem"]
+    assert "batch_1234567890" in client.get("/api/batches/batch_123456789").json()["error"]["problem"]
+
+
+def test_scripts_show_the_token_and_other_sites_are_refused(workspace: Workspace) -> None:
+    with TestClient(create_app(workspace, token="s3cret"), base_url=HOME) as client:
+        bearer = {"authorization": "Bearer s3cret"}
+        assert client.post("/api/runs", json=RUN).status_code == 401
+        assert client.post("/api/runs", json=RUN, headers=bearer).status_code == 201
+        assert client.get("/api/batches/batch_1234567890").status_code == 401
+        assert client.get("/api/batches/batch_1234567890", headers=bearer).status_code == 200
+        cross = {**bearer, "sec-fetch-site": "cross-site"}
+        assert client.post("/api/runs", json=RUN, headers=cross).status_code == 403
+        assert client.get("/api/batches/batch_1234567890", headers=cross).status_code == 403
