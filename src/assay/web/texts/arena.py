@@ -27,6 +27,23 @@ TEXTS: Final[dict[str, str]] = {
     "arena.none_about": "Any run with two candidates or more can be voted on. Begin one here with a prompt and two models, or take "
     "a suite or a set of snippets from the start page.",
     "arena.none_start": "Start from a file",
+    "arena.begin": "Begin with a prompt",
+    "arena.begin_about": "Two models or more answer the same prompt, and you vote between their answers. It is written as a suite "
+    "and started as any other run; nothing is asked before you have seen the cost.",
+    "arena.begin.prompt": "Prompt",
+    "arena.begin.placeholder": "Build a page that …",
+    "arena.begin.models": "Models",
+    "arena.begin.kind": "Judge beside you",
+    "arena.begin.kind.none": "None: people only",
+    "arena.begin.kind.code_arena": "Web pages, seen",
+    "arena.begin.kind.pairwise": "Pairs, read",
+    "arena.begin.judge": "Judge's model",
+    "arena.begin.look": "What would it cost?",
+    "arena.begin.go": "Start and vote",
+    "arena.begin.saved": "Written as {path}.",
+    "arena.begin.needs_prompt": "Write what the models are to be asked.",
+    "arena.begin.needs_two": "Tick two models or more.",
+    "arena.begin.needs_judge": "Name the judge's model as provider/name, or choose none.",
     # a pair
     "arena.trial": "trial {k} of {of}",
     "arena.asked": "What was asked",
