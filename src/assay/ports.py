@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.observing import Aside, Observation, Seen
     from assay.domain.pages import PageAnswer, PageRequest
-    from assay.domain.register import Facet, RegisteredRun, RunFilter
+    from assay.domain.register import Facet, RegisteredRun, RunFilter, TaskUse
     from assay.domain.renaming import CandidateRow
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
@@ -465,6 +465,10 @@ class Register(Protocol):
 
     def candidates(self) -> Sequence[CandidateRow]:
         """Candidates that took part in a run in which nothing waits, by name; other runs are not in their numbers."""
+        ...
+
+    def task_uses(self, suite: str, task: str, /, *, limit: int = 200) -> Sequence[TaskUse]:
+        """Those of the newest `limit` runs of a suite that had a task, newest first."""
         ...
 
 

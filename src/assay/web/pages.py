@@ -71,6 +71,7 @@ BELONGS: Final = {
     "record": "registry",
     "diff": "registry",
     "trend": "registry",
+    "identity": "registry",
     "model": "models",
     "rubric": "criteria",
     "bout": "arena",
