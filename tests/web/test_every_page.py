@@ -43,6 +43,8 @@ PAGES = {
     "compare": "/compare",
     "compare-columns": "/compare?col={reviewed}~ada&col={reviewed}~bruno",
     "compare-agreement": "/compare/agreement?col={reviewed}~ada&col={reviewed}~bruno",
+    "grades": "/compare/grades",
+    "grades-people": "/compare/grades?run={reviewed}&by=people",
     "reviewers": "/reviewers",
     "reviewer": "/reviewers/Ines",
     "adjudication": "/adjudication",

@@ -25,6 +25,9 @@ LOOK_S: Final = 0.8
 BREATH_S: Final = 15.0
 """A comment is sent this often, so that proxies keep the connection and a page that left is noticed."""
 
+MOST_LISTENERS: Final = 500
+"""Streams at once; each holds a connection open, and of these a process may have a thousand or so."""
+
 SHOWN: Final = 50
 """Runs on one page."""
 
@@ -41,6 +44,11 @@ class Live:
         self._listeners = 0
         self._looking: asyncio.Task[None] | None = None
         self._stopped = False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more may listen."""
+        return self._listeners < MOST_LISTENERS
 
     def rows(self, *, before: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
         """One page of runs, newest first, and the id after which the next page begins, if there is one."""

@@ -15,11 +15,13 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import JSONResponse, Response
 
 from assay.app.arena import Booth
 from assay.app.asides import Asides
 from assay.app.honest import Honest
+from assay.app.notices import check_webhook
 from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
@@ -33,11 +35,14 @@ from assay.web import (
     compare,
     criteria,
     evaluations,
+    grades,
     models,
     pages,
+    protocols,
     records,
     registry,
     reviewers,
+    run_records,
     starting,
     statistics,
     steering,
@@ -80,6 +85,7 @@ def create_app(
         SettingsError: a host beyond loopback without a token.
     """
     check_exposure(host, token)
+    check_webhook(workspace.settings)
     known = code or (Token(token) if token else None)
     queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, order_seeds(workspace))
     workspace.results.idle_s = RESULTS_IDLE_S
@@ -119,10 +125,13 @@ def create_app(
     app.include_router(evaluations.router)
     app.include_router(records.router)
     app.include_router(pages.router)
+    app.include_router(grades.router)
     app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
+    app.include_router(protocols.router)
     app.include_router(registry.router)
+    app.include_router(run_records.router)
     app.include_router(audit.router)
     app.include_router(calibrations.router)
     app.include_router(criteria.router)
@@ -134,6 +143,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _plain)
     app.add_exception_handler(Exception, _unexpected)
     app.add_middleware(BodyLimit)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)  # never a stream of events
     app.add_middleware(Guard, hosts=known_hosts(host, workspace.settings.environment.get("ASSAY_HOSTS")), token=known)
     return app
 
@@ -166,7 +176,8 @@ def serve(
     app = create_app(workspace, host=host, token=secret, code=known)
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
-    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}{path}"
+    workspace.notices.base = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}"
+    address = workspace.notices.base + path
     if known is not None and known.code:
         address += ("&" if "?" in path else "?") + urlencode({"token": known.code})
     announce(f"Assay is at {address}  (Ctrl-C stops it)")
