@@ -199,8 +199,13 @@ class Witness(Protocol):
         run: RunId | None = None,
         assessments: Collection[AssessmentKey] | None = None,
         reviewer: str | None = None,
+        newest: int | None = None,
     ) -> Sequence[Observation]:
-        """Observations that match, oldest first."""
+        """Observations that match, oldest first; with `newest`, only that many of the last."""
+        ...
+
+    def decided_since(self, observation: int, /, *, reviewer: str) -> int:
+        """How many decisions this reviewer took after the observation with this id, in any run."""
         ...
 
     def put_aside(self, aside: Aside, /) -> Aside:
@@ -212,9 +217,18 @@ class Witness(Protocol):
         ...
 
     def asides(
-        self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
+        self,
+        *,
+        reviewer: str | None = None,
+        run: RunId | None = None,
+        done: bool | None = None,
+        keys: Collection[AssessmentKey] | None = None,
     ) -> Sequence[Aside]:
         """Planted checks and repeats, oldest first."""
+        ...
+
+    def asides_answered(self, *, reviewer: str, runs: Collection[RunId] = ()) -> int:
+        """How many of them a reviewer has answered, in these runs or in all."""
         ...
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:

@@ -179,6 +179,8 @@ def test_every_text_is_used() -> None:
              "stats.fair.",
              "compare.head.", "compare.only.", "compare.by.", "compare.says.", "compare.cell.",
              "correct.", "reviewers.",
+             "registry.batch", "registry.mode.", "candidates.rename", "candidates.merge", "record.original", "record.criterion",
+             "diff.kind.", "audit.csv", "audit.jsonl", "audit.column.", "audit.verb.", "audit.via.",
              "adjudication.",
              "models.role.", "models.as.", "models.one.", "models.reach.", "models.takes.", "models.price.", "models.p50",
              "models.p90", "models.p99", "models.most",

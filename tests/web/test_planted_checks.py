@@ -31,7 +31,14 @@ __all__ = ["themed"]
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("many") / "store"
     folder.mkdir(parents=True)
-    return judged_store(folder, things=6, trials=5, judge=write_judge(folder, missing_in=None))
+    return judged_store(folder, things=8, trials=5, judge=without_flags(folder))
+
+
+def without_flags(folder: Path) -> Path:
+    """A recorded judge that quotes nothing that stands nowhere, so that what it wrote may be known to be good."""
+    judge = write_judge(folder, missing_in=None)
+    judge.write_text(judge.read_text("utf-8").replace("self.nowhere()", "with self.lock:"), "utf-8")
+    return judge
 
 
 @pytest.fixture
@@ -65,9 +72,9 @@ def upcoming(served: Served, *, as_: str = "ann", desk: str = "desk-1") -> list[
 
 def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
     switch(served.folder, plants=0.5)
-    real = {f"a{n}" for n in range(1, 31)}
+    real = {f"a{n}" for n in range(1, 41)}
     seen: set[str] = set()
-    for _ in range(60):
+    for _ in range(90):
         items = upcoming(served)
         if not items:
             break
@@ -78,18 +85,18 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
         assert decide(served, item["id"], verb)["ok"], item["id"]
     plants = seen - real
     assert real <= seen
-    assert 5 <= len(plants) <= 25
+    assert 3 <= len(plants) <= 38
     with Workspace.open(served.folder, environment={}) as workspace:
         rows = list(reviewing.assessments(workspace, Selection()))
         assert {f"a{row.key}" for row in rows} == real
         (run,) = workspace.archive.runs(Selection())
-        assert sum(run.assessments.values()) == 30
+        assert sum(run.assessments.values()) == 40
         standing = findings.stats(workspace, Selection())
-        assert standing.basis.n_trials == 30
-        assert len(list(workspace.archive.score_rows(Selection(), everything=True))) == 90
+        assert standing.basis.n_trials == 40
+        assert len(list(workspace.archive.score_rows(Selection(), everything=True))) == 120
         assert {aside.kind for aside in workspace.witness.asides()} == {AsideKind.PLANT}
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
-    assert ann["decisions"] == 30
+    assert ann["decisions"] == 40
     assert ann["catch_rate"]["n"] == len(plants)
     assert 0 < ann["catch_rate"]["value"] < 1
     low, high = ann["catch_rate"]["ci95"]
@@ -101,7 +108,7 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
 
 def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
     switch(served.folder, plants=0.5)
-    real = {f"a{n}" for n in range(1, 31)}
+    real = {f"a{n}" for n in range(1, 41)}
     plant = None
     while plant is None:
         item = upcoming(served)[0]
@@ -122,8 +129,8 @@ def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
 
 
 def test_own_earlier_decisions_come_again_blind(served: Served) -> None:
-    switch(served.folder, rereview=0.5)
-    real = {f"a{n}" for n in range(1, 31)}
+    switch(served.folder, rereview=0.5, gap_items=5, gap_hours=0)
+    real = {f"a{n}" for n in range(1, 41)}
     again = None
     for _ in range(40):
         items = upcoming(served)

@@ -22,6 +22,7 @@ from assay.domain.errors import InputError
 from assay.report import wording
 
 if TYPE_CHECKING:
+    from assay.analysis.votes import Strength
     from assay.statistics.estimates import Estimate
     from assay.statistics.ranking import Ranking
     from assay.statistics.table import ScoreTable
@@ -152,6 +153,33 @@ def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:
         title="Scores with their 95% ranges",
         about=f"Mean score of each candidate with its 95% range, {about_scope}.",
         rows=rows,
+    )
+
+
+def strengths(found: Sequence[Strength]) -> Chart:
+    """The chance of each candidate to be preferred to an average one, with its 95% range, from people's votes."""
+    rows = tuple(
+        {
+            "candidate": one.candidate,
+            "mean": _points(one.preferred),
+            "low": _points(None if one.preferred_ci95 is None else one.preferred_ci95[0]),
+            "high": _points(None if one.preferred_ci95 is None else one.preferred_ci95[1]),
+            "label": _strength_label(one),
+            "wins": one.wins,
+            "ties": one.ties,
+            "losses": one.losses,
+            "both_bad": one.both_bad,
+            _SAID: f"{one.candidate}: {_strength_label(one)}, {one.wins} won, {one.ties} equal, {one.losses} lost",
+        }
+        for one in found
+        if one.preferred is not None
+    )
+    return Chart(
+        kind="strengths",
+        title="Strengths from votes",
+        about="How often each candidate would be preferred to an average one, with its 95% range.",
+        rows=rows,
+        settings={"axis": "preferred to an average candidate, %"},
     )
 
 
@@ -321,6 +349,7 @@ def specification(chart: Chart, *, dark: bool = False, page: bool = False) -> di
     else:
         draw = {
             "forest": _forest,
+            "strengths": _forest,
             "ranks": _ranks,
             "pairs": _pairs,
             "scores": _scores,
@@ -364,11 +393,17 @@ def _forest(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     room = max(high - low, 4.0)
     domain = [max(0.0, low - 0.08 * room), min(100.0, high + 0.08 * room)]
     base = _rows_base(alt, chart)
-    x = alt.X("low:Q", title="score, points of 100", scale=alt.Scale(domain=domain, nice=True, zero=False))
+    x = alt.X(
+        "low:Q",
+        title=chart.settings.get("axis", "score, points of 100"),
+        scale=alt.Scale(domain=domain, nice=True, zero=False),
+    )
     tips = [
         alt.Tooltip("candidate:N"), alt.Tooltip("mean:Q", format=".1f"), alt.Tooltip("low:Q", format=".1f"),
-        alt.Tooltip("high:Q", format=".1f"), alt.Tooltip("n_tasks:Q", title="tasks"), alt.Tooltip("n_trials:Q", title="trials"),
+        alt.Tooltip("high:Q", format=".1f"),
     ]  # fmt: skip
+    if chart.kind == "forest":
+        tips += [alt.Tooltip("n_tasks:Q", title="tasks"), alt.Tooltip("n_trials:Q", title="trials")]
     base = base.encode(**_linked(alt, chart))
     ranged = base.transform_filter("isValid(datum.low)")
     bars = ranged.mark_bar(height=9, cornerRadius=4.5, color=colours["band"]).encode(x=x, x2="high:Q", tooltip=tips)
@@ -577,6 +612,12 @@ def _score_label(one: Estimate) -> str:
     if one.ci95 is None:
         return f"{wording.number(one.mean)} (no range)"
     return f"{wording.number(one.mean)} ({wording.range_words(one.ci95)})"
+
+
+def _strength_label(one: Strength) -> str:
+    if one.preferred is None or one.preferred_ci95 is None:
+        return "no range" if one.preferred is None else f"{100 * one.preferred:.0f}%"
+    return f"{100 * one.preferred:.0f}%, {100 * one.preferred_ci95[0]:.0f} to {100 * one.preferred_ci95[1]:.0f}"
 
 
 def _pair_said(

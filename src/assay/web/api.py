@@ -189,6 +189,17 @@ def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
     }
 
 
+def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[str, int]:
+    """What waits for one reviewer and what is decided, as their page counts it: checks and repeats among the real items.
+
+    If they were left out, a number that stands still would say what the last item was.
+    """
+    found = progress(rooms, selection)
+    waiting = len(rooms.honest.waiting_asides(selection, reviewer=reviewer))
+    answered = rooms.honest.answered_asides(selection, reviewer=reviewer)
+    return {"waiting": found["waiting"] + waiting, "decided": found["decided"] + answered}
+
+
 router = APIRouter()
 
 
@@ -254,7 +265,7 @@ def review_next(
     return Answer(
         {
             "items": items,
-            "progress": progress(rooms, selection),
+            "progress": on_the_desk(rooms, selection, reviewer=reviewer),
             "elsewhere": rooms.queue.on_desks(but=desk),
         }
     )
@@ -313,7 +324,8 @@ def decisions(request: Request, body: DecisionsBody) -> Response:
             results.append({"key": decision.key, "id": decision.id, "ok": False, **problem_of(error)})
         else:
             results.append({"key": decision.key, "id": decision.id, "ok": True, "state": state})
-    return Answer({"results": results, "progress": progress(rooms, selection_of(body.run))})
+    who = reviewer_of(request) if not body.decisions[-1].reviewer else body.decisions[-1].reviewer
+    return Answer({"results": results, "progress": on_the_desk(rooms, selection_of(body.run), reviewer=who)})
 
 
 @router.post("/api/rerun", tags=["review"], status_code=202)
@@ -334,7 +346,10 @@ async def rerun(request: Request, body: RerunBody) -> Response:
     if aside:  # as a rerun that ended at once
         done = {"status": "done", "id": body.id, "new_id": body.id, "attempt": wish.attempt + 1}
         return Answer(done, status_code=202)
-    return Answer(await rooms.reruns.ask(wish), status_code=202)
+    found = await rooms.reruns.ask(wish)
+    if found["status"] == "done":  # the page asks until it is; a wish counts once
+        await asyncio.to_thread(rooms.honest.rerun_wished, wish.assessment, reviewer=wish.reviewer, once=wish.key)
+    return Answer(found, status_code=202)
 
 
 @router.post("/api/reviewer", tags=["server"])

@@ -17,13 +17,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from assay.app import registry, reviewing, starting
+from assay.app import protocols, registry, reviewing, starting
+from assay.app.findings import wording
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
+from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
 from assay.web import keys
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
+from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
 from assay.web.starting import suite_document
 from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
@@ -181,7 +184,8 @@ def queue_twin(request: Request, before: str | None = None) -> Response:
 def start_page(request: Request, suite: str | None = None) -> Response:
     """Start a run from a file of the folder, or write a set first; the choices stand in the address."""
     data = _start_data(request, suite)
-    boot = {"texts": for_script("start"), "page": "start", "path": suite, "suite": data["suite"]}
+    boot = {"texts": for_script("start", "protocol"), "page": "start", "path": suite, "suite": data["suite"],
+            "suggested": data["suggested"]}  # fmt: skip
     twin = "/start.json" + (f"?{urlencode({'suite': suite})}" if suite else "")
     title = t("start.title") if data["suite"] is None else data["suite"]["name"]
     return _page(request, "start.html", "start", title, twin=twin, **data, boot=boot)
@@ -202,6 +206,7 @@ def _start_data(request: Request, path: str | None) -> dict[str, Any]:
         "problems": read["problems"],
         "files": list(starting.suite_files(workspace)) if path is None else [],
         "models": [{"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)],
+        "suggested": protocols.numbers(SUGGESTED),
     }
 
 
@@ -232,8 +237,8 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, al
     run = data["run"]
     query = f"?{urlencode({'from': start})}" if start else ""
     return _page(request, "run.html", "run", t("run.title", suite=run["suite"]), twin=f"/runs/{run['id']}.json{query}",
-                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer"), "page": "run", "run": run["id"],
-                               "live": True})  # fmt: skip
+                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer", "protocol"), "page": "run",
+                               "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
 
 
 @router.get("/review.json")
@@ -333,6 +338,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         if trial.failure is not None
     ]  # fmt: skip
     waits = bool(row["waiting"])
+    review = standing(request, str(summary.id))
     return {
         "run": row,
         "facts": {
@@ -347,6 +353,9 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "policy": str(plan.policy),
             "regrade": plan.regrade_of is not None,
         },
+        "review": review,
+        "said_protocol": wording.protocol(review["protocol"]).partition(";")[0],
+        "suggested": protocols.numbers(SUGGESTED),
         "models": [] if waits else [model.ref for model in starting.known_models(rooms.workspace)],
         "tasks": tasks,
         "start": start,

@@ -38,6 +38,7 @@ from assay.web import (
     grades,
     models,
     pages,
+    protocols,
     records,
     registry,
     reviewers,
@@ -128,6 +129,7 @@ def create_app(
     app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
+    app.include_router(protocols.router)
     app.include_router(registry.router)
     app.include_router(run_records.router)
     app.include_router(audit.router)
