@@ -179,7 +179,7 @@ def test_every_text_is_used() -> None:
              "stats.fair.",
              "compare.head.", "compare.only.", "compare.by.", "compare.says.", "compare.cell.",
              "correct.", "reviewers.",
-             "adjudication.",
+             "adjudication.", "checks.", "protocol.",
              "models.role.", "models.as.", "models.one.", "models.reach.", "models.takes.", "models.price.", "models.p50",
              "models.p90", "models.p99", "models.most",
              "criteria.")  # fmt: skip

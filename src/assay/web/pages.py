@@ -63,6 +63,7 @@ BELONGS: Final = {
     "run": "queue",
     "assessment": "review",
     "adjudication": "reviewers",
+    "checks": "reviewers",
     "batch": "registry",
     "candidates": "registry",
     "candidate": "registry",
