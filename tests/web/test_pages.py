@@ -181,7 +181,7 @@ def test_every_text_is_used() -> None:
              "correct.", "reviewers.",
              "registry.batch", "registry.mode.", "candidates.rename", "candidates.merge", "record.original", "record.criterion",
              "diff.kind.", "audit.csv", "audit.jsonl", "audit.column.", "audit.verb.", "audit.via.",
-             "adjudication.",
+             "adjudication.", "checks.", "protocol.",
              "models.role.", "models.as.", "models.one.", "models.reach.", "models.takes.", "models.price.", "models.p50",
              "models.p90", "models.p99", "models.most",
              "criteria.", "calibration.")  # fmt: skip

@@ -66,6 +66,7 @@ BELONGS: Final = {
     "assessment": "review",
     "adjudication": "reviewers",
     "grades": "compare",
+    "checks": "reviewers",
     "batch": "registry",
     "candidates": "registry",
     "candidate": "registry",
