@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from assay.app import registry
 from assay.domain.errors import StoreError
-from assay.domain.selection import Selection
 from assay.web.rows import looked_at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from assay.app.wiring import Workspace
-    from assay.domain.selection import RunSummary
     from assay.web.runner import Runner
 
 LOOK_S: Final = 0.8
@@ -52,10 +49,7 @@ class Live:
 
     def rows(self, *, before: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
         """One page of runs, newest first, and the id after which the next page begins, if there is one."""
-        summaries: tuple[RunSummary, ...] = registry.runs(self._workspace, Selection())
-        if before is not None:
-            place = next((i for i, summary in enumerate(summaries) if summary.id == before), -1)
-            summaries = summaries[place + 1 :]
+        summaries = self._workspace.archive.newest(limit=SHOWN + 1, before=before)
         shown = [looked_at(self._workspace, summary, self._runner) for summary in summaries[:SHOWN]]
         return shown, shown[-1]["id"] if len(summaries) > SHOWN else None
 
