@@ -354,6 +354,14 @@ class Archive(Protocol):
         """Trials in plan order."""
         ...
 
+    def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
+        """One page of runs, newest first, after the run `before`, or from the newest where there is no such run."""
+        ...
+
+    def tally(self, selection: Selection, /) -> dict[AssessmentState, int]:
+        """How many assessments the matching runs have in each state; summed from tallies, nothing is counted."""
+        ...
+
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
         ...
