@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from assay.app import protocols
+from assay.app.rebuilding import rebuild
+from assay.app.wiring import Workspace
+from assay.domain.selection import Selection
 from assay.web import keys
 from assay.web.pages import folder
 from tests.web.conftest import Served, Watch, eventually
 from tests.web.pages_store import SECRETS, WRITERS, ask, pages_store, pair_of
+from tests.web.test_pages import WIDTHS, serious
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Page, Response
+    from playwright.sync_api import Browser, Page, Response
 
 
 @pytest.fixture(scope="session")
@@ -282,10 +287,6 @@ def test_a_person_may_look_at_both_pages_and_stop_them(page: Page, served: Serve
 
 def test_in_a_run_under_blind_review_votes_count_and_names_stay_hidden(tmp_path: Path) -> None:
     there = pages_store(tmp_path / "store", review="every")
-    from assay.app import protocols
-    from assay.app.wiring import Workspace
-    from assay.domain.selection import Selection
-
     with Workspace.open(there, environment={}) as workspace:
         (run,) = workspace.archive.runs(Selection())
         protocols.switch(workspace, run.id, {"blind": 1.0}, reviewer="operator")
@@ -347,10 +348,86 @@ def test_the_ranking_counts_votes_and_no_undone_ones(page: Page, served: Served)
     assert judge["agreed"]["n"] == 9
     page.reload()
     said = page.locator("main").inner_text()
-    assert "10 votes of 1 people" in said or "10 votes of 1 person" in said
+    assert "Votes: 10, people: 1, tasks: 2" in said
     assert "arena-judge puts first whom people do" in said
     table = page.request.get(f"{served.url}/arena/{served.run_id}/charts/strengths.csv").text()
     assert table.startswith("candidate,mean,low,high")
     pairs = page.request.get(f"{served.url}/arena/{served.run_id}/pairs.csv").text().splitlines()
     assert len(pairs) == 4
     assert page.request.get(f"{served.url}/arena/{served.run_id}/charts/strengths.pdf").status == 404
+
+
+def test_votes_come_back_from_the_results_folder(served: Served, tmp_path: Path) -> None:
+    for n, choice in enumerate(("a", "b", "equal")):
+        vote(served, next_pair(served), choice, key=f"vote-number-{n}")
+    run = served.run_id
+    ask(served, f"/api/arena/{run}/undo", {"key": "undo that one", "reviewer": "ann"})
+    before = ask(served, f"/arena/{run}/ranking.json")[1]
+    (record,) = (served.folder / "results").rglob(f"*{run}*.jsonl")
+    eventually(lambda: record.read_text("utf-8").count('"undo that one"') == 1)
+    served.kill()
+    (tmp_path / "other").mkdir()
+    with Workspace.open(tmp_path / "other", environment={}) as workspace:
+        assert rebuild(workspace, served.folder / "results").votes == 4
+    other = Served(tmp_path / "other")
+    other.start()
+    try:
+        assert ask(other, f"/arena/{run}/ranking.json")[1] == before
+    finally:
+        other.kill()
+
+
+HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\u202emoc.live\u202c{{7*7}}"
+
+
+def test_the_pages_are_accessible_and_whole_at_every_width_and_hostile_text_does_nothing(
+    chromium: Browser, watch: Watch, tmp_path: Path
+) -> None:
+    writers = ("wilhelmina", HOSTILE.partition("\u202e")[0])
+    given = {(writers[1], "counter"): HOSTILE, (writers[0], "counter"): f"As GPT-4 I say {HOSTILE}"}
+    there = pages_store(tmp_path / "store", tasks=("counter",), trials=2, writers=writers, given=given, judged=False)
+    server = Served(there)
+    server.start()
+    try:
+        run = server.run_id
+        for scheme in ("light", "dark"):
+            context = chromium.new_context(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+            page = context.new_page()
+            watch.on(page, server)
+            for path in ("/arena", f"/arena/{run}", f"/arena/{run}/ranking"):
+                page.goto(server.url + path)
+                page.wait_for_load_state("load")
+                if path == f"/arena/{run}":
+                    shown(page)
+                    if scheme == "light":
+                        assert "GPT-4" in voted(page, "a").upper()
+                assert serious(page) == [], path
+                for width, height in WIDTHS:
+                    page.set_viewport_size({"width": width, "height": height})
+                    over = page.evaluate(
+                        "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                    )
+                    assert over <= 0, f"{path} is {over} px too wide at {width}"
+                page.keyboard.press("?")
+                page.wait_for_timeout(60)
+                assert serious(page) == [], f"{path} with its sheet"
+            context.close()
+        found = ask(server, f"/arena/{run}/ranking.json")[1]
+        assert (found["votes"], found["telling"]["votes"]) == (1, 1)
+    finally:
+        server.kill()
+
+
+def test_an_empty_store_leads_to_a_first_pair(chromium: Browser, watch: Watch, tmp_path: Path) -> None:
+    server = Served(tmp_path)
+    server.start()
+    try:
+        page = chromium.new_page()
+        watch.on(page, server)
+        page.goto(f"{server.url}/arena")
+        assert page.get_by_role("heading", name="There is nothing to vote on yet").is_visible()
+        assert page.get_by_label("Prompt", exact=True).is_visible()
+        assert serious(page) == []
+        page.close()
+    finally:
+        server.kill()

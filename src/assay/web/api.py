@@ -180,12 +180,11 @@ def selection_of(
 
 def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
     """How far the runs of a selection are decided; from tallies, nothing is counted."""
-    summaries = registry.runs(rooms.workspace, Selection(runs=selection.runs, suites=selection.suites))
-    totals = {state: sum(s.assessments.get(state, 0) for s in summaries) for state in AssessmentState}
+    totals = rooms.workspace.archive.tally(Selection(runs=selection.runs, suites=selection.suites))
     return {
-        "waiting": totals[AssessmentState.PENDING],
-        "decided": sum(totals[state] for state in DECIDED),
-        **{str(state): totals[state] for state in DECIDED},
+        "waiting": totals.get(AssessmentState.PENDING, 0),
+        "decided": sum(totals.get(state, 0) for state in DECIDED),
+        **{str(state): totals.get(state, 0) for state in DECIDED},
     }
 
 

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from assay.app import registry
 from assay.domain.errors import StoreError
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.web.rows import looked_at
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
 
     from assay.app.wiring import Workspace
-    from assay.domain.selection import RunSummary
     from assay.web.runner import Runner
 
 LOOK_S: Final = 0.8
@@ -54,20 +52,13 @@ class Live:
 
     def rows(self, *, before: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
         """One page of runs, newest first, and the id after which the next page begins, if there is one."""
-        summaries: tuple[RunSummary, ...] = registry.runs(self._workspace, Selection())
-        if before is not None:
-            place = next((i for i, summary in enumerate(summaries) if summary.id == before), -1)
-            summaries = summaries[place + 1 :]
-        shown = self._shown(summaries)
+        summaries = self._workspace.archive.newest(limit=SHOWN + 1, before=before)
+        shown = [looked_at(self._workspace, summary, self._runner) for summary in summaries[:SHOWN]]
         return shown, shown[-1]["id"] if len(summaries) > SHOWN else None
-
-    def _shown(self, summaries: Sequence[RunSummary]) -> list[dict[str, Any]]:
-        return [looked_at(self._workspace, summary, self._runner) for summary in summaries[:SHOWN]]
 
     def _newest(self) -> tuple[list[dict[str, Any]], int]:
         """The first page, and how many assessments of all runs wait."""
-        summaries = registry.runs(self._workspace, Selection())
-        return self._shown(summaries), sum(one.assessments.get(AssessmentState.PENDING, 0) for one in summaries)
+        return self.rows()[0], self._workspace.archive.tally(Selection()).get(AssessmentState.PENDING, 0)
 
     async def listen(self) -> AsyncIterator[bytes]:
         """Server-sent events: every run at first, then each that changed; how many assessments wait; the newest decision."""

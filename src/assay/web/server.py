@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
 import webbrowser
@@ -186,10 +187,17 @@ def serve(
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1, lifespan="on"
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_a_line)
     try:
         _Server(config).run(sockets=[listening])
     finally:
         listening.close()
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Not that requests were given up because the server goes: what they decided is stored, or will be sent again."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, asyncio.CancelledError) and not str(record.msg).startswith("Cancel %s running task")
 
 
 class _Server(uvicorn.Server):

@@ -16,7 +16,8 @@ TEXTS: Final[dict[str, str]] = {
     "arena.text": "text",
     "arena.unknown": "no answer yet",
     "arena.votes": "Votes",
-    "arena.votes_of": "{votes} of {items}",
+    "arena.pairings": "{n} pairings",
+    "arena.pairings.one": "1 pairing",
     "arena.pairs": "{n} pairs of candidates",
     "arena.pairs.one": "1 pair of candidates",
     "arena.vote": "Vote",
@@ -106,7 +107,7 @@ TEXTS: Final[dict[str, str]] = {
     "arena.done_back": "All runs",
     # the ranking
     "arena.rank.title": "{suite}: ranking by votes",
-    "arena.rank.lead": "{votes} votes of {reviewers} people on {tasks} tasks. People's votes only: no grade of a judge is in them.",
+    "arena.rank.lead": "Votes: {votes}, people: {reviewers}, tasks: {tasks}. People's votes only; no grade of a judge is in them.",
     "arena.rank.vote": "Vote",
     "arena.rank.none": "Nobody has voted yet",
     "arena.rank.none_about": "A ranking appears with the first votes; strengths need every candidate to have won and lost "
