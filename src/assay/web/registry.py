@@ -157,7 +157,8 @@ def task_page(request: Request, suite: str = "", task: str = "") -> Response:
     return page_of(
         request, "task.html", "identity", visible(task), twin=f"/registry/task.json?{urlencode({'suite': suite, 'task': task})}",
         task=visible(task), suite=visible(suite), versions=_versions(request, suite, task), show=visible,
-        trials=urlencode({"task": task}), registry=f"/registry?{urlencode({'suite': suite})}", boot={"texts": {}, "page": "identity"},
+        trials=urlencode({"task": task}), registry=f"/registry?{urlencode({'suite': suite})}",
+        boot={"texts": {}, "page": "identity"},
     )  # fmt: skip
 
 
