@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.arena import Contest, Judged, Pairing, Vote
-    from assay.domain.calibration import CalibrationRecord
+    from assay.domain.calibration import CalibrationRecord, JudgeIdentity
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.criteria import CriterionFacts, RubricUse
     from assay.domain.digest import JsonValue
@@ -199,8 +199,13 @@ class Witness(Protocol):
         run: RunId | None = None,
         assessments: Collection[AssessmentKey] | None = None,
         reviewer: str | None = None,
+        newest: int | None = None,
     ) -> Sequence[Observation]:
-        """Observations that match, oldest first."""
+        """Observations that match, oldest first; with `newest`, only that many of the last."""
+        ...
+
+    def decided_since(self, observation: int, /, *, reviewer: str) -> int:
+        """How many decisions this reviewer took after the observation with this id, in any run."""
         ...
 
     def put_aside(self, aside: Aside, /) -> Aside:
@@ -212,9 +217,18 @@ class Witness(Protocol):
         ...
 
     def asides(
-        self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
+        self,
+        *,
+        reviewer: str | None = None,
+        run: RunId | None = None,
+        done: bool | None = None,
+        keys: Collection[AssessmentKey] | None = None,
     ) -> Sequence[Aside]:
         """Planted checks and repeats, oldest first."""
+        ...
+
+    def asides_answered(self, *, reviewer: str, runs: Collection[RunId] = ()) -> int:
+        """How many of them a reviewer has answered, in these runs or in all."""
         ...
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
@@ -338,6 +352,14 @@ class Archive(Protocol):
 
     def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
         """Trials in plan order."""
+        ...
+
+    def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
+        """One page of runs, newest first, after the run `before`, or from the newest where there is no such run."""
+        ...
+
+    def tally(self, selection: Selection, /) -> dict[AssessmentState, int]:
+        """How many assessments the matching runs have in each state; summed from tallies, nothing is counted."""
         ...
 
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
@@ -491,8 +513,23 @@ class Calibrations(Protocol):
         """Store a calibration and return it with its version."""
         ...
 
-    def records(self, *, model: str | None = None, newest_only: bool = False) -> Sequence[CalibrationRecord]:
-        """Calibrations, newest first; of one model, or only the newest of each identity."""
+    def records(
+        self,
+        *,
+        model: str | None = None,
+        newest_only: bool = False,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Sequence[CalibrationRecord]:
+        """Calibrations, newest first; of one model, only the newest of each identity, or up to `limit` below a number."""
+        ...
+
+    def record(self, number: int, /) -> CalibrationRecord | None:
+        """The calibration with this number, if there is one."""
+        ...
+
+    def newest_numbers(self) -> Mapping[JudgeIdentity, int]:
+        """The number of the newest calibration of each identity; reads no document."""
         ...
 
 

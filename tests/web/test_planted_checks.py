@@ -31,7 +31,14 @@ __all__ = ["themed"]
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("many") / "store"
     folder.mkdir(parents=True)
-    return judged_store(folder, things=6, trials=5, judge=write_judge(folder, missing_in=None))
+    return judged_store(folder, things=8, trials=5, judge=without_flags(folder))
+
+
+def without_flags(folder: Path) -> Path:
+    """A recorded judge that quotes nothing that stands nowhere, so that what it wrote may be known to be good."""
+    judge = write_judge(folder, missing_in=None)
+    judge.write_text(judge.read_text("utf-8").replace("self.nowhere()", "with self.lock:"), "utf-8")
+    return judge
 
 
 @pytest.fixture
@@ -65,9 +72,9 @@ def upcoming(served: Served, *, as_: str = "ann", desk: str = "desk-1") -> list[
 
 def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
     switch(served.folder, plants=0.5)
-    real = {f"a{n}" for n in range(1, 31)}
+    real = {f"a{n}" for n in range(1, 41)}
     seen: set[str] = set()
-    for _ in range(60):
+    for _ in range(90):
         items = upcoming(served)
         if not items:
             break
@@ -78,22 +85,26 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
         assert decide(served, item["id"], verb)["ok"], item["id"]
     plants = seen - real
     assert real <= seen
-    assert 5 <= len(plants) <= 25
+    assert 3 <= len(plants) <= 38
     with Workspace.open(served.folder, environment={}) as workspace:
         rows = list(reviewing.assessments(workspace, Selection()))
         assert {f"a{row.key}" for row in rows} == real
         (run,) = workspace.archive.runs(Selection())
-        assert sum(run.assessments.values()) == 30
+        assert sum(run.assessments.values()) == 40
         standing = findings.stats(workspace, Selection())
-        assert standing.basis.n_trials == 30
-        assert len(list(workspace.archive.score_rows(Selection(), everything=True))) == 90
+        assert standing.basis.n_trials == 40
+        assert len(list(workspace.archive.score_rows(Selection(), everything=True))) == 120
         assert {aside.kind for aside in workspace.witness.asides()} == {AsideKind.PLANT}
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
-    assert ann["decisions"] == 30
-    assert ann["catch_rate"]["n"] == len(plants)
-    assert 0 < ann["catch_rate"]["value"] < 1
-    low, high = ann["catch_rate"]["ci95"]
-    assert low < ann["catch_rate"]["value"] < high
+    assert ann["decisions"] == 40
+    assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == len(plants)
+    assert ann["sensitivity"]["value"] is None
+    assert ann["sensitivity"]["reason"] in ("fewer_than_20", "nothing_yet")
+    told = asked(served, "/reviewers/ann/checks.json")["checks"]
+    assert {one["id"] for one in told} <= real
+    assert len(told) == len(plants)
+    assert all(one["right"] == ((one["verb"] == "reject") != (one["how"] == "known_good")) for one in told)
+    assert all(one["changed"] or one["words"] for one in told if one["how"] != "known_good")
     assert ann["active_s"]["value"] == 4.2
     document = asked(served, f"/api/runs/{served.run_id}")
     assert {one["id"] for one in document["evaluations"]} == real
@@ -101,7 +112,7 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
 
 def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
     switch(served.folder, plants=0.5)
-    real = {f"a{n}" for n in range(1, 31)}
+    real = {f"a{n}" for n in range(1, 41)}
     plant = None
     while plant is None:
         item = upcoming(served)[0]
@@ -118,12 +129,19 @@ def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
         asked(served, f"/api/assessments/{plant}", as_="bob")
     assert decide(served, plant, "approve", n=2)["state"] == "approved"
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
-    assert (ann["catch_rate"]["n"], ann["catch_rate"]["value"]) == (1, 0.0)
+    assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == 0  # the session goes on: no figure gives one away
+    assert asked(served, "/reviewers/ann/checks.json")["checks"] == []
+    asked(served, "/api/review/end", {"key": "e" * 10, "reviewer": "ann"})
+    (ann,) = asked(served, "/reviewers.json")["reviewers"]
+    assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == 1
+    (told,) = asked(served, "/reviewers/ann/checks.json")["checks"]
+    assert told["verb"] == "approve"
+    assert told["right"] == (told["how"] == "known_good")
 
 
 def test_own_earlier_decisions_come_again_blind(served: Served) -> None:
-    switch(served.folder, rereview=0.5)
-    real = {f"a{n}" for n in range(1, 31)}
+    switch(served.folder, rereview=0.5, gap_items=5, gap_hours=0)
+    real = {f"a{n}" for n in range(1, 41)}
     again = None
     for _ in range(40):
         items = upcoming(served)
@@ -161,13 +179,20 @@ def test_two_who_agree_decide_and_two_who_do_not_wait_for_a_third(served: Served
     assert dispute["id"] == "a2"
     assert [one["verb"] for one in dispute["opinions"]] == ["approve", "reject"]
     assert not {"ann", "bob"} & set(json.dumps(dispute).split('"'))
-    body = {"key": "j" * 10, "id": "a2", "choice": "first", "reason": "read again", "reviewer": "ann"}
+    body = {"key": "j" * 10, "id": "a2", "choice": "first", "reason": "read again", "kind": "rubric",
+            "confidence": "fairly", "reviewer": "ann"}  # fmt: skip
     with pytest.raises(urllib.error.HTTPError):
         asked(served, "/api/adjudicate", body)
     body["reviewer"] = "cleo"
     assert asked(served, "/api/adjudicate", body)["state"] == "approved"
     assert asked(served, "/api/adjudicate", body)["state"] == "approved"
-    assert asked(served, "/adjudication.json")["disputes"] == []
+    after = asked(served, "/adjudication.json")
+    assert after["disputes"] == []
+    assert after["settled"] == {"rubric": {"sure": 0, "fairly": 1, "unsure": 0}}
+    for wrong in ({"kind": "mood"}, {"confidence": "very"}):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            asked(served, "/api/adjudicate", {**body, **wrong})
+        assert refused.value.code == 422
     bob = asked(served, "/reviewers/bob.json")
     assert (bob["others_alike"]["n"], bob["others_alike"]["value"]) == (2, 0.5)
 
@@ -176,7 +201,7 @@ def test_the_new_pages_are_accessible_and_not_clipped(themed: Page, served: Serv
     switch(served.folder, second=1.0)
     decide(served, "a1", "approve")
     decide(served, "a1", "reject", as_="bob")
-    for path in ("/reviewers", "/reviewers/ann", "/adjudication"):
+    for path in ("/reviewers", "/reviewers/ann", "/reviewers/ann/checks", "/adjudication"):
         themed.set_viewport_size({"width": 1360, "height": 800})
         themed.goto(served.url + path)
         themed.wait_for_load_state("load")
@@ -185,6 +210,8 @@ def test_the_new_pages_are_accessible_and_not_clipped(themed: Page, served: Serv
             themed.set_viewport_size({"width": width, "height": height})
             over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"
+    themed.locator("[name=kind]").select_option("scale")
+    themed.locator("[name=confidence]").select_option("sure")
     themed.locator("[name=reason]").fill("read again")
     themed.get_by_role("button", name="Settle").click()
     themed.wait_for_function("() => document.getElementById('said').textContent.includes('Settled')")

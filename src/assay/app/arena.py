@@ -200,6 +200,7 @@ class Booth:
                 telling=telling,
             )
         )
+        self._workspace.results.touch(bout.summary.id, bout.contest.trial)
         return self._reveal(bout.summary, bout.contest, vote)
 
     def take_back(self, run: str, reviewer: str, *, once: str, vote: int | None = None) -> Bout:
@@ -209,6 +210,7 @@ class Booth:
         contest = self._workspace.arena.contest(summary.id, taken.pairing.position, taken.pairing.k)
         if contest is None:
             raise UnknownName("trial", f"{taken.task} {taken.pairing.k}")
+        self._workspace.results.touch(summary.id, contest.trial)
         return self._bout(summary, self._plan(summary), contest, taken.pairing.pair, reviewer)
 
     def skip(self, bout: Bout) -> None:

@@ -1,4 +1,4 @@
-"""Where planned checks and repeats come among the real items of a desk."""
+"""Where planted checks and repeats come among the real items of a desk."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ class Asides:
     ) -> list[AssessmentKey]:
         """At most one aside among the next items, at a place that its key decides; never the one that was just skipped.
 
+        There are never more than `limit`, so that their number tells nothing: a real item that finds no room lies on this
+        desk and comes next.
+
         Args:
-            keys: the next real items; all of them stay, they lie on this desk.
+            keys: the next real items.
             beside: asides that wait for the reviewer.
             held: what the desk has already.
         """
@@ -46,8 +49,8 @@ class Asides:
             fresh = [key for key in beside if key not in held]
         if not fresh:
             return list(keys)
-        place = int(chance(int(fresh[0]), "place", len(keys)) * (len(keys) + 1))
-        return [*keys[:place], fresh[0], *keys[place:]][: max(limit, len(keys) + 1)]
+        place = int(chance(int(fresh[0]), "place", len(keys)) * min(limit, len(keys) + 1))
+        return [*keys[:place], fresh[0], *keys[place:]][:limit]
 
     def put_back(self, key: AssessmentKey, *, desk: str) -> None:
         """A skip."""

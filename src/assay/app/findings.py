@@ -312,6 +312,11 @@ def rules_of(workspace: Workspace, runs: Sequence[str]) -> Rules:
     said = (_margins_differ(margins),) if len(margins) > 1 else ()
     if len({protocol_of(one) for one in in_use}) > 1:
         said = (*said, Caution(code="mixed_protocols", text=wording.MIXED_PROTOCOLS))
+    late = [one for one in in_use if one.get("switched")]
+    if late:
+        n = sum(one["switched"][-1]["decided_before"] for one in late)
+        runs_said = ", ".join(run for one in late for run in one["runs"])
+        said = (*said, Caution(code="switched_protocol", text=wording.SWITCHED_PROTOCOL.format(runs=runs_said, n=n)))
     return Rules(
         cautions=said,
         margin=margins.pop() if len(margins) == 1 else None,

@@ -13,33 +13,33 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import protocols, reviewing
+from assay.app.checks import Checks
 from assay.app.showing import Item, Showcase, named, panes_of, withheld
 from assay.app.stamps import Stamps
 from assay.domain import decisions as rules
 from assay.domain.assessment import weighted_score
-from assay.domain.errors import InputError, Refused, UnknownName
-from assay.domain.identifiers import AssessmentKey, shown_assessment
+from assay.domain.errors import InputError, Refused
+from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import DECIDED, AssessmentState, Verb
 from assay.domain.observing import Aside, AsideKind, Observation, Seen
 from assay.domain.protocol import PLAIN, Protocol
+from assay.domain.review import Decision, ReviewEvent, Via
 from assay.domain.selection import Selection
-from assay.scoring.planting import planted
+from assay.scoring.planting import GOOD, reordered
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
-    from assay.domain.identifiers import RunId
+    from assay.domain.assessment import Assessment
     from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentDetail
-
-GAP: Final = 20
-"""Decisions between an item and its repeat, at least."""
 
 BLIND: Final = "blind"
 ASSISTED: Final = "assisted"
 """The arms: own verdict first, or the judge's scores before it."""
 
-_NEAR: Final = 50  # how far from the item just decided a plant is made of
 _REMEMBERED: Final = 20_000
+_GIVEN: Final = "has your verdict already; somebody else gives the second."
+_UNDO_YOURS: Final = "Undo yours to change it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +80,7 @@ class Honest:
         self._showcase = showcase
         self._plans: dict[RunId, RunPlan] = {}
         self._noted: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._checks = Checks(workspace)
 
     # --- what is shown
 
@@ -89,41 +90,57 @@ class Honest:
         Raises:
             UnknownName: nothing has this key, or it was put before somebody else.
         """
-        try:
-            return reviewing.assessment(self._workspace, key), None
-        except UnknownName:
-            aside = self._workspace.witness.aside(key)
-            if aside is None or (reviewer is not None and aside.reviewer != reviewer):
-                raise
-            return self._as_detail(aside), aside
+        found = self._details([key], reviewer)
+        if key not in found:
+            return reviewing.assessment(self._workspace, key), None  # which says that there is none
+        return found[key]
 
-    def item(self, key: AssessmentKey, *, reviewer: str) -> Item:
+    def _details(
+        self, keys: Sequence[AssessmentKey], reviewer: str | None
+    ) -> dict[AssessmentKey, tuple[AssessmentDetail, Aside | None]]:
+        """Those that are there, real or put aside: by the same questions to the store, so that time tells nothing."""
+        asides = {one.key: one for one in self._workspace.witness.asides(keys=keys)}
+        mine = {key: one for key, one in asides.items() if reviewer is None or one.reviewer == reviewer}
+        wanted = dict.fromkeys(mine[key].of if key in mine else key for key in keys)
+        real = {detail.row.key: detail for detail in self._workspace.archive.in_full([*wanted])}
+        found: dict[AssessmentKey, tuple[AssessmentDetail, Aside | None]] = {}
+        for key in keys:
+            aside = mine.get(key)
+            if aside is not None:
+                found[key] = (self._as_detail(aside, real[aside.of]), aside)
+            elif key in real and key not in asides:
+                found[key] = (real[key], None)
+        return found
+
+    def item(self, key: AssessmentKey, *, reviewer: str, whole: bool = False) -> Item:
         """One item as this reviewer may see it now; raises `UnknownName`."""
-        return self.items([key], reviewer=reviewer)[0]
+        return self.items([key], reviewer=reviewer, whole=whole)[0]
 
-    def items(self, keys: Sequence[AssessmentKey], *, reviewer: str) -> list[Item]:
+    def items(self, keys: Sequence[AssessmentKey], *, reviewer: str, whole: bool = False) -> list[Item]:
         """Items as this reviewer may see them now; that scores were sent is noted, in one write, before they are.
 
         Raises:
             UnknownName: nothing has one of the keys, or it was put before somebody else.
         """
-        real = {detail.row.key: detail for detail in self._workspace.archive.in_full(keys)}
+        known = self._details(keys, reviewer)
         past = self._past(keys, reviewer)
         shared = _Shared(Stamps(self._workspace, plans=self._plans), {})
         items, shows = [], []
         for key in keys:
-            detail, aside = (real[key], None) if key in real else self.detail(key, reviewer=reviewer)
-            item = self._seen_by(detail, aside, past[key], shared)
+            detail, aside = known[key] if key in known else self.detail(key, reviewer=reviewer)
+            item = self._seen_by(detail, aside, past[key], shared, whole)
             items.append(item)
             if item.state == AssessmentState.PENDING and detail.row.by_model and not item.blind:
                 shows.append(detail)
         self._note_shown(shows, reviewer)
         return items
 
-    def _seen_by(self, detail: AssessmentDetail, aside: Aside | None, past: _Past, shared: _Shared) -> Item:
+    def _seen_by(
+        self, detail: AssessmentDetail, aside: Aside | None, past: _Past, shared: _Shared, whole: bool
+    ) -> Item:
         """One item with what is withheld and what was given before."""
         run = detail.row.run_id
-        item = self._showcase.item(detail, stamp=shared.stamps.words_of(run, detail.row.grader))
+        item = self._showcase.item(detail, stamp=shared.stamps.words_of(run, detail.row.grader), whole=whole)
         if aside is not None:
             own = tuple(replace(one, id=item.id, state=item.state) if one.k == item.k else one for one in item.trials)
             item = replace(item, trials=own)
@@ -132,7 +149,7 @@ class Honest:
         if run not in shared.protocols:
             shared.protocols[run] = self._protocol(run)
         protocol = shared.protocols[run]
-        two = aside is None and (past.second or self._drawn_for_two(detail.row.key, protocol, run))
+        two = past.second or self._drawn_for_two(detail.row.key, protocol, run)
         item = replace(item, second=two)
         if past.verdict is not None:
             return replace(item, own=_as_panes(past.verdict, detail))
@@ -205,14 +222,38 @@ class Honest:
             state = str(AssessmentState.PENDING)
         else:
             state = how["apply"]()
-        self._note(
+        decision = self._note(
             Seen.DECISION, detail, said.reviewer, f"decision:{said.once}",
             {"verb": str(said.verb), "arm": arm or BLIND, "active_ms": said.active_ms, "aside": aside is not None,
-             "corrections": len(said.corrections)},
+             "corrections": len(said.corrections), "protocol": self._protocol(detail.row.run_id).version,
+             **self._measured(detail, said), **({} if aside is None else _as_said(detail, said))},
         )  # fmt: skip
         if aside is None and said.verb is not Verb.UNDO:
-            self._put_aside(detail, said.reviewer)
+            self._put_aside(detail, decision)
         return state
+
+    def _measured(self, detail: AssessmentDetail, said: Said) -> dict[str, Any]:
+        """How far a decision lies from the judge, how long what was read is, and on which side the better one stood.
+
+        `apart`: mean distance of the candidates' scores, `shift`: mean difference, both None for a rejection. `left`: whether
+        the first pane came out above the last; None where they are equal or there is but one.
+        """
+        size = sum(len(response.text) for response in detail.responses)
+        if said.verb not in (Verb.APPROVE, Verb.CORRECT):
+            return {"size": size, "apart": None, "shift": None, "left": None}
+        result = _outcome(
+            detail, said.verb, named(detail.row, said.corrections), where=shown_assessment(detail.row.key)
+        )
+        judged = detail.judged.scores
+        by = [result[name] - score for name in result if (score := judged.get(name)) is not None]
+        order = [name for name in panes_of(detail.row) if name in result]
+        first, last = (result[order[0]], result[order[-1]]) if len(order) > 1 else (0.0, 0.0)
+        return {
+            "size": size,
+            "apart": sum(map(abs, by)) / len(by) if by else None,
+            "shift": sum(by) / len(by) if by else None,
+            "left": None if first == last else first > last,
+        }
 
     def ask_second(self, key: AssessmentKey, *, reviewer: str, once: str) -> None:
         """Want two people to decide this item; raises `Refused` where it does not wait."""
@@ -234,11 +275,27 @@ class Honest:
         """Planted checks and repeats that wait for this reviewer in a selection of runs."""
         if selection.tasks or selection.judges:
             return ()
-        found = self._workspace.witness.asides(reviewer=reviewer, done=False)
+        found: Sequence[Aside] = self._workspace.witness.asides(reviewer=reviewer, done=False)
         if selection.suites:
             known = {run.id for run in self._workspace.archive.runs(selection)}
             found = [one for one in found if one.run_id in known]
-        return tuple(one.key for one in found if not selection.runs or one.run_id in selection.runs)
+        found = [one for one in found if not selection.runs or one.run_id in selection.runs]
+        return tuple(one.key for one in self._checks.due(found, reviewer=reviewer))
+
+    def answered_asides(self, selection: Selection, *, reviewer: str) -> int:
+        """How many of them this reviewer has answered in a selection of runs."""
+        if selection.tasks or selection.judges:
+            return 0
+        runs = tuple(RunId(run) for run in selection.runs)
+        if selection.suites:
+            runs = tuple(run.id for run in self._workspace.archive.runs(selection)) or (RunId(""),)
+        return self._workspace.witness.asides_answered(reviewer=reviewer, runs=runs)
+
+    def rerun_wished(self, key: AssessmentKey, *, reviewer: str, once: str) -> None:
+        """Note that this reviewer had a real item judged again."""
+        detail = reviewing.assessment(self._workspace, key)
+        self._note(Seen.DECISION, detail, reviewer, f"rerun:{once}",
+                   {"verb": str(Verb.RERUN), "arm": ASSISTED, "active_ms": None, "aside": False, "corrections": 0})  # fmt: skip
 
     # --- inside
 
@@ -273,8 +330,11 @@ class Honest:
         said = self._workspace.witness.observations(kinds=(Seen.VERDICT,), assessments=(key,), reviewer=reviewer)
         return said[-1].body if said else None
 
-    def _note(self, kind: Seen, detail: AssessmentDetail, reviewer: str, once: str, body: Mapping[str, Any]) -> None:
-        self._workspace.witness.note([self._observation(kind, detail, reviewer, once, body)])
+    def _note(
+        self, kind: Seen, detail: AssessmentDetail, reviewer: str, once: str, body: Mapping[str, Any]
+    ) -> Observation:
+        (kept,) = self._workspace.witness.note([self._observation(kind, detail, reviewer, once, body)])
+        return kept
 
     def _observation(
         self, kind: Seen, detail: AssessmentDetail, reviewer: str, once: str, body: Mapping[str, Any]
@@ -315,9 +375,7 @@ class Honest:
         key, where = detail.row.key, shown_assessment(detail.row.key)
         mine = self._opinions(key).get(said.reviewer)
         if mine is not None and mine.once != f"opinion:{said.once}":
-            raise Refused(
-                where, "has your verdict already; somebody else gives the second.", remedy="Undo yours to change it."
-            )
+            raise Refused(where, _GIVEN, remedy=_UNDO_YOURS)
         corrections = named(detail.row, said.corrections)
         result = _outcome(detail, said.verb, corrections, where=where)
         body = {
@@ -333,36 +391,57 @@ class Honest:
 
     # --- planted checks and repeats
 
-    def _as_detail(self, aside: Aside) -> AssessmentDetail:
+    def _as_detail(self, aside: Aside, real: AssessmentDetail) -> AssessmentDetail:
         """What was put aside, in the shape of a real assessment that waits, or was decided as it was."""
-        real = reviewing.assessment(self._workspace, aside.of)
-        shown = aside.shown or real.judged
-        state = AssessmentState.PENDING
+        shown = aside.shown or reordered(real.judged, seed=self._plan(aside.run_id).seed, key=int(aside.key))
+        events: tuple[ReviewEvent, ...] = ()
+        state, counted = AssessmentState.PENDING, shown
         if aside.done:
-            said = self._workspace.witness.observations(kinds=(Seen.DECISION,), assessments=(aside.key,))
-            verbs = [Verb(one.body["verb"]) for one in said if one.body["verb"] in {str(verb) for verb in DECIDED}]
-            state = DECIDED[verbs[-1]] if verbs else AssessmentState.REJECTED
-        row = replace(real.row, key=aside.key, state=state, current=True, attempt=1, assessment=shown)
-        return replace(real, row=row, judged=shown, attempts=(aside.key,), events=())
+            state, events, counted = self._as_decided(aside, shown)
+        row = replace(real.row, key=aside.key, state=state, current=True, attempt=1, assessment=counted)
+        return replace(real, row=row, judged=shown, attempts=(aside.key,), events=events)
+
+    def _as_decided(
+        self, aside: Aside, shown: Assessment
+    ) -> tuple[AssessmentState, tuple[ReviewEvent, ...], Assessment]:
+        """An answered one as a real one would look: its state, its history and its scores."""
+        if self._takes_two(aside.key, self._protocol(aside.run_id), aside.run_id):
+            return AssessmentState.PENDING, (), shown  # as a real one whose second verdict is still to come
+        said = self._workspace.witness.observations(kinds=(Seen.DECISION,), assessments=(aside.key,))
+        events: list[ReviewEvent] = []
+        state, counted = AssessmentState.PENDING, shown
+        for one in said:
+            verb, before = Verb(one.body["verb"]), state
+            state = AssessmentState.PENDING if verb is Verb.UNDO else DECIDED[verb]
+            places = {(name, criterion): value for name, criterion, value in one.body.get("placed", ())}
+            counted = _laid_over(shown, places) if verb is Verb.CORRECT else shown
+            decision = Decision(assessment=aside.key, verb=verb, reviewer=one.reviewer, via=Via.PAGE, displayed=True,
+                                reason=one.body.get("reason", ""), note=one.body.get("note", ""), corrections=places)  # fmt: skip
+            events.append(ReviewEvent(id=one.id, decision=decision, before=before, after=state, at=one.at))
+        return state, tuple(events), counted
 
     def _answer(self, detail: AssessmentDetail, aside: Aside, said: Said) -> str:
         """A decision on what is no real item: kept as an answer, and nothing else happens."""
         where = shown_assessment(aside.key)
         known = self._workspace.witness.observations(kinds=(Seen.DECISION,), assessments=(aside.key,))
+        two = self._takes_two(aside.key, self._protocol(aside.run_id), aside.run_id)
         if any(one.once == f"decision:{said.once}" for one in known):
             return str(detail.row.state)
-        after = rules.after(said.verb, detail.row.state, where=where)
-        touched = [list(place) for place in named(detail.row, said.corrections)]
-        if said.verb is Verb.CORRECT and not touched:
-            raise InputError(where, "the correction names no score.", remedy="Give at least one.")
+        if two and aside.done and said.verb is not Verb.UNDO:
+            raise Refused(where, _GIVEN, remedy=_UNDO_YOURS)
+        after = AssessmentState.PENDING if two and aside.done else rules.after(said.verb, detail.row.state, where=where)
+        touched = named(detail.row, said.corrections)
+        if said.verb in (Verb.APPROVE, Verb.CORRECT):
+            _outcome(detail, said.verb, touched, where=where)
         self._workspace.witness.answered(aside.key, done=said.verb is not Verb.UNDO)
         if aside.kind is AsideKind.PLANT:
+            good = aside.about.get("how") == GOOD
             caught = said.verb is Verb.REJECT or any(
-                _touches(place, aside.about.get("places", ())) for place in touched
+                good or _touches(place, aside.about.get("places", ())) for place in touched
             )
             body = {"caught": caught, "verb": str(said.verb), "how": aside.about.get("how")}
             self._note(Seen.PLANT, detail, said.reviewer, f"plant:{said.once}", body)
-        return str(after)
+        return str(AssessmentState.PENDING if two else after)
 
     def rerun_of_aside(self, key: AssessmentKey, *, reviewer: str, once: str) -> bool:
         """Whether the key is an aside's; a wish to judge it again is then kept as its answer: it was found wanting."""
@@ -371,63 +450,18 @@ class Honest:
             return False
         if not aside.done:
             said = Said(verb=Verb.REJECT, reviewer=reviewer, once=once, reason="rerun")
-            detail = self._as_detail(aside)
+            detail = self._as_detail(aside, reviewing.assessment(self._workspace, aside.of))
             self._answer(detail, aside, said)
             self._note(Seen.DECISION, detail, reviewer, f"decision:{once}",
                        {"verb": str(Verb.REJECT), "arm": ASSISTED, "active_ms": None, "aside": True, "corrections": 0})  # fmt: skip
         return True
 
-    def _put_aside(self, detail: AssessmentDetail, reviewer: str) -> None:
-        """After a decision on a real item, as chance and the protocol will: a planted check, or an own item once more."""
+    def _put_aside(self, detail: AssessmentDetail, decision: Observation) -> None:
+        """After a decision on a real item: a planted check, or the item once more, as chance and the protocol will."""
         protocol = self._protocol(detail.row.run_id)
         if protocol.mode == PLAIN.mode or not detail.row.by_model or self._showcase.by_person(detail.row):
             return
-        seed, key = self._plan(detail.row.run_id).seed, int(detail.row.key)
-        if protocol.draws("plants", seed=seed, key=key):
-            self._plant(detail, reviewer, seed=seed)
-        if protocol.draws("rereview", seed=seed, key=key):
-            self._repeat(detail, reviewer)
-
-    def _plant(self, detail: AssessmentDetail, reviewer: str, *, seed: int) -> None:
-        own = Selection(runs=(detail.row.run_id,))
-        start = AssessmentKey(max(0, int(detail.row.key) - _NEAR))
-        near = [
-            row for row in self._workspace.archive.assessments(own, after=start, limit=2 * _NEAR)
-            if row.by_model and row.current and row.trial != detail.row.trial
-        ]  # fmt: skip
-        made = {aside.of for aside in self._workspace.witness.asides(reviewer=reviewer, run=detail.row.run_id)}
-        for row in sorted((row for row in near if row.key not in made), key=lambda row: row.key * 2654435761 % 2**32):
-            judged = reviewing.assessment(self._workspace, row.key).judged
-            plant = planted(judged, seed=seed, key=int(row.key))
-            if plant is not None:
-                about = {"how": plant.how, "places": [list(place) for place in plant.places]}
-                self._store_aside(AsideKind.PLANT, detail.row.run_id, row.key, reviewer, plant.assessment, about)
-                return
-
-    def _repeat(self, detail: AssessmentDetail, reviewer: str) -> None:
-        run = detail.row.run_id
-        said = self._workspace.witness.observations(kinds=(Seen.DECISION,), run=run, reviewer=reviewer)
-        real = [
-            one.assessment for one in said if not one.body.get("aside") and one.body["verb"] in ("approve", "correct")
-        ]
-        made = {aside.of for aside in self._workspace.witness.asides(reviewer=reviewer, run=run)}
-        for key in (key for key in dict.fromkeys(real[:-GAP]) if key not in made):
-            before = reviewing.assessment(self._workspace, key)
-            last = before.events[-1].decision if before.events else None
-            counts = before.row.state in (AssessmentState.APPROVED, AssessmentState.CORRECTED)
-            if counts and last is not None and last.reviewer == reviewer:
-                self._store_aside(
-                    AsideKind.AGAIN, run, key, reviewer, None, {"scores": dict(before.row.assessment.scores)}
-                )
-                return
-
-    def _store_aside(
-        self, kind: AsideKind, run: RunId, of: AssessmentKey, reviewer: str, shown: Any, about: Mapping[str, Any]
-    ) -> None:
-        self._workspace.witness.put_aside(
-            Aside(key=AssessmentKey(0), kind=kind, run_id=run, of=of, reviewer=reviewer, made=self._workspace.clock.now(),
-                  shown=shown, about=about)
-        )  # fmt: skip
+        self._checks.after(detail, decision, protocol=protocol, seed=self._plan(detail.row.run_id).seed)
 
 
 def standing_opinions(said: Sequence[Observation]) -> dict[str, Observation]:
@@ -452,15 +486,26 @@ def agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(abs(one["result"].get(name, 9) - other["result"].get(name, -9)) <= TOLERANCE for name in names)
 
 
+def _grading(judged: Assessment) -> rules.Grading:
+    return rules.Grading(
+        scores=judged.scores,
+        grades={(grade.candidate, grade.criterion): grade.score for grade in judged.grades},
+        weights=judged.weights,
+    )
+
+
+def _laid_over(judged: Assessment, corrections: Mapping[tuple[str, str | None], float]) -> Assessment:
+    """The assessment with a person's scores in place of the judge's."""
+    held = rules.corrected(_grading(judged), corrections, where="")
+    grades = tuple(replace(one, score=held.grades[one.candidate, one.criterion]) for one in judged.grades)
+    return replace(judged, scores=held.scores, grades=grades)
+
+
 def _outcome(
     detail: AssessmentDetail, verb: Verb, corrections: Mapping[tuple[str, str | None], float], *, where: str
 ) -> dict[str, float]:
     """The candidates' scores if this opinion held; empty for a rejection. Raises what the decision itself would."""
-    grading = rules.Grading(
-        scores=detail.judged.scores,
-        grades={(grade.candidate, grade.criterion): grade.score for grade in detail.judged.grades},
-        weights=detail.judged.weights,
-    )
+    grading = _grading(detail.judged)
     if verb is Verb.REJECT:
         return {}
     if verb is Verb.APPROVE:
@@ -468,6 +513,12 @@ def _outcome(
         return {name: score for name, score in grading.scores.items() if score is not None}
     held = rules.corrected(grading, corrections, where=where)
     return {name: score for name, score in held.scores.items() if score is not None}
+
+
+def _as_said(detail: AssessmentDetail, said: Said) -> dict[str, Any]:
+    """What the history of a decision shows, which for a real item stands in its events."""
+    placed = [[name, criterion, value] for (name, criterion), value in named(detail.row, said.corrections).items()]
+    return {"reason": said.reason, "note": said.note, "placed": placed}
 
 
 def _touches(place: Sequence[Any], places: Sequence[Sequence[str]]) -> bool:

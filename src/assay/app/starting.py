@@ -22,6 +22,7 @@ from assay.domain.errors import InputError, Refused, SuiteError, UnknownName
 from assay.domain.identifiers import folded
 from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
+from assay.engine.planning import planned_tasks
 from assay.suites.complaints import SuiteErrors
 from assay.suites.files import whole_text
 from assay.suites.located import Unreadable, plain, read_json, read_yaml
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from assay.app.running import LookAhead
     from assay.app.wiring import Workspace
-    from assay.domain.run import RunPlan
+    from assay.domain.run import PlannedTask, RunPlan
     from assay.domain.suite import Suite
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl")
@@ -61,7 +62,7 @@ class Wish:
         candidates: those who take part: names of the suite's, or models as provider/name.
         judges: models that judge; with `rotate` they take turns, a trial each.
         mode: how they judge (`joint`, `each`, `pairwise`).
-        changes: keys of a suite file with values that replace the file's own: `review`, `parameters`, `rubric`.
+        changes: keys of a suite file with values that replace the file's own: `review`, `protocol`, `parameters`, `rubric`.
     """
 
     path: str
@@ -147,6 +148,11 @@ def look(workspace: Workspace, wish: Wish) -> tuple[Suite, RunOptions, LookAhead
     return suite, options, running.look_ahead(workspace, suite, options)
 
 
+def tasks_of(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
+    """The tasks of a run that was looked at, each with its trials."""
+    return planned_tasks(suite, options)
+
+
 def write_down(workspace: Workspace, wish: Wish) -> RunPlan:
     """Store the run that was wished for, every trial of it waiting to be carried out."""
     suite, options, ahead = look(workspace, wish)
@@ -228,7 +234,9 @@ def _changed(path: Path, changes: Mapping[str, Any]) -> str:
         raise SuiteError(str(path), error.problem, remedy=error.remedy) from error
     value: Any = plain(document.value)
     if path.suffix.lower() == ".jsonl":
-        raise InputError(str(path), "is a batch file, whose rubric, parameters and policy are those of the defaults.")
+        raise InputError(
+            str(path), "is a batch file, whose rubric, parameters, policy and protocol are those of the defaults."
+        )
     if is_set(document.value):
         value = {"name": path.stem, "tasks": [_as_task(one) for one in (value if isinstance(value, list) else [value])]}
     if not isinstance(value, dict):
@@ -261,6 +269,11 @@ def _placed(workspace: Workspace, path: str) -> Path:
     if not inside or whole.suffix.lower() not in SUFFIXES or _hidden(whole.relative_to(root)):
         raise UnknownName("suite", path, remedy="Suites lie in the folder in which `assay serve` was started.")
     return _relative_to_here(workspace, whole.relative_to(root))
+
+
+def suite_place(workspace: Workspace, path: str) -> Path:
+    """The suite or set file that a browser named; raises `UnknownName` for what lies outside the folder."""
+    return _placed(workspace, path)
 
 
 def _relative_to_here(workspace: Workspace, path: Path) -> Path:

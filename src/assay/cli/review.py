@@ -280,7 +280,11 @@ def _line(row: AssessmentRow, stamp: str | None) -> tuple[str, ...]:
 @review.command()
 @click.argument("run_id", metavar="RUN")
 @click.option(
-    "--set", "shares", multiple=True, metavar="SHARE=NUMBER", help="blind, plants, rereview or second; repeatable."
+    "--set",
+    "shares",
+    multiple=True,
+    metavar="SHARE=NUMBER",
+    help="blind, plants, rereview, second, gap_items, gap_hours.",
 )
 @_reviewer
 @common

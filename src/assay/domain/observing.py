@@ -17,7 +17,8 @@ class Seen(StrEnum):
 
     `SHOWN`: the grader's scores were sent to this reviewer before a decision. `VERDICT`: the person's own scores, given
     before. `DECISION`: how a decision was taken. `SECOND`: a second opinion is wanted. `OPINION`: one of two independent
-    verdicts. `PLANT`: what became of a planted check. `PROTOCOL`: the run's protocol was switched.
+    verdicts. `PLANT`: what became of a planted check. `PROTOCOL`: the run's protocol was switched. `ENDED`: a reviewer ended
+    their session, and is shown what became of its checks. `SETTLED`: how a dispute was settled.
     """
 
     SHOWN = "shown"
@@ -27,6 +28,8 @@ class Seen(StrEnum):
     OPINION = "opinion"
     PLANT = "plant"
     PROTOCOL = "protocol"
+    ENDED = "ended"
+    SETTLED = "settled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +47,7 @@ class Observation:
 
 
 class AsideKind(StrEnum):
-    """`PLANT`: a real assessment with something broken on purpose. `AGAIN`: an own earlier decision, once more."""
+    """`PLANT`: a real assessment with something broken on purpose, or nothing. `AGAIN`: an own earlier decision, once more."""
 
     PLANT = "plant"
     AGAIN = "again"
@@ -57,7 +60,7 @@ class Aside:
     Attributes:
         of: the real assessment it was made of.
         shown: what the reviewer is shown as the grader's; None where it is the real one's.
-        about: what was broken (`swapped_scores`, ...), or the scores of the earlier decision.
+        about: what was broken (`swapped_scores`, ...), or the scores of the earlier decision and when the repeat is due.
         done: whether it was answered.
     """
 

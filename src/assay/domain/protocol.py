@@ -19,19 +19,27 @@ if TYPE_CHECKING:
 SHARES: Final = ("blind", "plants", "rereview", "second")
 """The shares of a protocol, each from 0 to 1."""
 
-MOST: Final = {"blind": 1.0, "plants": 0.5, "rereview": 0.5, "second": 1.0}
+GAPS: Final = ("gap_items", "gap_hours")
+"""How far a repeat lies behind what it repeats: in own decisions, and in hours."""
+
+NUMBERS: Final = (*SHARES, *GAPS)
+"""Everything of a protocol that is chosen."""
+
+MOST: Final = {"blind": 1.0, "plants": 0.5, "rereview": 0.5, "second": 1.0, "gap_items": 10_000.0, "gap_hours": 8_760.0}
 """Planted checks and repeats beside more than as many real items would be all a reviewer sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """Shares on 0 to 1.
+    """Shares on 0 to 1, and what goes with them.
 
     Attributes:
         blind: of items whose grades are not sent before the person's own verdict.
-        plants: planted bad assessments, for each item decided.
+        plants: planted checks, half of them bad and half known to be good, for each item decided.
         rereview: own earlier decisions put before the reviewer again, blind, for each item decided.
         second: of items that two people decide independently.
+        gap_items: own decisions between a decision and its repeat, at least.
+        gap_hours: hours between them, at least.
         version: counts from 1; every switch makes the next.
     """
 
@@ -39,6 +47,8 @@ class Protocol:
     plants: float = 0.0
     rereview: float = 0.0
     second: float = 0.0
+    gap_items: float = 50.0
+    gap_hours: float = 24.0
     version: int = 1
 
     @property
@@ -51,7 +61,13 @@ class Protocol:
     def as_json(self) -> dict[str, JsonValue]:
         """By name; the shares only where any is switched on."""
         shares: dict[str, JsonValue] = {name: getattr(self, name) for name in SHARES}
+        if self.rereview:
+            shares |= {name: getattr(self, name) for name in GAPS}
         return {"version": self.version, "mode": self.mode, **({} if self.mode == "plain" else shares)}
+
+    def leaves_free(self, *, seed: int, key: int) -> bool:
+        """Whether a number is left free after an assessment of the trial with this key: twice as often as one is needed."""
+        return chance(seed, "spare", key) < 2 * (self.plants + self.rereview)
 
     def draws(self, share: str, *, seed: int, key: int) -> bool:
         """Whether the item with this key is among a share; the same answer always."""
@@ -59,6 +75,46 @@ class Protocol:
 
 
 PLAIN: Final = Protocol()
+
+SUGGESTED: Final = Protocol(blind=0.2, plants=0.05, rereview=0.03)
+"""What one reviewer can carry and learns most from; a second opinion needs a second person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """What reviewing is expected to take, without corrections: decisions of all reviewers, and keys pressed.
+
+    Attributes:
+        items: real assessments.
+        blind, plants, rereview, second: how many decisions each share brings; blind ones are among the others.
+    """
+
+    items: int
+    decisions: int
+    keys: int
+    blind: int
+    plants: int
+    rereview: int
+    second: int
+
+
+def effort(protocol: Protocol, *, items: int, scores: float) -> Effort:
+    """What it takes to review `items` assessments of `scores` scores each.
+
+    An approval is one key. Where the own verdict comes first, it is a key a score, one that keeps the verdict, and the approval.
+    """
+    seen = items * (1 + protocol.second + protocol.plants)
+    again = items * protocol.rereview
+    blind = protocol.blind * seen + again
+    return Effort(
+        items=items,
+        decisions=round(seen + again),
+        keys=round(seen + again + blind * (scores + 1)),
+        blind=round(blind),
+        plants=round(items * protocol.plants),
+        rereview=round(again),
+        second=round(items * protocol.second),
+    )
 
 
 def protocol_of(said: Mapping[str, JsonValue]) -> Protocol:
@@ -69,6 +125,8 @@ def protocol_of(said: Mapping[str, JsonValue]) -> Protocol:
         plants=_share(said, "plants"),
         rereview=_share(said, "rereview"),
         second=_share(said, "second"),
+        gap_items=_share(said, "gap_items", PLAIN.gap_items),
+        gap_hours=_share(said, "gap_hours", PLAIN.gap_hours),
         version=version if isinstance(version, int) and version > 0 else 1,
     )
 
@@ -79,8 +137,8 @@ def chance(seed: int, what: str, key: int) -> float:
     return int.from_bytes(drawn, "big") / 2**56
 
 
-def _share(protocol: Mapping[str, JsonValue], name: str) -> float:
+def _share(protocol: Mapping[str, JsonValue], name: str, default: float = 0.0) -> float:
     said = protocol.get(name)
     if isinstance(said, bool) or not isinstance(said, int | float) or not math.isfinite(said):
-        return 0.0
+        return default
     return min(max(float(said), 0.0), MOST[name])

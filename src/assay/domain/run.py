@@ -132,6 +132,7 @@ class Entry:
         finished: whether the process lets go of the trial; the store then sets its state, from `failure` if given,
             else from the states of its current assessments.
         failure: why the trial failed; only with `finished`.
+        spare: numbers left free after those of the assessments, where planted checks may stand unnoticed.
     """
 
     trial: TrialKey
@@ -140,6 +141,7 @@ class Entry:
     assessments: tuple[tuple[NewAssessment, int | None], ...] = ()
     finished: bool = False
     failure: Failure | None = None
+    spare: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

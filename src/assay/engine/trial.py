@@ -19,6 +19,7 @@ from assay.domain.isolation import IsolatedRequest
 from assay.domain.lifecycle import Policy, first_state
 from assay.domain.model import Parameters
 from assay.domain.pages import PageRequest
+from assay.domain.protocol import protocol_of
 from assay.domain.run import Entry, NewAssessment
 from assay.domain.suite import PERSON, Message
 from assay.engine.asking import GaveUp
@@ -229,7 +230,10 @@ async def _grade(
             return
         new = _new(bench.plan, slot, assessment, attempt=attempt)
         graded = ((new, len(calls) - 1 if calls else None),)
-        await bench.journal.record(Entry(trial=claimed.key, calls=calls, assessments=graded, finished=finishing))
+        spare = int(protocol_of(bench.plan.protocol).leaves_free(seed=bench.plan.seed, key=int(claimed.key)))
+        await bench.journal.record(
+            Entry(trial=claimed.key, calls=calls, assessments=graded, finished=finishing, spare=spare)
+        )
 
 
 async def _assess(

@@ -41,6 +41,10 @@ MISSING = {
 TAKEN_BACK: Final = "Counting in that all pairs were compared, this is not decided."
 """Beside a verdict on one pair that the correction for all pairs does not let stand."""
 
+SWITCHED_PROTOCOL: Final = (
+    "The review protocol of {runs} was switched while decisions were there already ({n} before the last switch). "
+    "Decisions under several versions stand in one number; nothing was reviewed anew."
+)
 MIXED_PROTOCOLS: Final = "The selected runs were reviewed under different protocols. Look at each by itself with --run."
 
 TOO_MANY: Final = 10_000
@@ -628,4 +632,6 @@ def protocol(one: Mapping[str, Any]) -> str:
         "none": "no grade waits",
     }.get(str(one.get("policy")), str(one.get("policy")))
     order = ", in an order drawn by chance" if one.get("order") == "random" else ""
-    return f"{', '.join(shares) or 'plain'}; {policy}{order} (version {one.get('version', 1)})"
+    late = one.get("switched") or []
+    before = f"; {late[-1]['decided_before']} decided under an earlier one" if late else ""
+    return f"{', '.join(shares) or 'plain'}; {policy}{order} (version {one.get('version', 1)}{before})"

@@ -1,14 +1,18 @@
-"""Planted checks: a real assessment with one thing broken on purpose, which a careful reviewer finds.
+"""Planted checks: a real assessment with one thing broken on purpose, which a careful reviewer finds; or with nothing broken.
 
 A plant is made of what a judge really wrote, so that nothing but the break gives it away. What was broken is said beside it.
+The unbroken ones measure false alarms: a reviewer who suspects everything finds every break.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.assessment import Assessment, weighted_score
+from assay.domain.digest import shuffled
 from assay.domain.protocol import chance
 
 if TYPE_CHECKING:
@@ -16,44 +20,91 @@ if TYPE_CHECKING:
 
     from assay.domain.assessment import Grade
 
-KINDS: Final = ("swapped_scores", "invented_quote", "score_against_reason")
-_FAR: Final = 0.4  # on 0 to 1: a score this far from where it was no longer fits what its reason says
+GOOD: Final = "known_good"
+"""The kind of a plant in which nothing was broken."""
+
+KINDS: Final = ("swapped_scores", "moved_score", "reason_against_score", "invented_quote", "other_task")
+"""The kinds of breaks."""
+
 _CLOSE: Final = 0.25  # scores of two candidates closer than this are no use to swap
-_INVENTED: Final = (
-    "if (attempts > MAX_RETRY) return cached.value;",
-    "assert payload.verified is True",
-    "self._registry.flush(force=True)",
-    "await queue.drain(timeout=30)",
+_FAR: Final = 0.3  # two grades this far apart, on 0 to 1, have reasons that do not fit each other's score
+_MOVED: Final = (0.2, 0.4)  # how far a score is moved, on 0 to 1: two to four points of ten
+_CALL: Final = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]{2,})\(")
+_UNDERSCORED: Final = ("_checked", "_once", "_safely", "_locked", "_or_fail")
+_CAMEL: Final = ("Checked", "Once", "Safely", "Locked", "OrFail")
+_ELSEWHERE: Final = (
+    "guard_once(key)",
+    "payload.verify_checked()",
+    "self.registry.flush_safely()",
+    "drain_or_fail(queue)",
 )
+_LABEL: Final = re.compile(r"\b(?:Candidate|Response|Answer|Solution)\s+[A-Z]\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a plant is made of.
+
+    Attributes:
+        assessment: what the judge wrote.
+        responses: the text of each candidate's response, by name; a call that is invented stands in none of them.
+        other: the same judge's assessment of another task, of the same candidates by the same criteria, if there is one.
+    """
+
+    assessment: Assessment
+    responses: Mapping[str, str] = field(default_factory=dict)
+    other: Assessment | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plant:
-    """A broken copy, how it was broken, and at which (candidate, criterion) places."""
+    """A copy, how it was broken (or `known_good`), and at which (candidate, criterion) places."""
 
     assessment: Assessment
     how: str
     places: tuple[tuple[str, str], ...]
 
 
-def planted(assessment: Assessment, *, seed: int, key: int) -> Plant | None:
+def planted(source: Source, *, seed: int, key: int) -> Plant | None:
     """A broken copy of an assessment; None where it has nothing that could be broken believably.
 
     Args:
         seed, key: decide which break is tried first and where; the same always give the same.
     """
-    if not assessment.grades or any(score is None for score in assessment.scores.values()):
+    if not _is_whole(source.assessment):
         return None
-    first = int(chance(seed, "plant_kind", key) * len(KINDS))
-    for kind in (*KINDS[first:], *KINDS[:first]):
-        found = _BREAKS[kind](assessment, chance(seed, kind, key))
+    for kind in shuffled(KINDS, int(chance(seed, "plant_kind", key) * 2**32)):
+        found = _BREAKS[kind](source, chance(seed, kind, key))
         if found is not None:
             return found
     return None
 
 
-def _swapped(assessment: Assessment, at: float) -> Plant | None:
+def unaltered(source: Source) -> Plant | None:
+    """The assessment as it is; None where it lacks a score, which nobody could approve."""
+    if not _is_whole(source.assessment):
+        return None
+    return Plant(assessment=replace(source.assessment, raw=""), how=GOOD, places=())
+
+
+def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
+    """The assessment with its candidates in another order; its report, which goes by the old labels, is left out."""
+    names = sorted(assessment.labels, key=lambda name: assessment.labels[name])
+    if len(names) < 2:
+        return assessment
+    by = 1 + int(chance(seed, "order", key) * (len(names) - 1))
+    turned = names[by:] + names[:by]
+    labels = {name: assessment.labels[old] for old, name in zip(names, turned, strict=True)}
+    return replace(assessment, labels=labels, report="", raw="")
+
+
+def _is_whole(assessment: Assessment) -> bool:
+    return bool(assessment.grades) and all(score is not None for score in assessment.scores.values())
+
+
+def _swapped(source: Source, at: float) -> Plant | None:
     """Two candidates' scores change places, their reasons do not."""
+    assessment = source.assessment
     names = sorted(assessment.scores, key=lambda name: assessment.scores[name] or 0)
     low, high = names[0], names[-1]
     if (assessment.scores[high] or 0) - (assessment.scores[low] or 0) < _CLOSE:
@@ -72,40 +123,92 @@ def _swapped(assessment: Assessment, at: float) -> Plant | None:
     return _plant(assessment, changed, "swapped_scores", places) if places else None
 
 
-def _invented(assessment: Assessment, at: float) -> Plant | None:
-    """A reason quotes a line that stands in no response."""
-    quoting = [place for place, grade in enumerate(assessment.grades) if grade.evidence] or [
-        *range(len(assessment.grades))
-    ]
-    chosen = quoting[int(at * len(quoting))]
-    line = _INVENTED[int(at * 997) % len(_INVENTED)]
-    grade = assessment.grades[chosen]
-    broken = replace(grade, evidence=(line, *grade.evidence[1:]))
-    changed = [broken if place == chosen else one for place, one in enumerate(assessment.grades)]
-    return _plant(assessment, changed, "invented_quote", [(grade.candidate, grade.criterion)])
-
-
-def _against_reason(assessment: Assessment, at: float) -> Plant | None:
-    """A score lies far from what its reason says."""
-    scored = [
-        place for place, grade in enumerate(assessment.grades) if grade.score is not None and grade.reason.strip()
-    ]
+def _moved(source: Source, at: float) -> Plant | None:
+    """One score lies two to four points of ten from where it was, whole where it was whole; its reason stays."""
+    scored = [grade for grade in source.assessment.grades if grade.score is not None and grade.reason.strip()]
     if not scored:
         return None
-    chosen = scored[int(at * len(scored))]
-    grade = assessment.grades[chosen]
-    before = grade.score or 0.0
-    after = before - _FAR if before >= 0.5 else before + _FAR
-    low, high = grade.min_score, grade.max_score
-    raw = min(max(float(round(low + after * (high - low))), low), high)
-    broken = replace(grade, raw_score=raw, score=(raw - low) / (high - low))
-    if abs((broken.score or 0.0) - before) < _FAR / 2:
-        return None  # a scale too coarse to say it
-    changed = [broken if place == chosen else one for place, one in enumerate(assessment.grades)]
-    return _plant(assessment, changed, "score_against_reason", [(grade.candidate, grade.criterion)])
+    grade = scored[int(at * len(scored))]
+    before, low, high = grade.score or 0.0, grade.min_score, grade.max_score
+    least, most = _MOVED
+    by = least + (most - least) * ((at * 97) % 1)
+    up = before + by <= 1 and (before - by < 0 or (at * 89) % 1 < 0.5)
+    raw = low + (before + (by if up else -by)) * (high - low)
+    if grade.raw_score is not None and float(grade.raw_score).is_integer():
+        raw = float(round(raw))
+    raw = round(min(max(raw, low), high), 2)
+    after = (raw - low) / (high - low)
+    if not least - 0.05 <= abs(after - before) <= most + 0.2:
+        return None  # a scale too coarse, or too near its end, to say it
+    return _one(source.assessment, grade, replace(grade, raw_score=raw, score=after), "moved_score")
 
 
-_BREAKS: Final = {"swapped_scores": _swapped, "invented_quote": _invented, "score_against_reason": _against_reason}
+def _contradicting(source: Source, at: float) -> Plant | None:
+    """A reason that belongs to a far better or worse grade of the same criterion, and names nobody."""
+    grades, names = source.assessment.grades, source.assessment.scores
+    fitting = [
+        (grade, other)
+        for grade in grades
+        for other in grades
+        if other.criterion == grade.criterion and grade.score is not None and other.score is not None
+        and abs(other.score - grade.score) >= _FAR and other.reason.strip() and other.reason != grade.reason
+        and not _LABEL.search(other.reason) and not any(name in other.reason for name in names)
+    ]  # fmt: skip
+    if not fitting:
+        return None
+    grade, other = fitting[int(at * len(fitting))]
+    return _one(source.assessment, grade, replace(grade, reason=other.reason), "reason_against_score")
+
+
+def _invented(source: Source, at: float) -> Plant | None:
+    """A reason quotes a call of a function that stands in no response: one of the code's own, under a likely name."""
+    grades = source.assessment.grades
+    quoting = [grade for grade in grades if grade.evidence] or [*grades]
+    grade = quoting[int(at * len(quoting))]
+    whole = "\n".join(source.responses.values())
+    lines = [line.strip() for line in source.responses.get(grade.candidate, "").splitlines() if _CALL.search(line)]
+    ends = [int(at * 991 + step) for step in range(len(_CAMEL))]
+    made = [_renamed(lines[int((at * 83) % 1 * len(lines))], end % len(_CAMEL)) for end in ends] if lines else []
+    fresh = [line for line in (*made, *_ELSEWHERE[ends[0] % len(_ELSEWHERE) :], *_ELSEWHERE) if line not in whole]
+    if not fresh:
+        return None
+    broken = replace(grade, evidence=(fresh[0], *grade.evidence[1:]))
+    return _one(source.assessment, grade, broken, "invented_quote")
+
+
+def _renamed(line: str, end: int) -> str:
+    """The line with the last function it calls under another name, in the code's own manner."""
+    called = [*_CALL.finditer(line)][-1]
+    name = called[1]
+    camel = "_" not in name and name != name.lower()
+    return f"{line[: called.end(1)]}{(_CAMEL if camel else _UNDERSCORED)[end]}{line[called.end(1) :]}"
+
+
+def _other_task(source: Source, at: float) -> Plant | None:
+    """What the judge wrote of another task, whole; only where it says something else."""
+    other, mine = source.other, source.assessment
+    if other is None or not _is_whole(other) or set(other.scores) != set(mine.scores):
+        return None
+    reasons = {grade.reason for grade in mine.grades if grade.reason.strip()}
+    if dict(other.weights) != dict(mine.weights) or any(grade.reason in reasons for grade in other.grades):
+        return None
+    places = tuple((grade.candidate, grade.criterion) for grade in other.grades)
+    return Plant(assessment=replace(other, raw=""), how="other_task", places=places)
+
+
+_BREAKS: Final[Mapping[str, Callable[[Source, float], Plant | None]]] = {
+    "swapped_scores": _swapped,
+    "moved_score": _moved,
+    "reason_against_score": _contradicting,
+    "invented_quote": _invented,
+    "other_task": _other_task,
+}
+
+
+def _one(assessment: Assessment, grade: Grade, broken: Grade, how: str) -> Plant:
+    """A plant in which one grade is another."""
+    changed = [broken if one is grade else one for one in assessment.grades]
+    return _plant(assessment, changed, how, [(grade.candidate, grade.criterion)])
 
 
 def _plant(assessment: Assessment, grades: Sequence[Grade], how: str, places: Sequence[tuple[str, str]]) -> Plant:
@@ -114,11 +217,9 @@ def _plant(assessment: Assessment, grades: Sequence[Grade], how: str, places: Se
         name: weighted_score({grade.criterion: grade.score for grade in grades if grade.candidate == name}, weights)
         for name in assessment.scores
     }
-    ranking = (
-        tuple(sorted(assessment.ranking, key=lambda name: -(scores.get(name) or 0.0)))
-        if how != "invented_quote"
-        else (assessment.ranking)
-    )
-    # A flag would say at once what is broken; what flags a real assessment has are kept.
+    ranking = assessment.ranking
+    if how in ("swapped_scores", "moved_score"):  # a ranking against its own scores would say what is broken
+        ranking = tuple(sorted(ranking, key=lambda name: -(scores.get(name) or 0.0)))
+    # A flag would say it too; what flags the real assessment has are kept.
     broken = replace(assessment, grades=tuple(grades), scores=scores, ranking=ranking, raw="")
     return Plant(assessment=broken, how=how, places=tuple(places))

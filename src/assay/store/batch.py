@@ -36,19 +36,23 @@ class Batch:
 
     def __init__(self, connection: Connection, names: Names, entries: Iterable[Entry], *, now: str) -> None:
         calls = responses = assessments = 0
+        left_free: set[int] = set()  # places among the assessments' keys
         for entry in entries:
             calls += len(entry.calls)
             responses += len(entry.responses)
             assessments += len(entry.assessments)
+            place = assessments + len(left_free)
+            left_free.update(range(place, place + entry.spare))
         keys = take_keys(
-            connection, body=calls + responses + assessments, call=calls, response=responses, assessment=assessments
-        )
+            connection, body=calls + responses + assessments, call=calls, response=responses,
+            assessment=assessments + len(left_free),
+        )  # fmt: skip
         self._connection = connection
         self._names = names
         self._now = now
         self._body_keys = iter(keys["body"])
         self._call_keys = iter(keys["call"])
-        self._assessment_keys = iter(keys["assessment"])
+        self._assessment_keys = (key for place, key in enumerate(keys["assessment"]) if place not in left_free)
         self._next_response = keys["response"].start
         self.bodies: list[Row] = []
         self.calls: list[Row] = []

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     from assay.store.database import Database
     from assay.store.writer import Writer
+
+
+_NEAR: Final = 500  # keys on either side among which a free one is looked for
 
 
 class StoreWitness:
@@ -54,8 +58,9 @@ class StoreWitness:
         run: RunId | None = None,
         assessments: Collection[AssessmentKey] | None = None,
         reviewer: str | None = None,
+        newest: int | None = None,
     ) -> tuple[Observation, ...]:
-        """Observations that match, oldest first."""
+        """Observations that match, oldest first; with `newest`, only that many of the last."""
         table = schema.observation
         where: list[Any] = []
         if kinds:
@@ -67,13 +72,20 @@ class StoreWitness:
         if run is not None:
             where.append(schema.run.c.id == plain(run))
         with self._database.reading() as connection:
-            return _read(connection, *where)
+            return _read(connection, *where, newest=newest)
+
+    def decided_since(self, observation: int, /, *, reviewer: str) -> int:
+        """How many decisions this reviewer took after the observation with this id, in any run."""
+        table = schema.observation
+        mine = (table.c.reviewer == plain(reviewer), table.c.kind == Seen.DECISION.value, table.c.id > observation)
+        with self._database.reading() as connection:
+            return int(connection.execute(select(func.count()).select_from(table).where(*mine)).scalar_one())
 
     def put_aside(self, aside: Aside, /) -> Aside:
         """Store what is to be put before a reviewer, and return it with its key."""
 
         def put(connection: Connection) -> Aside:
-            key = take_keys(connection, assessment=1)["assessment"].start
+            key = _free_key(connection, int(aside.of))
             connection.execute(
                 insert(schema.aside).values(
                     key=key,
@@ -90,6 +102,17 @@ class StoreWitness:
 
         return self._writer.call(put)
 
+    def asides_answered(self, *, reviewer: str, runs: Collection[RunId] = ()) -> int:
+        """How many asides a reviewer has answered, in these runs or in all."""
+        table, run = schema.aside, schema.run
+        statement = select(func.count()).select_from(table).where(table.c.reviewer == plain(reviewer), table.c.done)
+        if runs:
+            statement = statement.join(run, run.c.key == table.c.run_key).where(
+                run.c.id.in_([plain(one) for one in runs])
+            )
+        with self._database.reading() as connection:
+            return int(connection.execute(statement).scalar_one())
+
     def aside(self, key: AssessmentKey, /) -> Aside | None:
         """What has this key, None where it is a real assessment's or nobody's."""
         with self._database.reading() as connection:
@@ -97,11 +120,18 @@ class StoreWitness:
         return found[0] if found else None
 
     def asides(
-        self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
+        self,
+        *,
+        reviewer: str | None = None,
+        run: RunId | None = None,
+        done: bool | None = None,
+        keys: Collection[AssessmentKey] | None = None,
     ) -> tuple[Aside, ...]:
         """Planted checks and repeats, oldest first."""
         table = schema.aside
         where: list[Any] = [] if reviewer is None else [table.c.reviewer == plain(reviewer)]
+        if keys is not None:
+            where.append(table.c.key.in_([int(key) for key in keys]))
         if run is not None:
             where.append(schema.run.c.id == plain(run))
         if done is not None:
@@ -116,6 +146,24 @@ class StoreWitness:
             connection.execute(update(schema.aside).where(schema.aside.c.key == int(key)).values(done=done))
 
         self._writer.call(mark)
+
+
+def _free_key(connection: Connection, near: int) -> int:
+    """A key among those of real assessments near this one that none of them has; the next of all where there is none.
+
+    A run with planted checks leaves keys free as it grades (`Entry.spare`), so that a number tells nothing.
+    """
+    taken: set[int] = set()
+    last = 0
+    for table in (schema.assessment, schema.aside):
+        between = table.c.key.between(near - _NEAR, near + _NEAR)
+        found = [int(key) for key in connection.execute(select(table.c.key).where(between)).scalars()]
+        taken.update(found)
+        if table is schema.assessment:
+            last = max(found, default=0)
+    first = min(taken, default=last)
+    free = [key for key in range(first, last) if key not in taken]
+    return secrets.choice(free) if free else take_keys(connection, assessment=1)["assessment"].start
 
 
 def _noted(connection: Connection, one: Observation) -> Observation:
@@ -143,10 +191,13 @@ def _run_key(connection: Connection, run: RunId) -> int:
     return int(key)
 
 
-def _read(connection: Connection, *where: Any) -> tuple[Observation, ...]:
+def _read(connection: Connection, *where: Any, newest: int | None = None) -> tuple[Observation, ...]:
     table, run = schema.observation, schema.run
     statement = select(table, run.c.id.label("run_id")).join(run, run.c.key == table.c.run_key).where(*where)
-    return tuple(_observation(row) for row in connection.execute(statement.order_by(table.c.id)))
+    if newest is None:
+        return tuple(_observation(row) for row in connection.execute(statement.order_by(table.c.id)))
+    found = connection.execute(statement.order_by(table.c.id.desc()).limit(newest))
+    return tuple(_observation(row) for row in reversed(found.all()))
 
 
 def _observation(row: Row[Any]) -> Observation:

@@ -18,7 +18,7 @@ from assay.domain.errors import SuiteError, did_you_mean
 from assay.domain.identifiers import folded
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
-from assay.domain.protocol import MOST, PLAIN, SHARES, Protocol
+from assay.domain.protocol import MOST, NUMBERS, PLAIN, Protocol
 from assay.domain.suite import (
     MOST_LOOKS,
     CandidateSpec,
@@ -458,12 +458,12 @@ class _Reading:
 
 
 def _protocol(fields: Fields | None) -> Protocol:
-    """The shares of a review protocol; plain where nothing is said."""
+    """A review protocol; plain where nothing is said."""
     if fields is None:
         return PLAIN
-    shares = {name: fields.number(name, low=0, high=MOST[name]) or 0.0 for name in SHARES}
+    said = {name: fields.number(name, low=0, high=MOST[name]) for name in NUMBERS}
     fields.finish()
-    return replace(PLAIN, **shares)  # type: ignore[arg-type]  # every share is a field of that name
+    return replace(PLAIN, **{name: value for name, value in said.items() if value is not None})  # type: ignore[arg-type]  # each is a field
 
 
 _POINTS = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(?:pts?|points?)\s*", re.IGNORECASE)

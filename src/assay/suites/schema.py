@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.calibration import DEMANDABLE
 from assay.domain.lifecycle import Policy
-from assay.domain.protocol import MOST, SHARES
+from assay.domain.protocol import MOST, NUMBERS
 from assay.domain.suite import MOST_LOOKS, JudgeMode, ReviewOrder
 from assay.suites.checks import METHODS
 from assay.suites.models import LARGEST_SEED
@@ -61,7 +61,7 @@ def suite_json_schema() -> dict[str, JsonValue]:
 
 
 def _protocol() -> dict[str, JsonValue]:
-    return _mapping({name: {"type": "number", "minimum": 0, "maximum": MOST[name]} for name in SHARES})
+    return _mapping({name: {"type": "number", "minimum": 0, "maximum": MOST[name]} for name in NUMBERS})
 
 
 def set_json_schema() -> dict[str, JsonValue]:

@@ -17,16 +17,20 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from assay.app import registry, reviewing, starting
+from assay.app import protocols, registry, reviewing, starting
+from assay.app.findings import wording
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
+from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
 from assay.web import keys
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
+from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
 from assay.web.starting import suite_document
 from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
+from assay.web.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,6 +57,7 @@ NAV_MORE: Final = (
     ("audit", "/audit", "nav.audit"),
     ("criteria", "/criteria", "nav.criteria"),
     ("models", "/models", "nav.models"),
+    ("calibration", "/calibration", "nav.calibration"),
 )
 """Pages behind "More", in the same form."""
 
@@ -60,6 +65,8 @@ BELONGS: Final = {
     "run": "queue",
     "assessment": "review",
     "adjudication": "reviewers",
+    "grades": "compare",
+    "checks": "reviewers",
     "batch": "registry",
     "candidates": "registry",
     "candidate": "registry",
@@ -70,6 +77,7 @@ BELONGS: Final = {
     "model": "models",
     "rubric": "criteria",
     "bout": "arena",
+    "one-calibration": "calibration",
 }
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 
@@ -120,7 +128,7 @@ def templates() -> Environment:
         t=t, glyphs=GLYPHS, badge=keys.badge, nav=NAV, nav_more=NAV_MORE, belongs=BELONGS,
         static=f"/static/{static_digest()}", key_groups=keys.groups, reject_reasons=REJECT_REASONS, rerun_reasons=RERUN_REASONS,
     )  # fmt: skip
-    environment.filters.update(data=_data, usd=usd, count=count, duration=duration)
+    environment.filters.update(visible=visible, data=_data, usd=usd, count=count, duration=duration)
     return environment
 
 
@@ -179,7 +187,8 @@ def queue_twin(request: Request, before: str | None = None) -> Response:
 def start_page(request: Request, suite: str | None = None) -> Response:
     """Start a run from a file of the folder, or write a set first; the choices stand in the address."""
     data = _start_data(request, suite)
-    boot = {"texts": for_script("start"), "page": "start", "path": suite, "suite": data["suite"]}
+    boot = {"texts": for_script("start", "protocol"), "page": "start", "path": suite, "suite": data["suite"],
+            "suggested": data["suggested"]}  # fmt: skip
     twin = "/start.json" + (f"?{urlencode({'suite': suite})}" if suite else "")
     title = t("start.title") if data["suite"] is None else data["suite"]["name"]
     return _page(request, "start.html", "start", title, twin=twin, **data, boot=boot)
@@ -200,6 +209,7 @@ def _start_data(request: Request, path: str | None) -> dict[str, Any]:
         "problems": read["problems"],
         "files": list(starting.suite_files(workspace)) if path is None else [],
         "models": [{"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)],
+        "suggested": protocols.numbers(SUGGESTED),
     }
 
 
@@ -230,8 +240,8 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, al
     run = data["run"]
     query = f"?{urlencode({'from': start})}" if start else ""
     return _page(request, "run.html", "run", t("run.title", suite=run["suite"]), twin=f"/runs/{run['id']}.json{query}",
-                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer"), "page": "run", "run": run["id"],
-                               "live": True})  # fmt: skip
+                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer", "protocol"), "page": "run",
+                               "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
 
 
 @router.get("/review.json")
@@ -283,8 +293,8 @@ def review_page(
 
 @router.get("/assessments/{assessment_id}.json")
 def assessment_twin(request: Request, assessment_id: str) -> Response:
-    """The page of an assessment as data."""
-    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request)))
+    """The page of an assessment as data, responses in full length."""
+    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request), whole=True))
 
 
 @router.get("/assessments/{assessment_id}")
@@ -331,6 +341,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         if trial.failure is not None
     ]  # fmt: skip
     waits = bool(row["waiting"])
+    review = standing(request, str(summary.id))
     return {
         "run": row,
         "facts": {
@@ -345,6 +356,9 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "policy": str(plan.policy),
             "regrade": plan.regrade_of is not None,
         },
+        "review": review,
+        "said_protocol": wording.protocol(review["protocol"]).partition(";")[0],
+        "suggested": protocols.numbers(SUGGESTED),
         "models": [] if waits else [model.ref for model in starting.known_models(rooms.workspace)],
         "tasks": tasks,
         "start": start,

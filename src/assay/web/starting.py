@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from assay.app import starting
+from assay.app import protocols, starting
 from assay.domain.errors import InputError, Refused
 from assay.web.api import Answer, Body, rooms_of
 from assay.web.errors import problem_of
@@ -32,6 +32,17 @@ class ParametersBody(Body):
     seed: int | None = None
 
 
+class ProtocolBody(Body):
+    """How a run is reviewed: shares on 0 to 1, and how far a repeat lies behind what it repeats; see `domain.protocol`."""
+
+    blind: float | None = None
+    plants: float | None = None
+    rereview: float | None = None
+    second: float | None = None
+    gap_items: float | None = None
+    gap_hours: float | None = None
+
+
 class StartBody(Body):
     """A run to be started; whatever is left out is as the file says."""
 
@@ -42,6 +53,7 @@ class StartBody(Body):
     rotate: bool = False
     mode: Literal["joint", "each", "pairwise"] | None = None
     review: str | None = Field(default=None, max_length=40)
+    protocol: ProtocolBody | None = None
     parameters: ParametersBody | None = None
     rubric: list[dict[str, Any]] | None = Field(default=None, max_length=100)
     benchmark: bool = False
@@ -55,6 +67,8 @@ class StartBody(Body):
         changes: dict[str, Any] = {}
         if self.review is not None:
             changes["review"] = self.review
+        if self.protocol is not None:
+            changes["protocol"] = self.protocol.model_dump(exclude_none=True)
         if self.parameters is not None:
             changes["parameters"] = self.parameters.model_dump(exclude_none=True)
         if self.rubric is not None:
@@ -114,15 +128,18 @@ def save(request: Request, body: FileBody) -> Response:
 def look(request: Request, body: StartBody) -> Response:
     """What a run would ask and cost; asks nobody. What keeps it from starting stands in `problems`, each with its field."""
     try:
-        _, _, ahead = starting.look(rooms_of(request).workspace, body.wish())
+        suite, options, ahead = starting.look(rooms_of(request).workspace, body.wish())
     except InputError as error:
-        found = {"tasks": None, "trials": None, "estimate": None, "notes": [], "problems": _problems(error, body.suite)}
+        found = {"tasks": None, "trials": None, "estimate": None, "review": None, "notes": [],
+                 "problems": _problems(error, body.suite)}  # fmt: skip
         return Answer(found)
+    load = protocols.load_of(ahead.plan, starting.tasks_of(suite, options))
     return Answer(
         {
             "tasks": ahead.tasks,
             "trials": ahead.trials,
             "estimate": estimate_document(ahead.estimate),
+            "review": protocols.cost(suite.protocol, load),
             "notes": list(ahead.notes),
             "problems": [],
         }
@@ -172,6 +189,7 @@ def _document(suite: Suite) -> dict[str, Any]:
         ],
         "judges": [{"ref": judge.model.ref, "name": judge.name, "mode": str(judge.mode)} for judge in suite.judges],
         "review": str(suite.review),
+        "protocol": protocols.numbers(suite.protocol),
         "parameters": suite.parameters.as_json(),
         "rubric": [
             {"name": c.name, "weight": c.weight, "scale": [c.low, c.high], "guidance": c.guidance,

@@ -2,6 +2,7 @@
 
 import "./page.js";
 import { boot, byId, fresh, h, storage, t } from "./dom.js";
+import { asAddress, chosenProtocol, fromAddress, sameProtocol, shown, showReview } from "./protocol.js";
 
 const SETTLE_MS = 350;
 const DRAFT = "assay.draft.set.1";
@@ -117,6 +118,11 @@ function wish() {
   if (judges.length > 1 && byId("f-rotate").checked) body.rotate = true;
   const review = byId("f-review")?.value;
   if (review && review !== suite.review) body.review = review;
+  if (byId("protocol")) {
+    const wished = chosenProtocol();
+    byId("protocol-changed").hidden = sameProtocol(wished, suite.protocol);
+    if (!sameProtocol(wished, suite.protocol)) body.protocol = wished;
+  }
   const parameters = { ...suite.parameters };
   for (const name of NUMBERS) {
     const value = number(byId(`f-parameters.${name}`).value);
@@ -170,18 +176,22 @@ async function look() {
   if (body.benchmark) state.set("benchmark", "1");
   for (const name of ["candidates", "judges"]) for (const one of body[name] ?? []) state.append(name.slice(0, -1), one);
   if (body.rotate) state.set("rotate", "1");
+  if (body.protocol) state.set("protocol", asAddress(body.protocol));
   history.replaceState(null, "", `/start?${state}`);
   try {
     const said = await ask("/api/start/look", body);
     if (mine !== asked) return;
+    if (byId("protocol")) showReview(said.review);
     if (said.estimate) showEstimate(said);
     else byId("estimate").replaceChildren(h("p", { class: "soft" }, t("start.no_estimate")));
     const judged = byId("judges") && !checked("judge").length; // what is wrong with the whole file is most often this
     complain(said.problems.map((one) => (one.field === "" && judged ? { ...one, field: "judge" } : one)), byId("problems"));
+    if (byId("protocol")) shown();
   } catch (error) {
     if (mine !== asked) return;
     byId("estimate").replaceChildren(h("p", { class: "soft" }, t("start.no_estimate")));
     complain(fieldsOf(error), byId("problems"));
+    if (byId("protocol")) shown();
   }
 }
 
@@ -205,6 +215,7 @@ function restore() {
   for (const [id, name] of [["f-mode", "mode"], ["f-review", "review"], ["f-batch_id", "batch_id"], ["f-limit", "limit"], ["f-budget", "budget"]]) {
     if (state.get(name) && byId(id)) byId(id).value = state.get(name);
   }
+  if (state.has("protocol") && byId("protocol")) fromAddress(state.get("protocol"));
   if (state.has("benchmark")) byId("f-benchmark").checked = true;
   if (state.has("rotate") && byId("f-rotate")) byId("f-rotate").checked = true;
   for (const name of ["candidate", "judge"]) {

@@ -103,6 +103,8 @@ TEXTS: Final[dict[str, str]] = {
     "stats.fair.joint": "Were trials with one side ahead rejected more often? Of {n} pairs, nearest {a} and {b}: p = {p} (Holm).",
     "stats.fair.joint.one": "Were trials with {a} or {b} ahead rejected more often? p = {p}.",
     "stats.fair.nothing": "Too little was rejected or judged again for a test.",
+    "stats.grades": "Judge and person, grade by grade",
+    "stats.calibrations": "Calibrations of judges",
     "stats.agreement": "Agreement and calibration",
     "stats.agreement_none": "No judge's score was checked by a person yet.",
     "stats.coverage": "Coverage",
