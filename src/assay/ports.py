@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.observing import Aside, Observation, Seen
     from assay.domain.pages import PageAnswer, PageRequest
-    from assay.domain.register import Facet, RegisteredRun, RunFilter
+    from assay.domain.register import Facet, RegisteredRun, RunFilter, TaskUse
     from assay.domain.renaming import CandidateRow
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
@@ -217,7 +217,12 @@ class Witness(Protocol):
         ...
 
     def asides(
-        self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
+        self,
+        *,
+        reviewer: str | None = None,
+        run: RunId | None = None,
+        done: bool | None = None,
+        keys: Collection[AssessmentKey] | None = None,
     ) -> Sequence[Aside]:
         """Planted checks and repeats, oldest first."""
         ...
@@ -349,6 +354,14 @@ class Archive(Protocol):
         """Trials in plan order."""
         ...
 
+    def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
+        """One page of runs, newest first, after the run `before`, or from the newest where there is no such run."""
+        ...
+
+    def tally(self, selection: Selection, /) -> dict[AssessmentState, int]:
+        """How many assessments the matching runs have in each state; summed from tallies, nothing is counted."""
+        ...
+
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
         ...
@@ -460,6 +473,10 @@ class Register(Protocol):
 
     def candidates(self) -> Sequence[CandidateRow]:
         """Candidates that took part in a run in which nothing waits, by name; other runs are not in their numbers."""
+        ...
+
+    def task_uses(self, suite: str, task: str, /, *, limit: int = 200) -> Sequence[TaskUse]:
+        """Those of the newest `limit` runs of a suite that had a task, newest first."""
         ...
 
 

@@ -38,6 +38,8 @@ def furnish(folder: Path) -> Path:
     (folder / "assay.yaml").write_text("judge: replay/@demo\n", "utf-8")
     first = _run(folder, "run", "architects.json", "--batch-id", "spring")["run_id"]
     _decide(folder, first, every=1)
+    once = _run(folder, "run", "architects.json", "--trials", "1")["run_id"]
+    _decide(folder, once, every=1)
     second = _run(folder, "run", "architects.json", "--batch-id", "spring", "--trials", "3")["run_id"]
     _decide(folder, second, every=2)
     (folder / "clocks.json").write_text(
@@ -96,6 +98,13 @@ def sit_down(served: Served) -> None:
             "active_ms": 41_000,
         }
         _post(served, "/api/decisions", {"decisions": [decision]})
+
+    clocks = next(run["run_id"] for run in served.get("/api/runs")["runs"] if run["suite"] == "clocks")
+    for number in range(4):
+        bout = served.get(f"/api/arena/{clocks}/next")["pair"]
+        pair = {name: bout[name] for name in ("task", "trial", "pair", "reviewer")}
+        choice = ("a", "b", "equal")[number % 3]
+        _post(served, f"/api/arena/{clocks}/votes", {**pair, "choice": choice, "key": f"vote-number-{number}"})
 
 
 def _post(served: Served, path: str, body: Any) -> Any:

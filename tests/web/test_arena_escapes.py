@@ -92,7 +92,11 @@ class Around:
         self.out.clear()
         self.page.on("dialog", self._dialog)
         self.page.on("download", lambda one: self.out.append(f"download {one.url}"))
-        self.page.on("console", lambda said: "GOT OUT" in said.text and self.out.append(said.text))
+        self.page.on("console", lambda said: self._hear(said.text))
+
+    def _hear(self, text: str) -> None:
+        if "GOT OUT" in text:
+            self.out.append(text)
 
     def _dialog(self, dialog: Any) -> None:
         self.out.append(f"dialog {dialog.type}: {dialog.message}")
@@ -120,7 +124,7 @@ def around(browser: Browser) -> Iterator[Around]:
 
 def started(page: Page, served: Served, item: dict[str, Any]) -> str:
     """Open a pair and start both pages; the pair's address."""
-    address = served.url + item["address"]
+    address = f"{served.url}{item['address']}"
     page.goto(address)
     page.wait_for_selector("#bout:not([hidden]) .side-head")
     page.wait_for_timeout(80)

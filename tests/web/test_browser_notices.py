@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Error, Page
 
 from tests.web.conftest import Served, Watch, eventually
 
@@ -46,14 +47,33 @@ def submitted(served: Served, name: str) -> str:
 
 
 def said(page: Page) -> list[str]:
-    found: list[str] = page.evaluate("() => window.said")
-    return found
+    """What was shown so far; once more where the page was just drawing itself anew."""
+    for _ in range(5):
+        with suppress(Error):
+            found: list[str] = page.evaluate("() => window.said")
+            return found
+        page.wait_for_load_state()
+    raise AssertionError("the page does not come to rest")
 
 
 def test_the_title_counts_what_waits(queue: Page, served: Served) -> None:
     eventually(lambda: queue.title().startswith("(10) "))
     submitted(served, "another")
     eventually(lambda: queue.title().startswith("(11) "))
+
+
+def test_what_waits_in_older_runs_counts_as_well(served: Served, page: Page) -> None:
+    judged = {"evaluatorName": "llm-judge", "score": 0.5}
+    for number in range(51):
+        body = {"suite": "s", "scenario": f"x{number}", "agent": "a", "runId": f"r{number}", "evaluations": [judged]}
+        request = urllib.request.Request(
+            f"{served.url}/api/runs", json.dumps(body).encode(), {"content-type": "application/json"}
+        )
+        urllib.request.urlopen(request, timeout=10).close()
+    page.goto(served.url)
+    page.wait_for_selector("#live[data-now='queue.live']")
+    eventually(lambda: page.title().startswith("(61) "))
+    assert "61" in page.locator("#waiting").inner_text()
 
 
 def test_a_run_that_is_new_ends_and_waits_and_is_told_once(queue: Page, served: Served) -> None:

@@ -99,7 +99,9 @@ def test_a_judge_is_measured_from_the_page(page: Page, served: Served, server: M
     page.locator(".chart svg").wait_for(timeout=20_000)
     assert page.locator("tbody tr").count() == 10
     page.get_by_text("s3", exact=True).click()
-    assert "It is number 3! </script><img" in page.locator("tbody tr").nth(3).inner_text()
+    shown = page.locator("tbody tr").nth(3).inner_text()
+    assert "It is number 3! </script><img" in shown
+    assert "⟨U+202E⟩" in shown
     assert page.locator("img").count() == 0
     assert "quality" in page.get_by_text("Bias by criterion").locator("..").inner_text()
     page.goto(served.url + "/calibration")

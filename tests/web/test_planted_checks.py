@@ -97,10 +97,14 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
         assert {aside.kind for aside in workspace.witness.asides()} == {AsideKind.PLANT}
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
     assert ann["decisions"] == 40
-    assert ann["catch_rate"]["n"] == len(plants)
-    assert 0 < ann["catch_rate"]["value"] < 1
-    low, high = ann["catch_rate"]["ci95"]
-    assert low < ann["catch_rate"]["value"] < high
+    assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == len(plants)
+    assert ann["sensitivity"]["value"] is None
+    assert ann["sensitivity"]["reason"] in ("fewer_than_20", "nothing_yet")
+    told = asked(served, "/reviewers/ann/checks.json")["checks"]
+    assert {one["id"] for one in told} <= real
+    assert len(told) == len(plants)
+    assert all(one["right"] == ((one["verb"] == "reject") != (one["how"] == "known_good")) for one in told)
+    assert all(one["changed"] or one["words"] for one in told if one["how"] != "known_good")
     assert ann["active_s"]["value"] == 4.2
     document = asked(served, f"/api/runs/{served.run_id}")
     assert {one["id"] for one in document["evaluations"]} == real
@@ -125,7 +129,14 @@ def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
         asked(served, f"/api/assessments/{plant}", as_="bob")
     assert decide(served, plant, "approve", n=2)["state"] == "approved"
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
-    assert (ann["catch_rate"]["n"], ann["catch_rate"]["value"]) == (1, 0.0)
+    assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == 0  # the session goes on: no figure gives one away
+    assert asked(served, "/reviewers/ann/checks.json")["checks"] == []
+    asked(served, "/api/review/end", {"key": "e" * 10, "reviewer": "ann"})
+    (ann,) = asked(served, "/reviewers.json")["reviewers"]
+    assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == 1
+    (told,) = asked(served, "/reviewers/ann/checks.json")["checks"]
+    assert told["verb"] == "approve"
+    assert told["right"] == (told["how"] == "known_good")
 
 
 def test_own_earlier_decisions_come_again_blind(served: Served) -> None:
@@ -168,13 +179,20 @@ def test_two_who_agree_decide_and_two_who_do_not_wait_for_a_third(served: Served
     assert dispute["id"] == "a2"
     assert [one["verb"] for one in dispute["opinions"]] == ["approve", "reject"]
     assert not {"ann", "bob"} & set(json.dumps(dispute).split('"'))
-    body = {"key": "j" * 10, "id": "a2", "choice": "first", "reason": "read again", "reviewer": "ann"}
+    body = {"key": "j" * 10, "id": "a2", "choice": "first", "reason": "read again", "kind": "rubric",
+            "confidence": "fairly", "reviewer": "ann"}  # fmt: skip
     with pytest.raises(urllib.error.HTTPError):
         asked(served, "/api/adjudicate", body)
     body["reviewer"] = "cleo"
     assert asked(served, "/api/adjudicate", body)["state"] == "approved"
     assert asked(served, "/api/adjudicate", body)["state"] == "approved"
-    assert asked(served, "/adjudication.json")["disputes"] == []
+    after = asked(served, "/adjudication.json")
+    assert after["disputes"] == []
+    assert after["settled"] == {"rubric": {"sure": 0, "fairly": 1, "unsure": 0}}
+    for wrong in ({"kind": "mood"}, {"confidence": "very"}):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            asked(served, "/api/adjudicate", {**body, **wrong})
+        assert refused.value.code == 422
     bob = asked(served, "/reviewers/bob.json")
     assert (bob["others_alike"]["n"], bob["others_alike"]["value"]) == (2, 0.5)
 
@@ -183,7 +201,7 @@ def test_the_new_pages_are_accessible_and_not_clipped(themed: Page, served: Serv
     switch(served.folder, second=1.0)
     decide(served, "a1", "approve")
     decide(served, "a1", "reject", as_="bob")
-    for path in ("/reviewers", "/reviewers/ann", "/adjudication"):
+    for path in ("/reviewers", "/reviewers/ann", "/reviewers/ann/checks", "/adjudication"):
         themed.set_viewport_size({"width": 1360, "height": 800})
         themed.goto(served.url + path)
         themed.wait_for_load_state("load")
@@ -192,6 +210,8 @@ def test_the_new_pages_are_accessible_and_not_clipped(themed: Page, served: Serv
             themed.set_viewport_size({"width": width, "height": height})
             over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"
+    themed.locator("[name=kind]").select_option("scale")
+    themed.locator("[name=confidence]").select_option("sure")
     themed.locator("[name=reason]").fill("read again")
     themed.get_by_role("button", name="Settle").click()
     themed.wait_for_function("() => document.getElementById('said').textContent.includes('Settled')")

@@ -71,6 +71,18 @@ def test_what_differs_is_what_the_command_says(page: Page, served: Served, fille
     assert status_of(served, f"/registry/diff?a={filled['before']}&b=none") == 404
 
 
+def test_a_task_is_known_by_its_content(page: Page, served: Served, filled: dict[str, str]) -> None:
+    two = served.get("/registry/task.json?suite=sums&task=two")["versions"]
+    assert [[run["run_id"] for run in one["runs"]] for one in two] == [[filled["after"]], [filled["before"]]]
+    (one,) = served.get("/registry/task.json?suite=sums&task=one")["versions"]
+    assert [(run["run_id"], run["trials"]) for run in one["runs"]] == [(filled["after"], 3), (filled["before"], 2)]
+    assert status_of(served, "/registry/task?suite=sums&task=three") == 404
+    page.goto(f"{served.url}/registry/diff?a={filled['before']}&b={filled['after']}")
+    page.locator(".differences tr", has_text="two, trials").get_by_role("link").first.click()
+    page.wait_for_url(lambda url: "/registry/task?suite=sums&task=two" in url)
+    assert page.locator("main section").count() == 2
+
+
 def test_a_trend_is_drawn_with_its_table_and_files(page: Page, served: Served, filled: dict[str, str]) -> None:
     page.goto(f"{served.url}/registry/trend?suite=sums")
     page.locator(".chart svg").wait_for(timeout=20_000)
@@ -97,7 +109,7 @@ def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: 
     paths = (
         f"/runs/{filled['after']}/record", f"/runs/{filled['waits']}/record", f"/runs/{filled['imported']}/record",
         f"/registry/diff?{two}", f"/registry/diff?a={filled['imported']}&b={filled['after']}", "/registry/trend",
-        "/registry/trend?suite=sums", "/registry/trend?suite=gates",
+        "/registry/task?suite=sums&task=two", "/registry/trend?suite=sums", "/registry/trend?suite=gates",
     )  # fmt: skip
     for path in paths:
         themed.goto(served.url + path)

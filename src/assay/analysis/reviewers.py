@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from assay.statistics.agreement import krippendorff_alpha
-from assay.statistics.distributions import t_quantile
+from assay.statistics.distributions import normal_quantile, t_quantile
 from assay.statistics.intervals import proportion, wilson_bounds
 
 if TYPE_CHECKING:
@@ -24,6 +24,16 @@ ENOUGH: Final = 20
 
 TOLERANCE: Final = 0.05
 """Two scores at most this far apart are alike."""
+
+BASE: Final = 30
+"""Own verdicts that say where a reviewer stands; later ones are held against them."""
+
+_MEMORY: Final = 0.2  # of the moving average: the weight of the newest
+_LIMIT: Final = 3.0  # standard deviations of the moving average
+_FLOOR: Final = 0.05  # the part of all decisions that is quickest
+_TARGET: Final = 0.8  # of broken checks, to be found
+_FEW: Final = 0.02  # corrections and rejections among decisions
+_MOVE: Final = 0.005  # on 0 to 1: less is no move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +48,29 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """One decision: `arm` is `blind` or `assisted`; `active_s` None where it was not measured."""
+    """One decision.
+
+    Attributes:
+        arm: `blind` or `assisted`.
+        active_s: None where it was not measured.
+        size: characters of what was read; 0 where that is not known.
+        apart: mean distance of the resulting scores from the judge's, on 0 to 1; None for a rejection.
+        before: the same for the own verdict that came first; None where there was none.
+        left: whether the first candidate on the page came out above the last.
+    """
 
     verb: str
     arm: str
     active_s: float | None
+    size: int = 0
+    apart: float | None = None
+    before: float | None = None
+    left: bool | None = None
+
+    @property
+    def pace(self) -> float | None:
+        """Characters a second."""
+        return self.size / self.active_s if self.active_s and self.size else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +86,11 @@ class Material:
     """What is known of one reviewer, in the order in which it happened.
 
     Attributes:
-        plants: for each answered planted check, whether it was caught; by how it was broken.
+        plants: for each answered planted check, how it was broken and whether it was found.
+        good: for each answered check in which nothing was broken, whether it was suspected.
+        shifts: own verdict minus the judge's score, the mean of an item's candidates, item by item.
+        reruns: how often a trial was judged again at this reviewer's wish.
+        quickest: the pace, in characters a second, that only a twentieth of everybody's decisions exceeds; None while unknown.
         again: scores of the first decision and of the blind repeat.
         against_judge: own verdicts before the judge's scores were seen, and those scores.
         others: own and the other reviewer's resulting scores of items that two decided.
@@ -67,6 +99,10 @@ class Material:
 
     taken: Sequence[Taken] = ()
     plants: Sequence[tuple[str, bool]] = ()
+    good: Sequence[bool] = ()
+    shifts: Sequence[float] = ()
+    reruns: int = 0
+    quickest: float | None = None
     again: Pairs = field(default_factory=Pairs)
     against_judge: Pairs = field(default_factory=Pairs)
     others: Pairs = field(default_factory=Pairs)
@@ -95,6 +131,49 @@ class Reviewer:
     drift_parts: tuple[Figure, ...]
     others_alike: Figure
     others_alpha: Figure
+    false_alarms: Figure
+    sensitivity: Figure
+    caution: Figure
+    rejections: Figure
+    reruns: Figure
+    pace: Figure
+    hasty: Figure
+    position: Figure
+    toward: Figure
+    away: Figure
+    apart_blind: Figure
+    apart_assisted: Figure
+    watch: Watch | None
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """A moving average of own verdict minus judge, held against the reviewer's own first verdicts.
+
+    Attributes:
+        centre: mean of the first verdicts, on -1 to 1.
+        points: for each later verdict the average so far and the limits on either side that it keeps to by chance.
+        left_at: the first place (from 1, among all verdicts) outside its limits; None where there is none.
+    """
+
+    centre: float
+    points: tuple[tuple[float, float, float], ...]
+    left_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """Signs of approving unread. `raised` needs both `quick` and `misses`; None: too little is known to say."""
+
+    few_changes: bool | None
+    quick: bool | None
+    misses: bool | None
+
+    @property
+    def raised(self) -> bool:
+        """Whether all signs agree."""
+        return self.few_changes is True and self.quick is True and self.misses is True
 
 
 def reviewer_of(material: Material, *, rng: np.random.Generator) -> Reviewer:
@@ -105,17 +184,23 @@ def reviewer_of(material: Material, *, rng: np.random.Generator) -> Reviewer:
     blind = [one.verb == "approve" for one in decided if one.arm == "blind"]
     half = len(approvals) // 2
     kinds = dict.fromkeys(kind for kind, _ in material.plants)
+    found = [caught for _, caught in material.plants]
+    hits, alarms = rated(share(found)), rated(share(list(material.good)))
+    sensitivity, caution = detection(found, material.good)
+    moved = [(one.apart, one.before) for one in decided if one.apart is not None and one.before is not None]
+    paces = [one.pace for one in decided if one.pace is not None]
+    quick = [pace > material.quickest for pace in paces] if material.quickest is not None else []
     return Reviewer(
         decisions=len(decided),
         by_verb={verb: sum(one.verb == verb for one in decided) for verb in ("approve", "correct", "reject")},
         blind=len(blind),
         acceptance=share(assisted),
-        catch_rate=share([caught for _, caught in material.plants]),
+        catch_rate=hits,
         caught_by_kind={
             kind: (sum(c for k, c in material.plants if k == kind), sum(k == kind for k, _ in material.plants))
             for kind in kinds
         },
-        enough_plants=len(material.plants) >= ENOUGH,
+        enough_plants=len(material.plants) >= ENOUGH and len(material.good) >= ENOUGH,
         self_alike=_alike(material.again),
         self_alpha=_alpha(material.again, rng),
         self_distance=_distance(material.again),
@@ -127,7 +212,100 @@ def reviewer_of(material: Material, *, rng: np.random.Generator) -> Reviewer:
         drift_parts=tuple(share(part) for part in _parts(approvals)),
         others_alike=share(list(material.same)),
         others_alpha=_alpha(material.others, rng),
+        false_alarms=alarms,
+        sensitivity=sensitivity,
+        caution=caution,
+        rejections=share([one.verb == "reject" for one in decided]),
+        reruns=share([True] * material.reruns + [False] * len(decided)),
+        pace=median(paces),
+        hasty=share(quick) if material.quickest is not None else _none("pace_unknown"),
+        position=share([one.left for one in decided if one.left is not None]),
+        toward=share([after < before - _MOVE for after, before in moved if before > _MOVE]),
+        away=share([after > before + _MOVE for after, before in moved if before > _MOVE]),
+        apart_blind=_mean([one.before for one in decided if one.before is not None]),
+        apart_assisted=_mean([one.apart for one in decided if one.arm == "assisted" and one.apart is not None]),
+        watch=watch(material.shifts),
+        stamp=_stamp(approvals, paces, material.quickest, found),
     )
+
+
+def rated(found: Figure) -> Figure:
+    """The share, but no number below 20 checks."""
+    if 0 < found.n < ENOUGH:
+        return Figure(value=None, ci95=None, n=found.n, reason="fewer_than_20")
+    return found
+
+
+def detection(found: Sequence[bool], suspected: Sequence[bool]) -> tuple[Figure, Figure]:
+    """Sensitivity d' and criterion c of telling broken from unbroken, with normal ranges; none below 20 of each.
+
+    Rates are made from counts plus a half of totals plus one (log-linear), so that 0 and all are numbers too. c above 0:
+    slow to suspect.
+
+    Source:
+        Hautus (1995), Behavior Research Methods 27:46-51, for the correction; Gourevitch and Galanter (1967), Psychometrika
+        32:25-33, for the variance.
+    """
+    n = len(found) + len(suspected)
+    if min(len(found), len(suspected)) < ENOUGH:
+        none = _none("fewer_than_20" if n else "nothing_yet", n)
+        return none, none
+    z, parts = [], []
+    for outcomes in (found, suspected):
+        rate = (sum(outcomes) + 0.5) / (len(outcomes) + 1)
+        at = float(normal_quantile(rate))
+        height = float(np.exp(-at * at / 2) / np.sqrt(2 * np.pi))
+        z.append(at)
+        parts.append(rate * (1 - rate) / (len(outcomes) * height**2))
+    half = 1.96 * sum(parts) ** 0.5
+    d, c = z[0] - z[1], -(z[0] + z[1]) / 2
+    return (
+        Figure(value=d, ci95=(d - half, d + half), n=n),
+        Figure(value=c, ci95=(c - half / 2, c + half / 2), n=n),
+    )
+
+
+def watch(shifts: Sequence[float]) -> Watch | None:
+    """The moving average of later verdicts against the first 30; None while there are fewer than that and one.
+
+    Its limits are three standard deviations of the average, from the spread of the first verdicts, and wide enough for their
+    mean being an estimate too.
+
+    Source:
+        Lucas and Saccucci (1990), Technometrics 32:1-12, for the variance of the average.
+    """
+    if len(shifts) <= BASE:
+        return None
+    first = np.asarray(shifts[:BASE], np.float64)
+    centre, spread = float(first.mean()), float(first.std(ddof=1))
+    average, points, left_at = centre, [], None
+    for step, shift in enumerate(shifts[BASE:], start=1):
+        average = _MEMORY * shift + (1 - _MEMORY) * average
+        grown = 1 - (1 - _MEMORY) ** step  # the mean is an estimate, which the average takes on by and by
+        variance = _MEMORY / (2 - _MEMORY) * (1 - (1 - _MEMORY) ** (2 * step)) + grown**2 / BASE
+        half = _LIMIT * spread * variance**0.5
+        points.append((average, centre - half, centre + half))
+        if left_at is None and abs(average - centre) > half + 1e-12:
+            left_at = BASE + step
+    return Watch(centre=centre, points=tuple(points), left_at=left_at)
+
+
+def quickest(paces: Sequence[float]) -> float | None:
+    """The pace that only a twentieth exceeds; None below 30."""
+    return float(np.quantile(np.asarray(paces), 1 - _FLOOR)) if len(paces) >= BASE else None
+
+
+def _stamp(approvals: Sequence[bool], paces: Sequence[float], limit: float | None, found: Sequence[bool]) -> Stamp:
+    n = sum(approvals)
+    return Stamp(
+        few_changes=(len(approvals) - n) / len(approvals) <= _FEW if n >= ENOUGH else None,
+        quick=float(np.median(paces)) > limit if limit is not None and len(paces) >= ENOUGH else None,
+        misses=sum(found) / len(found) < _TARGET if len(found) >= ENOUGH else None,
+    )
+
+
+def _none(reason: str, n: int = 0) -> Figure:
+    return Figure(value=None, ci95=None, n=n, reason=reason)
 
 
 def share(outcomes: Sequence[bool]) -> Figure:
@@ -173,8 +351,13 @@ def median(values: Sequence[float]) -> Figure:
 
 
 def _distance(pairs: Pairs) -> Figure:
-    """Mean absolute difference with Student's range, kept at 0 or above."""
-    apart = np.abs(np.asarray(pairs.first, np.float64) - np.asarray(pairs.second, np.float64))
+    """Mean absolute difference with its range."""
+    return _mean([abs(one - other) for one, other in zip(pairs.first, pairs.second, strict=True)])
+
+
+def _mean(values: Sequence[float]) -> Figure:
+    """The mean of distances on 0 to 1 with Student's range, kept within them."""
+    apart = np.asarray(values, np.float64)
     n = apart.size
     if n == 0:
         return Figure(value=None, ci95=None, n=0, reason="nothing_yet")

@@ -90,10 +90,27 @@ class Honest:
         Raises:
             UnknownName: nothing has this key, or it was put before somebody else.
         """
-        aside = self._workspace.witness.aside(key)  # asked first for all alike, so that time tells nothing
-        if aside is None or (reviewer is not None and aside.reviewer != reviewer):
-            return reviewing.assessment(self._workspace, key), None
-        return self._as_detail(aside), aside
+        found = self._details([key], reviewer)
+        if key not in found:
+            return reviewing.assessment(self._workspace, key), None  # which says that there is none
+        return found[key]
+
+    def _details(
+        self, keys: Sequence[AssessmentKey], reviewer: str | None
+    ) -> dict[AssessmentKey, tuple[AssessmentDetail, Aside | None]]:
+        """Those that are there, real or put aside: by the same questions to the store, so that time tells nothing."""
+        asides = {one.key: one for one in self._workspace.witness.asides(keys=keys)}
+        mine = {key: one for key, one in asides.items() if reviewer is None or one.reviewer == reviewer}
+        wanted = dict.fromkeys(mine[key].of if key in mine else key for key in keys)
+        real = {detail.row.key: detail for detail in self._workspace.archive.in_full([*wanted])}
+        found: dict[AssessmentKey, tuple[AssessmentDetail, Aside | None]] = {}
+        for key in keys:
+            aside = mine.get(key)
+            if aside is not None:
+                found[key] = (self._as_detail(aside, real[aside.of]), aside)
+            elif key in real and key not in asides:
+                found[key] = (real[key], None)
+        return found
 
     def item(self, key: AssessmentKey, *, reviewer: str, whole: bool = False) -> Item:
         """One item as this reviewer may see it now; raises `UnknownName`."""
@@ -105,19 +122,12 @@ class Honest:
         Raises:
             UnknownName: nothing has one of the keys, or it was put before somebody else.
         """
-        found = {key: self._workspace.witness.aside(key) for key in keys}  # all alike, so that time tells nothing
-        asides = {key: one for key, one in found.items() if one is not None and one.reviewer == reviewer}
-        wanted = [asides[key].of if key in asides else key for key in keys]
-        real = {detail.row.key: detail for detail in self._workspace.archive.in_full(wanted)}
+        known = self._details(keys, reviewer)
         past = self._past(keys, reviewer)
         shared = _Shared(Stamps(self._workspace, plans=self._plans), {})
         items, shows = [], []
         for key in keys:
-            aside = asides.get(key)
-            if aside is not None:
-                detail = self._as_detail(aside, real.get(aside.of))
-            else:
-                detail = real.get(key) or reviewing.assessment(self._workspace, key)
+            detail, aside = known[key] if key in known else self.detail(key, reviewer=reviewer)
             item = self._seen_by(detail, aside, past[key], shared, whole)
             items.append(item)
             if item.state == AssessmentState.PENDING and detail.row.by_model and not item.blind:
@@ -381,12 +391,8 @@ class Honest:
 
     # --- planted checks and repeats
 
-    def _as_detail(self, aside: Aside, real: AssessmentDetail | None = None) -> AssessmentDetail:
-        """What was put aside, in the shape of a real assessment that waits, or was decided as it was.
-
-        `real` is the one it was made of, where that has been read.
-        """
-        real = real or reviewing.assessment(self._workspace, aside.of)
+    def _as_detail(self, aside: Aside, real: AssessmentDetail) -> AssessmentDetail:
+        """What was put aside, in the shape of a real assessment that waits, or was decided as it was."""
         shown = aside.shown or reordered(real.judged, seed=self._plan(aside.run_id).seed, key=int(aside.key))
         events: tuple[ReviewEvent, ...] = ()
         state, counted = AssessmentState.PENDING, shown
@@ -444,7 +450,7 @@ class Honest:
             return False
         if not aside.done:
             said = Said(verb=Verb.REJECT, reviewer=reviewer, once=once, reason="rerun")
-            detail = self._as_detail(aside)
+            detail = self._as_detail(aside, reviewing.assessment(self._workspace, aside.of))
             self._answer(detail, aside, said)
             self._note(Seen.DECISION, detail, reviewer, f"decision:{once}",
                        {"verb": str(Verb.REJECT), "arm": ASSISTED, "active_ms": None, "aside": True, "corrections": 0})  # fmt: skip

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from assay.analysis.reviewers import Material, Pairs, Reviewer, Taken, reviewer_of
+from assay.analysis.reviewers import Material, Pairs, Reviewer, Taken, quickest, reviewer_of
 from assay.app import reviewing
 from assay.app.honest import agree, standing_opinions
 from assay.domain.errors import InputError, Refused, UnknownName
@@ -16,14 +17,21 @@ from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.observing import AsideKind, Observation, Seen
 from assay.domain.review import Via
+from assay.domain.selection import Selection
+from assay.scoring.planting import GOOD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assay.app.wiring import Workspace
+    from assay.domain.assessment import Grade
+    from assay.domain.observing import Aside
     from assay.domain.selection import AssessmentDetail
 
 _DRAWS_SEED = 20240607
+
+SESSION_S: Final = 1800.0
+"""A reviewer who does nothing for so long has ended their session."""
 
 
 def reviewers(workspace: Workspace, *, run: str | None = None) -> dict[str, Reviewer]:
@@ -32,7 +40,10 @@ def reviewers(workspace: Workspace, *, run: str | None = None) -> dict[str, Revi
     names = sorted({one.reviewer for one in said if one.kind in (Seen.DECISION, Seen.VERDICT, Seen.OPINION)})
     rng = np.random.default_rng(_DRAWS_SEED)
     pairs = _opinion_pairs(said)
-    return {name: reviewer_of(_material(workspace, name, said, pairs), rng=rng) for name in names}
+    limit = quickest([pace for one in said if (pace := _pace(one)) is not None])
+    return {
+        name: reviewer_of(replace(_material(workspace, name, said, pairs), quickest=limit), rng=rng) for name in names
+    }
 
 
 def reviewer(workspace: Workspace, name: str, *, run: str | None = None) -> Reviewer:
@@ -57,6 +68,16 @@ def _material(
     mine = [one for one in said if one.reviewer == name]
     asides = {aside.key: aside for aside in workspace.witness.asides(reviewer=name)}
     taken: dict[AssessmentKey, list[Taken]] = defaultdict(list)
+    verdicts = {one.assessment: one.body["whole"] for one in mine if one.kind is Seen.VERDICT}
+    real = [key for key in verdicts if key not in asides]
+    scores_of = {detail.row.key: detail.judged.scores for detail in workspace.archive.in_full(real)}
+    by_item = {
+        key: [(whole, score) for name, whole in verdicts[key].items()
+              if whole is not None and (score := scores_of.get(key, {}).get(name)) is not None]
+        for key in real
+    }  # fmt: skip
+    before = {key: sum(abs(a - b) for a, b in found) / len(found) for key, found in by_item.items() if found}
+    reruns = 0
     for one in mine:
         if one.kind is not Seen.DECISION or one.assessment in asides:
             continue
@@ -64,28 +85,18 @@ def _material(
             if taken[one.assessment]:
                 taken[one.assessment].pop()
             continue
-        active = one.body.get("active_ms")
-        taken[one.assessment].append(
-            Taken(verb=one.body["verb"], arm=one.body["arm"], active_s=None if active is None else active / 1000)
-        )
+        if one.body["verb"] == "rerun":
+            reruns += 1
+            continue
+        taken[one.assessment].append(_taken(one, before.get(one.assessment)))
     order = dict.fromkeys(one.assessment for one in mine if one.kind is Seen.DECISION and one.assessment not in asides)
-    plants = {
-        one.assessment: (str(one.body.get("how")), bool(one.body["caught"]))
-        for one in mine
-        if one.kind is Seen.PLANT and asides[one.assessment].done
-    }
-    verdicts = {one.assessment: one.body["whole"] for one in mine if one.kind is Seen.VERDICT}
+    plants = [(one.body["how"], bool(one.body["caught"])) for one in shown_answers(workspace, mine, asides)]
     again: list[tuple[float, float]] = []
-    judged: list[tuple[float, float]] = []
     for key, whole in verdicts.items():
         aside = asides.get(key)
-        if aside is not None:
-            if aside.kind is AsideKind.AGAIN:
-                before = aside.about.get("scores", {})
-                again += [(before[n], whole[n]) for n in whole if before.get(n) is not None and whole[n] is not None]
-            continue
-        scores = reviewing.assessment(workspace, key).judged.scores
-        judged += [(whole[n], score) for n in whole if (score := scores.get(n)) is not None and whole[n] is not None]
+        if aside is not None and aside.kind is AsideKind.AGAIN:
+            first = aside.about.get("scores", {})
+            again += [(first[n], whole[n]) for n in whole if first.get(n) is not None and whole[n] is not None]
     others: list[tuple[float, float]] = []
     same: list[bool] = []
     for one_name, one_body, other_name, other_body in opinions:
@@ -96,12 +107,32 @@ def _material(
         others += [(own["result"][n], theirs["result"][n]) for n in own["result"] if n in theirs["result"]]
     return Material(
         taken=[one for key in order for one in taken[key]],
-        plants=list(plants.values()),
+        plants=[one for one in plants if one[0] != GOOD],
+        good=[caught for how, caught in plants if how == GOOD],
+        shifts=[sum(a - b for a, b in found) / len(found) for found in by_item.values() if found],
+        reruns=reruns,
         again=_pairs(again),
-        against_judge=_pairs(judged),
+        against_judge=_pairs([pair for found in by_item.values() for pair in found]),
         others=_pairs(others),
         same=same,
     )
+
+
+def _taken(one: Observation, before: float | None) -> Taken:
+    active = one.body.get("active_ms")
+    blind = one.body["arm"] == "blind"
+    return Taken(
+        verb=one.body["verb"], arm=one.body["arm"], active_s=None if active is None else active / 1000,
+        size=one.body.get("size") or 0, apart=one.body.get("apart"), before=before if blind else None,
+        left=one.body.get("left"),
+    )  # fmt: skip
+
+
+def _pace(one: Observation) -> float | None:
+    """Characters a second of one decision on a real item, where both are known."""
+    if one.kind is not Seen.DECISION or one.body.get("aside") or one.body["verb"] == "undo":
+        return None
+    return _taken(one, None).pace
 
 
 def _pairs(found: Sequence[tuple[float, float]]) -> Pairs:
@@ -118,7 +149,122 @@ def _opinion_pairs(said: Sequence[Observation]) -> list[tuple[str, Mapping[str, 
     return [(b[0].reviewer, b[0].body, b[1].reviewer, b[1].body) for b in both if len(b) >= 2]
 
 
+# --- what became of planted checks
+
+
+def shown_answers(
+    workspace: Workspace, mine: Sequence[Observation], asides: Mapping[AssessmentKey, Aside]
+) -> list[Observation]:
+    """The last answer to each planted check, of those that may be told: whose session is over, or whose run is.
+
+    A session ends when its reviewer says so, or does nothing for half an hour. Before that a figure that moves would tell
+    which item was a check.
+    """
+    last = {
+        one.assessment: one for one in mine if one.kind is Seen.PLANT and one.assessment in asides and asides[one.assessment].done
+    }  # fmt: skip
+    if not last:
+        return []
+    over = {
+        summary.id for summary in workspace.archive.runs(Selection(runs=tuple({one.run_id for one in last.values()})))
+        if not summary.assessments.get(AssessmentState.PENDING)
+    }  # fmt: skip
+    until = _over_until(mine, now=workspace.clock.now())
+    return [one for one in last.values() if one.id <= until or one.run_id in over]
+
+
+def _over_until(mine: Sequence[Observation], *, now: str) -> int:
+    """The id of the last observation of the newest session that is over; 0 where none is."""
+    until, before = 0, None
+    for one in mine:
+        if one.kind is Seen.PROTOCOL:
+            continue
+        if before is not None and _apart_s(before.at, one.at) >= SESSION_S:
+            until = before.id
+        if one.kind is Seen.ENDED:
+            until = one.id
+        before = one
+    return before.id if before is not None and _apart_s(before.at, now) >= SESSION_S else until
+
+
+def _apart_s(one: str, other: str) -> float:
+    return (datetime.fromisoformat(other) - datetime.fromisoformat(one)).total_seconds()
+
+
+def end_session(workspace: Workspace, name: str, *, once: str) -> None:
+    """Say that a reviewer's session is over, so that what became of its checks may be told."""
+    runs = {one.run_id for one in workspace.witness.observations(kinds=(Seen.DECISION,), reviewer=name)}
+    at = workspace.clock.now()
+    workspace.witness.note(
+        [
+            Observation(kind=Seen.ENDED, run_id=run, assessment=AssessmentKey(0), reviewer=name, at=at,
+                        once=f"ended:{once}:{run}")
+            for run in sorted(runs)
+        ]
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """One planted check and what the reviewer made of it.
+
+    Attributes:
+        how: its kind; `known_good` where nothing was broken.
+        right: found if it was broken, left alone if it was not.
+        changed: (candidate, criterion, what the judge wrote, what was shown) of each score that was altered, raw.
+        words: (candidate, criterion, what the judge wrote, what was shown) of each reason or quotation that was.
+    """
+
+    detail: AssessmentDetail
+    how: str
+    verb: str
+    right: bool
+    at: str
+    changed: tuple[tuple[str, str, float | None, float | None], ...]
+    words: tuple[tuple[str, str, str, str], ...]
+
+
+def answered(workspace: Workspace, name: str, *, run: str | None = None, limit: int = 200) -> tuple[Answered, ...]:
+    """What became of a reviewer's planted checks, newest first, of sessions that are over."""
+    mine = workspace.witness.observations(run=run, reviewer=name)  # type: ignore[arg-type] # a run's id
+    asides = {aside.key: aside for aside in workspace.witness.asides(reviewer=name)}
+    told = sorted(shown_answers(workspace, mine, asides), key=lambda one: -one.id)[:limit]
+    real = {d.row.key: d for d in workspace.archive.in_full([asides[one.assessment].of for one in told])}
+    found = []
+    for one in told:
+        aside = asides[one.assessment]
+        detail = real.get(aside.of)
+        if detail is None or aside.shown is None:
+            continue
+        how = str(one.body["how"])
+        wrote = {(grade.candidate, grade.criterion): grade for grade in detail.judged.grades}
+        shown = [
+            (wrote[place], grade)
+            for grade in aside.shown.grades
+            if (place := (grade.candidate, grade.criterion)) in wrote
+        ]
+        pairs = shown if how != "other_task" else []
+        found.append(Answered(
+            detail=detail, how=how, verb=str(one.body["verb"]), at=one.at, right=bool(one.body["caught"]) == (how != GOOD),
+            changed=tuple((a.candidate, a.criterion, a.raw_score, b.raw_score) for a, b in pairs if a.raw_score != b.raw_score),
+            words=tuple((a.candidate, a.criterion, *texts) for a, b in pairs
+                        if (texts := _words(a, b)) is not None),
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _words(a: Grade, b: Grade) -> tuple[str, str] | None:
+    if a.reason != b.reason:
+        return a.reason, b.reason
+    return None if a.evidence == b.evidence else ("\n".join(a.evidence), "\n".join(b.evidence))
+
+
 # --- what two reviewers disagree on
+
+DISAGREEMENTS: Final = ("fact", "overlooked", "rubric", "weight", "scale", "task", "slip", "other")
+"""What a dispute can be about. Disputes on the rubric or the scale are mended there, not by another verdict."""
+
+CONFIDENCES: Final = ("sure", "fairly", "unsure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +297,8 @@ def settle(
     *,
     choice: str,
     reason: str,
+    kind: str,
+    confidence: str,
     reviewer: str,
     together: bool = False,
     once: str | None = None,
@@ -158,15 +306,20 @@ def settle(
     """Settle a dispute as the `first` or the `second` reviewer has it, or `reject`; the state it leads to.
 
     Args:
+        kind: what they disagree on, one of `DISAGREEMENTS`.
+        confidence: how sure the one who settles it is, one of `CONFIDENCES`.
         reviewer: a third person, or one of the two if both settled it together.
 
     Raises:
         Refused: the item is not disputed, or one of the two would settle it alone.
-        InputError: another choice, or no reason.
+        InputError: another choice, kind or confidence, or no reason.
     """
     where = shown_assessment(key)
     if choice not in ("first", "second", "reject"):
         raise InputError("choice", f"is {choice!r}.", remedy="Say first, second or reject.")
+    for name, value, known in (("kind", kind, DISAGREEMENTS), ("confidence", confidence, CONFIDENCES)):
+        if value not in known:
+            raise InputError(name, f"is {value!r}.", remedy=f"Say one of: {', '.join(known)}.")
     if not reason.strip():
         raise InputError("reason", "is empty.", remedy="Say why in a few words.")
     dispute = next((one for one in disputes(workspace) if one.detail.row.key == key), None)
@@ -194,4 +347,22 @@ def settle(
         case _:
             (event,) = reviewing.reject(workspace, [key], reason=reason, reviewer=reviewer, via=Via.PAGE, displayed=True,
                                         idempotency_keys=keys)  # fmt: skip
+    workspace.witness.note(
+        [
+            Observation(
+                kind=Seen.SETTLED, run_id=dispute.detail.row.run_id, assessment=key, reviewer=reviewer,
+                at=workspace.clock.now(), once=f"settled:{key}:{event.id}",
+                body={"choice": choice, "kind": kind, "confidence": confidence, "together": together},
+            )
+        ]
+    )  # fmt: skip
     return str(event.after)
+
+
+def settled(workspace: Workspace) -> dict[str, dict[str, int]]:
+    """How many disputes were settled, by what they were about and how sure whoever settled them was."""
+    found = {kind: dict.fromkeys(CONFIDENCES, 0) for kind in DISAGREEMENTS}
+    last = {one.assessment: one.body for one in workspace.witness.observations(kinds=(Seen.SETTLED,))}
+    for body in last.values():
+        found[body["kind"]][body["confidence"]] += 1
+    return {kind: counts for kind, counts in found.items() if any(counts.values())}

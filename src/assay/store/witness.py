@@ -120,11 +120,18 @@ class StoreWitness:
         return found[0] if found else None
 
     def asides(
-        self, *, reviewer: str | None = None, run: RunId | None = None, done: bool | None = None
+        self,
+        *,
+        reviewer: str | None = None,
+        run: RunId | None = None,
+        done: bool | None = None,
+        keys: Collection[AssessmentKey] | None = None,
     ) -> tuple[Aside, ...]:
         """Planted checks and repeats, oldest first."""
         table = schema.aside
         where: list[Any] = [] if reviewer is None else [table.c.reviewer == plain(reviewer)]
+        if keys is not None:
+            where.append(table.c.key.in_([int(key) for key in keys]))
         if run is not None:
             where.append(schema.run.c.id == plain(run))
         if done is not None:

@@ -30,6 +30,7 @@ from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
 from assay.web.starting import suite_document
 from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
+from assay.web.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,12 +66,14 @@ BELONGS: Final = {
     "assessment": "review",
     "adjudication": "reviewers",
     "grades": "compare",
+    "checks": "reviewers",
     "batch": "registry",
     "candidates": "registry",
     "candidate": "registry",
     "record": "registry",
     "diff": "registry",
     "trend": "registry",
+    "identity": "registry",
     "model": "models",
     "rubric": "criteria",
     "bout": "arena",
@@ -125,7 +128,7 @@ def templates() -> Environment:
         t=t, glyphs=GLYPHS, badge=keys.badge, nav=NAV, nav_more=NAV_MORE, belongs=BELONGS,
         static=f"/static/{static_digest()}", key_groups=keys.groups, reject_reasons=REJECT_REASONS, rerun_reasons=RERUN_REASONS,
     )  # fmt: skip
-    environment.filters.update(data=_data, usd=usd, count=count, duration=duration)
+    environment.filters.update(visible=visible, data=_data, usd=usd, count=count, duration=duration)
     return environment
 
 

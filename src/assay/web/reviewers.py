@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
+from assay.analysis.reviewers import BASE
 from assay.app import registry, reviewing
 from assay.app import reviewers as verbs
 from assay.app.pasting import grade_pasted
@@ -26,13 +27,19 @@ router = APIRouter()
 
 _SHOWN: Final = ("catch_rate", "self_alike", "anchoring", "others_alike", "active_s", "drift")
 _DIFFERENCES: Final = frozenset({"anchoring", "drift"})
+_PLAIN: Final = frozenset({"sensitivity", "caution"})
 _GROUPS: Final = (
-    ("checks", ("catch_rate",)),
+    ("checks", ("catch_rate", "false_alarms", "sensitivity", "caution")),
     ("self", ("self_alike", "self_alpha", "self_distance")),
-    ("judge", ("acceptance", "anchoring", "judge_alpha", "judge_distance")),
+    (
+        "judge",
+        ("acceptance", "anchoring", "apart_blind", "apart_assisted", "toward", "away", "judge_alpha", "judge_distance"),
+    ),
     ("others", ("others_alike", "others_alpha")),
-    ("pace", ("active_s", "drift")),
+    ("habits", ("rejections", "reruns", "position")),
+    ("pace", ("active_s", "pace", "hasty", "drift")),
 )
+_CHART: Final = (640, 150)  # width and height of the chart of the moving average
 
 
 class AdjudicationBody(Body):
@@ -42,6 +49,8 @@ class AdjudicationBody(Body):
     id: str
     choice: Literal["first", "second", "reject"]
     reason: str = Field(max_length=2_000)
+    kind: str = Field(max_length=40)
+    confidence: str = Field(max_length=40)
     together: bool = False
     reviewer: str | None = Field(default=None, max_length=120)
 
@@ -68,6 +77,37 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
                    run=run, boot={"texts": {}, "page": "reviewers"})  # fmt: skip
 
 
+@router.get("/reviewers/{name}/checks.json", include_in_schema=False)
+def checks_twin(request: Request, name: str, run: str | None = None) -> Response:
+    """What became of planted checks as data."""
+    return Answer({"reviewer": name, "checks": _checks(request, name, _run(request, run))})
+
+
+@router.get("/reviewers/{name}/checks", include_in_schema=False)
+def checks_page(request: Request, name: str, run: str | None = None) -> Response:
+    """What became of a reviewer's planted checks, each explained, once the session or the run is over."""
+    run = _run(request, run)
+    query = f"?{urlencode({'run': run})}" if run else ""
+    return page_of(request, "reviewer_checks.html", "checks", t("checks.title", name=name),
+                   twin=f"/reviewers/{quote(name, safe='')}/checks.json{query}", name=name, run=run,
+                   checks=_checks(request, name, run), mine=name == reviewer_of(request),
+                   boot={"texts": for_script("checks"), "page": "checks"})  # fmt: skip
+
+
+class EndBody(Body):
+    """A session that is over."""
+
+    key: str = Field(min_length=8, max_length=80)
+    reviewer: str | None = Field(default=None, max_length=120)
+
+
+@router.post("/api/review/end", tags=["review"])
+def end(request: Request, body: EndBody) -> Response:
+    """End a reviewer's session: what became of its planted checks may be told from now on."""
+    verbs.end_session(rooms_of(request).workspace, body.reviewer or reviewer_of(request), once=body.key)
+    return Answer({"ok": True})
+
+
 @router.get("/reviewers/{name}.json", include_in_schema=False)
 def reviewer_twin(request: Request, name: str, run: str | None = None) -> Response:
     """One reviewer's page as data."""
@@ -85,21 +125,24 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
     ]  # fmt: skip
     return page_of(request, "reviewer.html", "reviewers", t("reviewers.of", name=name),
                    twin=f"/reviewers/{quote(name, safe='')}.json{query}", name=name, one=one, groups=groups, run=run,
-                   parts=[said("drift_part", part) for part in one.drift_parts], kinds=_kinds(one),
+                   parts=[said("drift_part", part) for part in one.drift_parts], kinds=_kinds(one), watch=_watch(one),
+                   stamp=_stamp(one), checks=f"/reviewers/{quote(name, safe='')}/checks{query}",
                    boot={"texts": {}, "page": "reviewer"})  # fmt: skip
 
 
 @router.get("/adjudication.json", include_in_schema=False)
 def adjudication_twin(request: Request) -> Response:
     """The adjudication page as data; who said what is not in it."""
-    return Answer({"disputes": _disputes(request)})
+    return Answer({"disputes": _disputes(request), "settled": verbs.settled(rooms_of(request).workspace)})
 
 
 @router.get("/adjudication", include_in_schema=False)
 def adjudication_page(request: Request) -> Response:
     """What two reviewers disagree on, without their names, and the way to settle it."""
     return page_of(request, "adjudication.html", "adjudication", t("adjudication.title"), twin="/adjudication.json",
-                   disputes=_disputes(request), boot={"texts": for_script("adjudication"), "page": "adjudication"})  # fmt: skip
+                   disputes=_disputes(request), settled=verbs.settled(rooms_of(request).workspace),
+                   kinds=verbs.DISAGREEMENTS, confidences=verbs.CONFIDENCES,
+                   boot={"texts": for_script("adjudication"), "page": "adjudication"})  # fmt: skip
 
 
 class PastedBody(Body):
@@ -127,7 +170,7 @@ def adjudicate(request: Request, body: AdjudicationBody) -> Response:
     key = reviewing.assessment_key(body.id)
     state = verbs.settle(
         rooms.workspace, key, choice=body.choice, reason=body.reason, reviewer=body.reviewer or reviewer_of(request),
-        together=body.together, once=body.key,
+        kind=body.kind, confidence=body.confidence, together=body.together, once=body.key,
     )  # fmt: skip
     rooms.queue.done_with(key)
     return Answer({"ok": True, "state": state})
@@ -149,12 +192,14 @@ def said(key: str, figure: Figure) -> dict[str, Any]:
 def _number(key: str, value: float) -> str:
     if key == "active_s":
         return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
-    if key.endswith("alpha"):
+    if key == "pace":
+        return t("reviewers.pace", n=round(value))
+    if key.endswith("alpha") or key in _PLAIN:
         return f"{value:.2f}"
     shown = round(100 * value)
     if key in _DIFFERENCES:
         return f"{'+' if shown > 0 else '−' if shown < 0 else ''}{abs(shown)} points"
-    return f"{100 * value:.1f} points" if key.endswith("distance") else f"{shown}%"
+    return f"{100 * value:.1f} points" if key.endswith("distance") or key.startswith("apart") else f"{shown}%"
 
 
 def _range(key: str, ci95: tuple[float, float] | None) -> str | None:
@@ -166,6 +211,66 @@ def _range(key: str, ci95: tuple[float, float] | None) -> str | None:
 
 def _kinds(one: Reviewer) -> list[dict[str, Any]]:
     return [{"kind": t(f"reviewers.plant.{kind}"), "caught": k, "n": n} for kind, (k, n) in one.caught_by_kind.items()]
+
+
+def _stamp(one: Reviewer) -> dict[str, Any]:
+    """The signs of approving unread, each in a word, and whether they agree."""
+    signs = {name: getattr(one.stamp, name) for name in ("few_changes", "quick", "misses")}
+    return {
+        "raised": one.stamp.raised,
+        "signs": [
+            (t(f"reviewers.sign.{name}"), t(f"reviewers.sign.{_ANSWERS[value]}")) for name, value in signs.items()
+        ],
+    }
+
+
+_ANSWERS: Final = {True: "yes", False: "no", None: "unknown"}
+
+
+def _watch(one: Reviewer) -> dict[str, Any] | None:
+    """The moving average as a drawing and as rows, in points of 100."""
+    found = one.watch
+    if found is None:
+        return None
+    width, height = _CHART
+    most = max(max(abs(value - found.centre) for value in point) for point in found.points) or 1.0
+    step = width / max(1, len(found.points) - 1)
+
+    def line(which: int) -> str:
+        places = (
+            (place * step, height / 2 * (1 - (point[which] - found.centre) / most))
+            for place, point in enumerate(found.points)
+        )
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+
+    every = max(1, len(found.points) // 12)
+    names = ("average", "low", "high")
+    rows = [
+        {"at": BASE + place + 1, **{name: f"{100 * value:+.1f}" for name, value in zip(names, point, strict=True)}}
+        for place, point in enumerate(found.points)
+        if (place + 1) % every == 0 or place + 1 == len(found.points)
+    ]  # fmt: skip
+    return {
+        "width": width, "height": height, "average": line(0), "low": line(1), "high": line(2), "rows": rows,
+        "centre": f"{100 * found.centre:+.1f}", "left_at": found.left_at,
+    }  # fmt: skip
+
+
+def _checks(request: Request, name: str, run: str | None) -> list[dict[str, Any]]:
+    found = []
+    for one in verbs.answered(rooms_of(request).workspace, name, run=run):
+        row = one.detail.row
+        order = panes_of(row)
+        label = {who: t("checks.candidate", letter=chr(65 + place)) for place, who in enumerate(order)}
+        found.append({
+            "id": shown_assessment(row.key), "thing": row.thing, "k": row.k, "of": row.of, "how": one.how, "verb": one.verb,
+            "right": one.right, "at": one.at,
+            "changed": [{"candidate": label.get(who, ""), "criterion": criterion, "was": was, "shown": shown}
+                        for who, criterion, was, shown in one.changed],
+            "words": [{"candidate": label.get(who, ""), "criterion": criterion, "was": was, "shown": shown}
+                      for who, criterion, was, shown in one.words],
+        })  # fmt: skip
+    return found
 
 
 def _run(request: Request, run: str | None) -> str | None:
@@ -189,7 +294,9 @@ def _disputes(request: Request) -> list[dict[str, Any]]:
             "run_id": one.detail.row.run_id, "labels": labels,
             "opinions": [
                 {"verb": opinion.body["verb"], "reason": opinion.body["reason"], "note": opinion.body["note"],
-                 "scores": [opinion.body["result"].get(name) for name in order]}
+                 "scores": [opinion.body["result"].get(name) for name in order],
+                 "set": [{"candidate": labels[order.index(name)], "criterion": criterion, "score": value}
+                         for name, criterion, value in opinion.body["corrections"] if name in order]}
                 for opinion in one.opinions
             ],
         })  # fmt: skip

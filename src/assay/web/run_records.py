@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -14,10 +15,11 @@ from assay.domain.answers import AnswerColumn
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.register import RunFilter
+from assay.domain.selection import Selection
 from assay.web.api import Answer, rooms_of
 from assay.web.compare import shown_column
 from assay.web.pages import page_of
-from assay.web.registry import address_of
+from assay.web.registry import address_of, task_address
 from assay.web.statistics import key_of
 from assay.web.texts import for_script, t
 from assay.web.visible import visible
@@ -42,6 +44,8 @@ _PARTS: Final = {
     "candidate": "candidates", "protocol": "protocol", "endpoint": "environment", "version": "environment", "answered": "models",
 }  # fmt: skip
 """Which part of a record holds what a kind of difference is about."""
+
+_SETTING: Final = re.compile(r", (thing|weight|tags|language|scoring|trials)$")
 
 router = APIRouter(include_in_schema=False)
 
@@ -171,11 +175,13 @@ def diff_page(request: Request, a: str = "", b: str = "") -> Response:
     found = _diff(request, a, b)
     one, other = found.before, found.after
     shown = found.set_up[:SET_UP_SHOWN]
+    workspace = rooms_of(request).workspace
+    suites = [workspace.archive.runs(Selection(runs=(run,)))[0].suite for run in (one, other)]
     tasks = sum(len(change.by_task) for change in found.changes)
     return page_of(
         request, "diff.html", "diff", t("diff.title"), twin=f"/registry/diff.json?{urlencode({'a': one, 'b': other})}",
         a=one, b=other, turned=f"/registry/diff?{urlencode({'a': other, 'b': one})}",
-        set_up=[_difference(line, found) for line in shown],
+        set_up=[_difference(line, found, suites) for line in shown],
         more=len(found.set_up) - len(shown), same=[t(f"diff.kind.{kind}") for kind in found.same], shared=found.shared_tasks,
         candidates=_changes(found), more_tasks=max(0, tasks - TASKS_SHOWN * len(found.changes)),
         statistics=f"/statistics?{urlencode([('run', one), ('run', other)])}", boot={"texts": {}, "page": "diff"},
@@ -188,7 +194,7 @@ def _diff(request: Request, a: str, b: str) -> RunDiff:
     return dossier.diff(rooms_of(request).workspace, a, b)
 
 
-def _difference(one: SetUp, found: RunDiff) -> dict[str, Any]:
+def _difference(one: SetUp, found: RunDiff, suites: list[str]) -> dict[str, Any]:
     """A line of the set-up, with where each run says more."""
     return {
         "kind": t(f"diff.kind.{one.kind}"),
@@ -200,13 +206,14 @@ def _difference(one: SetUp, found: RunDiff) -> dict[str, Any]:
             for line in one.lines[2 : LINES_SHOWN + 2]
         ],
         "cut": len(one.lines) > LINES_SHOWN + 2,
-        "open": [_record_of(run, one) for run in (found.before, found.after)],
+        "open": [_about(run, suite, one) for run, suite in zip((found.before, found.after), suites, strict=True)],
     }
 
 
-def _record_of(run: str, one: SetUp) -> str:
+def _about(run: str, suite: str, one: SetUp) -> str:
+    """Where a run says more about a line."""
     if one.kind == "task":
-        return f"/statistics/trials?{urlencode({'run': run, 'task': one.name.partition(', ')[0]})}"
+        return task_address(suite, _SETTING.sub("", one.name))
     return f"/runs/{quote(run, safe='')}/record#{_PARTS.get(one.kind, 'plan')}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
 import webbrowser
@@ -129,6 +130,7 @@ def create_app(
     app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
+    app.include_router(protocols.router)
     app.include_router(registry.router)
     app.include_router(run_records.router)
     app.include_router(audit.router)
@@ -136,7 +138,6 @@ def create_app(
     app.include_router(criteria.router)
     app.include_router(models.router)
     app.include_router(arena.router)
-    app.include_router(protocols.router)
     app.add_api_route("/static/{digest}/{name}", static_file, include_in_schema=False)
     app.add_exception_handler(AssayError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
@@ -186,10 +187,17 @@ def serve(
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1, lifespan="on"
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_a_line)
     try:
         _Server(config).run(sockets=[listening])
     finally:
         listening.close()
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Not that requests were given up because the server goes: what they decided is stored, or will be sent again."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, asyncio.CancelledError) and not str(record.msg).startswith("Cancel %s running task")
 
 
 class _Server(uvicorn.Server):

@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.analysis.reviewers import Material, Pairs, Taken, difference_of_shares, median, reviewer_of, share
+from assay.analysis.reviewers import (
+    Material,
+    Pairs,
+    Reviewer,
+    Taken,
+    detection,
+    difference_of_shares,
+    median,
+    quickest,
+    reviewer_of,
+    share,
+    watch,
+)
 
 
 def test_the_range_of_a_difference_of_shares_is_newcombe_s() -> None:
@@ -69,3 +81,95 @@ def test_alike_means_at_most_five_points_apart() -> None:
     found = reviewer_of(Material(again=again), rng=np.random.default_rng(1))
     assert found.self_alike.value == 0.5
     assert found.self_distance.value == pytest.approx((0 + 0.05 + 0.06 + 0.8) / 4)
+
+
+def of(material: Material) -> Reviewer:
+    return reviewer_of(material, rng=np.random.default_rng(1))
+
+
+def test_sensitivity_and_caution_by_hand() -> None:
+    """20 of 25 found, 10 of 25 suspected: rates 20.5/26 and 10.5/26; z .8005 and -.2425 (tables of the normal)."""
+    d, c = detection([True] * 20 + [False] * 5, [True] * 10 + [False] * 15)
+    assert d.value == pytest.approx(1.043, abs=2e-3)
+    assert c.value == pytest.approx(-0.279, abs=2e-3)
+    assert d.ci95 is not None
+    assert c.ci95 is not None
+    assert (d.ci95[1] - d.ci95[0]) == pytest.approx(2 * (c.ci95[1] - c.ci95[0]))
+
+
+def test_all_found_and_none_suspected_is_a_number() -> None:
+    d, c = detection([True] * 20, [False] * 20)
+    assert d.value == pytest.approx(2 * 1.981, abs=2e-3)
+    assert c.value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_no_rate_under_twenty() -> None:
+    found = of(Material(plants=[("moved_score", True)] * 19, good=[False] * 25))
+    assert (found.catch_rate.value, found.catch_rate.n, found.catch_rate.reason) == (None, 19, "fewer_than_20")
+    assert found.sensitivity.reason == found.caution.reason == "fewer_than_20"
+    assert found.false_alarms.value == 0
+    assert not found.enough_plants
+    assert found.caught_by_kind == {"moved_score": (19, 19)}
+
+
+@pytest.mark.parametrize("true", [0.0, 1.0, 2.0])
+def test_the_range_of_sensitivity_covers_it(true: float) -> None:
+    rng = np.random.default_rng(11)
+    hits = 0
+    for _ in range(1000):
+        found = list(rng.normal(true, 1, 40) > true / 2)
+        d, _ = detection(found, list(rng.normal(0, 1, 40) > true / 2))
+        assert d.ci95 is not None
+        hits += d.ci95[0] <= true <= d.ci95[1]
+    assert hits / 1000 >= 0.93
+
+
+def test_a_steady_reviewer_seldom_leaves_the_band_and_one_who_grows_milder_does() -> None:
+    rng = np.random.default_rng(5)
+    steady = [watch(list(rng.normal(0.02, 0.1, 130))) for _ in range(400)]
+    assert sum(one is not None and one.left_at is not None for one in steady) / 400 <= 0.25
+    milder = [watch([*rng.normal(0.02, 0.1, 60), *rng.normal(0.14, 0.1, 70)]) for _ in range(400)]
+    places = [one.left_at for one in milder if one is not None and one.left_at is not None]
+    assert sum(place > 60 for place in places) / 400 >= 0.8
+    assert watch([0.1] * 30) is None
+    alike = watch([0.1] * 60)
+    assert alike is not None
+    assert alike.left_at is None
+
+
+def test_moves_after_seeing_the_judge_s_scores() -> None:
+    def blind(before: float, after: float) -> Taken:
+        return Taken(verb="correct", arm="blind", active_s=None, before=before, apart=after)
+
+    found = of(
+        Material(taken=[blind(0.2, 0.0)] * 6 + [blind(0.2, 0.2)] * 3 + [blind(0.2, 0.3)] + [blind(0.0, 0.0)] * 5)
+    )
+    assert (found.toward.value, found.toward.n) == (0.6, 10)
+    assert found.away.value == 0.1
+    assert found.apart_blind.value == pytest.approx(2 / 15)
+    assert found.apart_assisted.value is None
+
+
+def test_position_rejections_and_reruns_are_shares_with_ranges() -> None:
+    taken = [Taken(verb="approve", arm="assisted", active_s=None, left=place % 4 > 0) for place in range(40)]
+    taken += [Taken(verb="reject", arm="assisted", active_s=None)] * 10
+    found = of(Material(taken=taken, reruns=10))
+    assert (found.position.value, found.position.n) == (0.75, 40)
+    assert found.position.ci95 is not None
+    assert found.position.ci95[0] > 0.5  # one who prefers the first place is seen
+    assert found.rejections.value == 0.2
+    assert found.reruns.value == pytest.approx(10 / 60)
+
+
+def test_a_stamp_needs_its_signs_to_agree() -> None:
+    quick = [Taken(verb="approve", arm="assisted", active_s=1.0, size=9000)] * 40
+    missed = [("moved_score", False)] * 20
+    assert of(Material(taken=quick, plants=missed, quickest=3000)).stamp.raised
+    assert not of(Material(taken=quick, plants=[("moved_score", True)] * 20, quickest=3000)).stamp.raised
+    assert not of(Material(taken=quick, plants=missed[:19], quickest=3000)).stamp.raised
+    assert not of(Material(taken=quick, plants=missed, quickest=10_000)).stamp.raised
+    some = [Taken(verb="correct", arm="assisted", active_s=1.0, size=9000)] * 2
+    assert not of(Material(taken=[*quick, *some], plants=missed, quickest=3000)).stamp.raised
+    assert of(Material(taken=quick, quickest=3000)).hasty.value == 1.0
+    assert quickest([1.0] * 29) is None
+    assert quickest([float(n) for n in range(101)]) == 95

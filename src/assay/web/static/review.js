@@ -130,9 +130,9 @@ function show(index, { focus = true } = {}) {
   itemBox.dataset.id = item.id;
   itemBox.dataset.state = stateOf(record);
   drawTop();
-  drawLeft();
   drawRight();
   drawActions();
+  drawLeft(); // last: it asks where a line is, and the page is laid out for that
   byId("right").scrollTop = 0;
   if (focus) focusItem();
   remember();
@@ -159,7 +159,6 @@ const drawRight = () => fill(byId("right"), drawJudgement(asShown(), view));
 function drawLeft() {
   left.replaceChildren(...drawResponses(current().item, view));
   if (view.rules) return;
-  if (code()) code().scrollTop = 0;
   center(light(left, current().item, view));
 }
 

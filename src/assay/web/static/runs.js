@@ -173,7 +173,6 @@ extend?.addEventListener("submit", (event) => {
 byId("extend-look")?.addEventListener("click", () => sendExtension(true));
 
 function take(rows) {
-  let waiting = 0;
   for (const row of rows) notice(row);
   opened = true;
   for (const row of rows) {
@@ -184,13 +183,19 @@ function take(rows) {
     if (cells && cells.dataset.cells !== Object.values(row.trials).join(" ")) return drawAnew();
   }
   known = new Map([...known, ...rows.map((row) => [row.id, row.waiting])]);
-  for (const n of known.values()) waiting += n;
+  tell();
+}
+
+/** How many wait: over all runs as the server says, else over those this page knows. */
+function tell() {
+  const waiting = total ?? [...known.values()].reduce((sum, n) => sum + n, 0);
   const own = document.querySelector("[data-run]")?.dataset.run;
   badge(boot.page === "queue" ? waiting : (known.get(own) ?? 0));
   const lead = byId("waiting");
-  if (lead && rows.length) lead.textContent = waiting ? t("queue.lead", { n: count(waiting) }) : t("queue.lead.none");
+  if (lead && known.size) lead.textContent = waiting ? t("queue.lead", { n: count(waiting) }) : t("queue.lead.none");
 }
 
+let total = null;
 let known = new Map();
 let source = null;
 let asking = null;
@@ -211,6 +216,10 @@ function listen() {
     say("queue.live");
     take(JSON.parse(event.data));
   });
+  source.addEventListener("waiting", (event) => {
+    total = Number(event.data);
+    tell();
+  });
   source.addEventListener("open", () => {
     heard = performance.now();
     clearInterval(asking);
@@ -225,8 +234,9 @@ function listen() {
 
 async function ask() {
   try {
-    const { runs } = await call("/queue.json");
+    const { runs, waiting } = await call("/queue.json");
     say("queue.polling");
+    total = waiting;
     take(runs);
   } catch {
     say("queue.offline");

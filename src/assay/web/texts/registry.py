@@ -74,6 +74,10 @@ TEXTS: Final[dict[str, str]] = {
     "batch.statistics": "Statistics of this batch",
     "batch.registry": "In the registry",
     "batch.compare": "Answers side by side",
+    # a task
+    "task.lead": "What this task is known by: its suite, its id and a digest of its content. Different contents are never pooled.",
+    "task.version": "Content {n}, digest",
+    "task.thing": "Name",
     # candidates
     "candidates.title": "Candidates",
     "candidates.lead": "Who took part in the runs in which nothing waits for a person.",
