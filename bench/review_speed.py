@@ -1,7 +1,7 @@
 """How fast review is with 100,000 items waiting: key to next item painted in a real browser, and the server's time.
 
-    python bench/review_speed.py [--assessments 100000] [--runs 1] [--approvals 200] [--lines 30] [--candidates 3]
-                                 [--store postgresql://…] [--requests 60]
+    python bench/review_speed.py [--assessments 100000] [--runs 1] [--approvals 200] [--lines 30] [--width 60]
+                                 [--candidates 3] [--store postgresql://…] [--requests 60]
 
 The floor stands beside each figure, from the same run: for the keys an empty page that changes one word, for the
 server `/health`. A key's time goes from the event's own time stamp to the moment after the frame in which the next item
@@ -48,8 +48,9 @@ PAINTED = """(was) => {
 }"""
 EMPTY = "<!doctype html><title>floor</title><p id=word>0</p>"
 CHANGES = "addEventListener('keydown', () => { word.textContent = Number(word.textContent) + 1; });"
-THINK_MS = 100
-"""Between an item on the page and the next key; nobody reads as fast."""
+LINE = {"offline": False, "latency": 100, "downloadThroughput": 125_000, "uploadThroughput": 125_000}
+THINK_MS = 250
+"""Between keys; nobody reads as fast."""
 
 
 def main() -> None:
@@ -58,6 +59,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--approvals", type=int, default=200)
     parser.add_argument("--lines", type=int, default=30)
+    parser.add_argument("--width", type=int, default=60)
     parser.add_argument("--candidates", type=int, default=3)
     parser.add_argument("--requests", type=int, default=60)
     parser.add_argument("--store")
@@ -65,12 +67,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         url = given.store or f"sqlite:///{name}/assay.db"
         started = time.perf_counter()
-        ids = fill(url, given.assessments, runs=given.runs, candidates=given.candidates, lines=given.lines)
+        ids = fill(
+            url, given.assessments, runs=given.runs, candidates=given.candidates, lines=given.lines, width=given.width
+        )
         print(f"{given.assessments} waiting in {given.runs} runs: {time.perf_counter() - started:.1f} s to fill")
         with serving(url, Path(name)) as port:
             server(port, ids[-1], given.requests)
             if given.approvals:
                 keys(port, given.approvals)
+            slowly(port)
 
 
 def keys(port: int, approvals: int) -> None:
@@ -92,11 +97,32 @@ def keys(port: int, approvals: int) -> None:
         page.wait_for_function("() => JSON.parse(localStorage.getItem('assay.outbox.1') ?? '[]').length === 0")
 
 
+def slowly(port: int) -> None:
+    """Pages with nothing kept in the browser over 1 Mbit/s with 100 ms to and fro."""
+    with browser() as running:
+        for path, there in (("/", ".run, [data-run]"), ("/review", "#item:not([hidden])"), ("/statistics", "main")):
+            page = running.new_page(viewport={"width": 1360, "height": 800})
+            network = page.context.new_cdp_session(page)
+            network.send("Network.enable")
+            network.send("Network.emulateNetworkConditions", LINE)
+            sent: list[float] = []
+            network.on("Network.loadingFinished", lambda said, sent=sent: sent.append(said["encodedDataLength"]))
+            started = time.perf_counter()
+            page.goto(f"http://127.0.0.1:{port}{path}", wait_until="commit")
+            page.wait_for_selector(there)
+            taken = 1000 * (time.perf_counter() - started)
+            page.wait_for_load_state("load")
+            print(f"1 Mbit/s: {path:12s} there after {taken:5.0f} ms   {sum(sent) / 1000:.0f} kB", flush=True)
+            page.close()
+
+
 def press(page: Page, times: int, key: str = "b") -> None:
-    for number in range(times):
+    for _ in range(times):
         page.keyboard.press(key)
-        page.wait_for_function("n => taken.length > n", arg=number)
         page.wait_for_timeout(THINK_MS)
+    page.wait_for_timeout(1000)
+    if (painted := page.evaluate("taken.length")) != times:
+        print(f"{times - painted} of {times} keys came before the item was ready, and decided nothing")
 
 
 def server(port: int, run: str, requests: int) -> None:

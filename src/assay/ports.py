@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.arena import Contest, Judged, Pairing, Vote
-    from assay.domain.calibration import CalibrationRecord
+    from assay.domain.calibration import CalibrationRecord, JudgeIdentity
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.criteria import CriterionFacts, RubricUse
     from assay.domain.digest import JsonValue
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.observing import Aside, Observation, Seen
     from assay.domain.pages import PageAnswer, PageRequest
-    from assay.domain.register import Facet, RegisteredRun, RunFilter
+    from assay.domain.register import Facet, RegisteredRun, RunFilter, TaskUse
     from assay.domain.renaming import CandidateRow
     from assay.domain.review import Decision, ReviewEvent
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
@@ -354,6 +354,14 @@ class Archive(Protocol):
         """Trials in plan order."""
         ...
 
+    def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
+        """One page of runs, newest first, after the run `before`, or from the newest where there is no such run."""
+        ...
+
+    def tally(self, selection: Selection, /) -> dict[AssessmentState, int]:
+        """How many assessments the matching runs have in each state; summed from tallies, nothing is counted."""
+        ...
+
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
         ...
@@ -467,6 +475,10 @@ class Register(Protocol):
         """Candidates that took part in a run in which nothing waits, by name; other runs are not in their numbers."""
         ...
 
+    def task_uses(self, suite: str, task: str, /, *, limit: int = 200) -> Sequence[TaskUse]:
+        """Those of the newest `limit` runs of a suite that had a task, newest first."""
+        ...
+
 
 class EventLog(Protocol):
     """Review events as they were appended, and whether they still are what was appended."""
@@ -501,8 +513,23 @@ class Calibrations(Protocol):
         """Store a calibration and return it with its version."""
         ...
 
-    def records(self, *, model: str | None = None, newest_only: bool = False) -> Sequence[CalibrationRecord]:
-        """Calibrations, newest first; of one model, or only the newest of each identity."""
+    def records(
+        self,
+        *,
+        model: str | None = None,
+        newest_only: bool = False,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Sequence[CalibrationRecord]:
+        """Calibrations, newest first; of one model, only the newest of each identity, or up to `limit` below a number."""
+        ...
+
+    def record(self, number: int, /) -> CalibrationRecord | None:
+        """The calibration with this number, if there is one."""
+        ...
+
+    def newest_numbers(self) -> Mapping[JudgeIdentity, int]:
+        """The number of the newest calibration of each identity; reads no document."""
         ...
 
 

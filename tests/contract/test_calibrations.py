@@ -15,7 +15,8 @@ RECORD = CalibrationRecord(
 
 def test_a_calibration_comes_back_as_it_was_kept(store: Store) -> None:
     kept = store.calibrations.keep(RECORD)
-    assert kept == replace(RECORD, version=1)
+    assert kept == replace(RECORD, version=1, number=kept.number)
+    assert kept.number > 0
     assert store.calibrations.records() == (kept,)
 
 
@@ -31,3 +32,13 @@ def test_versions_count_for_each_identity_and_the_newest_is_the_current_one(stor
     ]
     assert [one.version for one in store.calibrations.records(newest_only=True)] == [2, 1]
     assert store.calibrations.records(model="openai/another") == ()
+
+
+def test_a_calibration_is_found_by_its_number_and_lists_go_on_below_one(store: Store) -> None:
+    other = replace(RECORD, identity=replace(IDENTITY, rubric="d" * 32))
+    first, second, third = (store.calibrations.keep(record) for record in (RECORD, other, RECORD))
+    assert store.calibrations.record(second.number) == second
+    assert store.calibrations.record(third.number + 1) is None
+    assert store.calibrations.records(limit=2) == (third, second)
+    assert store.calibrations.records(before=second.number, limit=2) == (first,)
+    assert store.calibrations.newest_numbers() == {IDENTITY: third.number, other.identity: second.number}

@@ -79,3 +79,31 @@ def test_what_happens_in_a_run_is_found_by_seeks(store: Store) -> None:
     first, _ = store.archive.under_way(RUN)
     assert first is not None
     assert first.k == 2
+
+
+def stretch(store: Store) -> tuple[str | None, int]:
+    (run,) = store.archive.runs()
+    return run.since, run.done_before
+
+
+def test_a_break_begins_a_new_stretch_and_a_process_that_joins_does_not(opened: Callable[[], Store]) -> None:
+    one, other = opened(), opened()
+    open_run(one, trials=4)
+    assert stretch(one) == (None, 0)
+    one.journal.begin(RUN, retry_failed=False)
+    assert (stretch(one)[0] is None, stretch(one)[1]) == (False, 0)
+    (trial,) = one.journal.claim(RUN, limit=1)
+    wait(one.journal.record(judged(trial)))
+    other.journal.begin(RUN, retry_failed=False)
+    assert stretch(one)[1] == 0, "it goes on without a break"
+    one.journal.set_state(RUN, RunState.PAUSED)
+    assert stretch(one) == (None, 0), "only of a run that goes on"
+    other.journal.set_state(RUN, RunState.RUNNING)
+    assert stretch(one)[1] == 1
+    (trial,) = one.journal.claim(RUN, limit=1)
+    wait(one.journal.record(judged(trial)))
+    one.close()
+    other.close()
+    third = opened()
+    third.journal.begin(RUN, retry_failed=False)
+    assert stretch(third)[1] == 2, "its processes had ended"

@@ -9,7 +9,7 @@ from tests.contract.stores import a_decision, a_plan, a_task, grades, judged, pl
 
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey
-from assay.domain.lifecycle import Verb
+from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.selection import Selection
 from assay.store.opening import Store
 
@@ -49,6 +49,26 @@ def test_leases_end_by_item_by_desk_and_by_both(store: Store) -> None:
     assert store.leases.lease([], desk="a", now=0, until=10) == frozenset()
 
 
+def test_a_filter_by_task_finds_what_waits_of_it_in_every_run(store: Store) -> None:
+    first = waiting(store)
+    second = waiting(store, identifier="20250102-030405-arithmetic-bcde")
+    of_pay = store.leases.seeker(Selection(tasks=("PAY",)))
+    found, key = [], of_pay(0)
+    while key is not None:
+        found.append(key)
+        key = of_pay(key)
+    rows = [row for row in store.archive.assessments(EVERYTHING) if row.task == "pay"]
+    assert found == [row.key for row in rows]
+    assert set(found) <= {*first, *second}
+    assert len(found) == 4
+    (trial,) = {row.trial for row in rows if row.key == found[0]}
+    assert [row.key for row in store.archive.assessments(EVERYTHING, trial=trial)] == found[:1]
+    store.desk.decide([a_decision(Verb.APPROVE, found[0])])
+    assert of_pay(0) == found[1]
+    pending = store.archive.assessments(Selection(tasks=("pay",)), states=frozenset({AssessmentState.PENDING}), limit=2)
+    assert [row.key for row in pending] == found[1:3]
+
+
 def test_the_next_that_waits_is_found_within_the_selection(store: Store) -> None:
     first = waiting(store)
     second = waiting(store, identifier="20250102-030405-arithmetic-bcde")
@@ -77,3 +97,19 @@ def test_eight_who_ask_at_once_get_different_items(store: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
         taken = list(pool.map(take, range(8)))
     assert sum(len(mine) for mine in taken) == len(set().union(*taken)) == len(keys)
+
+
+def test_runs_come_page_by_page_and_their_states_as_sums(store: Store) -> None:
+    first = waiting(store)
+    second = waiting(store, identifier="20250102-030405-arithmetic-bcde")
+    store.desk.decide([a_decision(Verb.APPROVE, first[0]), a_decision(Verb.REJECT, second[0], reason="no")])
+    whole = store.archive.runs()
+    assert store.archive.newest(limit=5) == whole
+    (newest,) = store.archive.newest(limit=1)
+    assert newest == whole[0]
+    assert store.archive.newest(limit=5, before=newest.id) == whole[1:]
+    assert store.archive.newest(limit=5, before=whole[1].id) == ()
+    assert store.archive.newest(limit=5, before="nothing") == whole
+    states = {AssessmentState.PENDING: 6, AssessmentState.APPROVED: 1, AssessmentState.REJECTED: 1}
+    assert store.archive.tally(EVERYTHING) == states
+    assert store.archive.tally(Selection(runs=(whole[1].id,)))[AssessmentState.PENDING] == 3

@@ -14,6 +14,7 @@ from tests.contract.rows import all_rows, assert_derived_agrees
 from tests.contract.stores import StandingClock, a_call, a_decision, a_plan, a_task, judged, plain_grades, planned, wait
 from tests.support.postgres import new_database
 
+from assay.domain.arena import Choice, Pairing, Vote
 from assay.domain.assessment import Response
 from assay.domain.errors import InputError
 from assay.domain.identifiers import RunId
@@ -23,7 +24,7 @@ from assay.store import schema
 from assay.store.opening import Store, open_store
 
 RUNS = ("20250101-000000-alpha-aaaa", "20250102-000000-alpha-bbbb")
-WITHOUT = ("body", "key_source", "reservation", "execution")
+WITHOUT = ("body", "key_source", "reservation", "execution", "stretch")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -72,6 +73,19 @@ def lived(store: Store) -> None:
     wait(store.journal.record(judged(trial, plain_grades(0.7), attempt=2)))
     store.desk.note_rerun(a_decision(Verb.RERUN, keys[0], reason="again"))
     store.journal.set_state(RunId(RUNS[0]), RunState.FINISHED)
+    for number, (run, reviewer) in enumerate([(RUNS[0], "ann"), (RUNS[1], "ann"), (RUNS[0], "bob")]):
+        one = Pairing(position=0, k=1, left=number % 2, right=1 - number % 2)
+        store.arena.cast(
+            Vote(
+                run_id=RunId(run),
+                pairing=one,
+                choice=Choice.RIGHT,
+                reviewer=reviewer,
+                once=f"vote {number}",
+                active_ms=5,
+            )
+        )
+    store.arena.take_back(RunId(RUNS[0]), reviewer="ann", once="undo")
 
 
 def records(store: Store, runs: tuple[str, ...] = RUNS) -> list[tuple[str, Callable[[], Iterator[dict[str, Any]]]]]:
@@ -92,6 +106,7 @@ def test_a_store_without_runs_gets_every_row_back(
     after = opened_at(second)
     found = after.restoring.restore(kept)
     assert (found.runs, found.renumbered, found.altered, found.events) == (RUNS, False, (), 5)
+    assert (found.votes, found.altered_votes) == (4, ())
     again = all_rows(second, without=WITHOUT)
     for name, table in rows.items():
         assert without_bodies(name, again[name]) == without_bodies(name, table), name
@@ -122,6 +137,13 @@ def test_a_store_with_runs_gets_new_numbers_and_the_same_numbers_out(
     found = after.restoring.restore(kept)
     assert found.renumbered
     assert after.archive.first_broken_event() is None
+    assert after.arena.first_broken() is None
+    for run in RUNS:
+        mine, yours = before.arena.votes(RunId(run)), after.arena.votes(RunId(run))
+        assert [(one.pairing, one.choice, one.reviewer, one.at) for one in mine] == [
+            (one.pairing, one.choice, one.reviewer, one.at) for one in yours
+        ]
+        assert len(mine) == 1
     assert_derived_agrees(url)
     theirs = Selection(suites=("alpha",))
     one, other = before.archive.score_columns(theirs), after.archive.score_columns(theirs)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from assay.scoring import calibration_samples
 from assay.scoring.calibration_samples import SAMPLES
 from tests.journey.conftest import Command
 from tests.support.model_server import Call, ModelServer
@@ -281,3 +286,105 @@ def test_failed_tries_of_a_calibration_are_kept_with_its_record(assay: Command, 
     (lost,) = kept["failed_tries"]
     assert lost["reply"] == said[0]
     assert (lost["kind"], lost["fault"], lost["try"]) == ("unparsable", "judge", 1)
+
+
+def test_a_calibration_that_was_stopped_goes_on_without_asking_anything_twice(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    from assay.app import calibrating, running
+    from assay.app.wiring import Workspace
+    from assay.domain.errors import Interrupted
+
+    (project / "assay.yaml").write_text(yaml.safe_dump(PRICED | {"concurrency": 1}), "utf-8")
+    good = grading(deserved())
+    said: list[str] = []
+
+    def once_prose(call: Call) -> str:
+        said.append("No." if not said else good(call))
+        return said[-1]
+
+    server.answer = once_prose
+    stopper = running.Stopper()
+    heard: list[tuple[int, int]] = []
+
+    def answered(done: int, of: int) -> None:
+        heard.append((done, of))
+        if done == 5:
+            stopper.stop()
+
+    with Workspace.open(project) as workspace, pytest.raises(Interrupted) as stopped:
+        calibrating.calibrate(workspace, JUDGE, stopper=stopper, answered=answered)
+    assert "5 answers are kept" in str(stopped.value)
+    assert assay("calibrate", "--list", "--json").document["calibrations"] == []
+    before = len(server.calls)
+    ahead = assay("calibrate", JUDGE, "--dry-run", "--json").document
+    assert ahead["taken_over"] == 5
+    assert heard[-1][1] == ahead["calls"]
+    done = assay("calibrate", JUDGE, "--json").document
+    assert done["taken_over"] == 5
+    assert before in (6, 7), "five answers, one that could not be read, and perhaps one that was dropped in flight"
+    assert len(server.calls) - before == ahead["calls"] - 5
+    assert done["calls"] == ahead["calls"] + 1
+    assert len(done["failed_tries"]) == 1
+    again = assay("calibrate", JUDGE, "--json").document
+    assert (again["taken_over"], again["version"]) == (0, 2), "what is stored is measured anew"
+    assert again["mae"] == done["mae"]
+    assert list((project / ".assay" / "calibrating").iterdir()) == []
+
+
+def test_a_calibration_that_was_killed_has_its_answers_on_disk(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    server.answer = grading(deserved())
+    server.delay_s = 0.15
+    command = [sys.executable, "-m", "assay", "calibrate", JUDGE]
+    environment = {**os.environ, "PYTHONPATH": str(Path(calibration_samples.__file__).parents[2])}
+    with subprocess.Popen(command, cwd=project, env=environment, stdout=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 30
+        while len(server.calls) < 9 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+    (kept,) = (project / ".assay" / "calibrating").iterdir()
+    with kept.open("ab") as file:
+        file.write(b'{"at": "2')  # a line that a crash cut off
+    server.delay_s = 0.0
+    before = len(server.calls)
+    done = assay("calibrate", JUDGE, "--json").document
+    assert done["taken_over"] >= 3
+    assert len(server.calls) - before == done["calls"] - done["taken_over"]
+    assert done["n"] == len(DESERVED)
+
+
+def test_answers_of_long_ago_are_asked_again(project: Path) -> None:
+    from assay.app.paid_answers import PaidAnswers
+    from assay.domain.calls import Reply
+
+    class Clock:
+        at = "2026-01-01T00:00:00.000Z"
+
+        def now(self) -> str:
+            return self.at
+
+    clock: Any = Clock()
+    path = project / "some" / "where.jsonl"
+    first = PaidAnswers(path, clock)
+    first.keep("q", Reply(text="a \ud800 b", cost_usd=0.5))
+    soon = PaidAnswers(path, clock)
+    soon.read()
+    assert soon.replies == first.replies
+    clock.at = "2026-01-02T00:00:01.000Z"
+    late = PaidAnswers(path, clock)
+    late.read()
+    assert late.replies == {}
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_the_bias_of_each_criterion_and_the_texts_are_kept(assay: Command, server: ModelServer) -> None:
+    server.answer = grading(deserved())
+    document = assay("calibrate", JUDGE, "--json").document
+    bias = document["by_criterion"]["quality"]
+    assert bias["value"] == pytest.approx(0.0, abs=1e-9)
+    assert bias["n"] == len(DESERVED)
+    by_id = {one["id"]: one for one in document["samples"]}
+    for sample in SAMPLES:
+        assert by_id[sample.id]["response"] == sample.response

@@ -70,20 +70,23 @@ class WallClock:
         await asyncio.sleep(seconds)
 
 
-def fill(url: str, assessments: int, *, runs: int = 1, candidates: int = 3, lines: int = 30) -> list[RunId]:
+def fill(
+    url: str, assessments: int, *, runs: int = 1, candidates: int = 3, lines: int = 30, width: int = 60
+) -> list[RunId]:
     """Make a store at `url` where `assessments` wait, the same number in each run; the runs' ids, oldest first.
 
     Args:
         assessments: at least five a run, since each task has five trials; what is left over falls away.
         candidates: responses of each item, at most four.
-        lines: lines of each response, of about 60 characters.
+        lines: lines of each response.
+        width: characters of a line, at least 60.
     """
     names = CANDIDATES[:candidates]
     store = open_store(url, clock=WallClock())
     plans = [_plan(number, names) for number in range(runs)]
     try:
         for number, plan in enumerate(plans):
-            store.journal.open_run(plan, _tasks(number, max(1, assessments // runs // TRIALS), names, lines))
+            store.journal.open_run(plan, _tasks(number, max(1, assessments // runs // TRIALS), names, lines, width))
     finally:
         store.close()
     body = assessment_bytes(_assessment(names))
@@ -128,8 +131,8 @@ def _plan(number: int, names: tuple[str, ...]) -> RunPlan:
     )
 
 
-def _tasks(run: int, tasks: int, names: tuple[str, ...], lines: int) -> Iterator[PlannedTask]:
-    body = "\n".join(_LINE.format(n=n) for n in range(lines - 3))
+def _tasks(run: int, tasks: int, names: tuple[str, ...], lines: int, width: int) -> Iterator[PlannedTask]:
+    body = "\n".join(_LINE.format(n=n).ljust(width, "-") for n in range(lines - 3))
     for number in range(tasks):
         snippets = tuple(
             Snippet(

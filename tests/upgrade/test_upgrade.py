@@ -55,7 +55,7 @@ def test_a_kept_store_is_read_reviewed_and_carried_on_with(kept: Path, tmp_path:
     assert failed.failure == Failure(kind="http_500", fault=Fault.PROVIDER, detail="the server broke", tries=5)
 
     calibrated = store.calibrations.records()
-    assert calibrated == (() if kept.stem == "schema_0001" else (replace(A_CALIBRATION, version=1),))
+    assert calibrated == (() if kept.stem == "schema_0001" else (replace(A_CALIBRATION, version=1, number=1),))
     assert store.calibrations.keep(A_CALIBRATION).version == len(calibrated) + 1
 
     rows = list(store.archive.assessments(EVERYTHING))

@@ -9,6 +9,7 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 
 from assay.app.demo import content
+from assay.scoring.calibration_samples import SAMPLES
 from tests.web.conftest import clean_environment
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def furnish(folder: Path) -> Path:
     (folder / "assay.yaml").write_text("judge: replay/@demo\n", "utf-8")
     first = _run(folder, "run", "architects.json", "--batch-id", "spring")["run_id"]
     _decide(folder, first, every=1)
+    once = _run(folder, "run", "architects.json", "--trials", "1")["run_id"]
+    _decide(folder, once, every=1)
     second = _run(folder, "run", "architects.json", "--batch-id", "spring", "--trials", "3")["run_id"]
     _decide(folder, second, every=2)
     (folder / "clocks.json").write_text(
@@ -54,7 +57,22 @@ def furnish(folder: Path) -> Path:
     suite = {"name": "clocks", "tasks": {"file": "clocks.json"}, "judge": "human", "rubric": [{"name": "look"}]}
     (folder / "clocks-suite.json").write_text(json.dumps(suite), "utf-8")
     _run(folder, "run", "clocks-suite.json", "--trials", "3")
+    _measure(folder)
     return folder
+
+
+def _measure(folder: Path) -> None:
+    """A recorded judge, measured: a little too mild, and wrong about one reference."""
+    lines = []
+    for place, sample in enumerate(SAMPLES):
+        score = 10 - 10 * sample.score if place == 3 else min(10.0, 10 * sample.score + 0.4)
+        grades = {"{{label:one}}": {"quality": {"reason": "So it is.", "score": score}}}
+        reply = {"text": json.dumps({"candidates": grades})}
+        lines.append(json.dumps({"match": {"task": f"calibration/{sample.id}"}, "reply": reply}))
+    pair = {f"{{{{label:{name}}}}}": {"quality": {"reason": name, "score": 5}} for name in ("one", "other")}
+    lines.append(json.dumps({"match": {"role": "judge"}, "reply": {"text": json.dumps({"candidates": pair})}}))
+    (folder / "judge.jsonl").write_text("\n".join(lines), "utf-8")
+    _run(folder, "calibrate", "replay/judge.jsonl")
 
 
 def sit_down(served: Served) -> None:
@@ -80,6 +98,13 @@ def sit_down(served: Served) -> None:
             "active_ms": 41_000,
         }
         _post(served, "/api/decisions", {"decisions": [decision]})
+
+    clocks = next(run["run_id"] for run in served.get("/api/runs")["runs"] if run["suite"] == "clocks")
+    for number in range(4):
+        bout = served.get(f"/api/arena/{clocks}/next")["pair"]
+        pair = {name: bout[name] for name in ("task", "trial", "pair", "reviewer")}
+        choice = ("a", "b", "equal")[number % 3]
+        _post(served, f"/api/arena/{clocks}/votes", {**pair, "choice": choice, "key": f"vote-number-{number}"})
 
 
 def _post(served: Served, path: str, body: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import urllib.error
@@ -22,7 +23,10 @@ CRITERIA = ("visual_accuracy", "code_quality", "functionality", "responsiveness"
 SCORES = {"wilhelmina": 9, "bartholomew": 6, "casimira": 3}
 """What the judge gives on every criterion, out of 10."""
 
-RUN = "20990101-000000"
+SECRETS = re.compile(
+    "|".join((*WRITERS, "replay/", r"pages\.jsonl", "arena-judge", r"The \w+ shows", r"0\.[369]\b")), re.I
+)
+"""Names, models, the judge, its reasons and its scores."""
 
 
 def page_by(writer: str, task: str, k: int = 1) -> str:
@@ -41,17 +45,17 @@ def pages_store(
     tasks: Sequence[str] = ("counter", "clock"),
     trials: int = 2,
     writers: Sequence[str] = WRITERS,
-    given: Mapping[str, str] | None = None,
+    given: Mapping[tuple[str, str], str] | None = None,
     review: str = "none",
     judged: bool = True,
 ) -> Path:
-    """A store under `folder` with one run; `given` replaces a writer's answers."""
+    """A store under `folder` with one run; `given` replaces a writer's answers to a task."""
     folder.mkdir(parents=True, exist_ok=True)
     lines: list[dict[str, Any]] = []
     for writer in writers:
         for task in tasks:
             for k in range(1, trials + 1):
-                text = (given or {}).get(writer) or page_by(writer, task, k)
+                text = (given or {}).get((writer, task)) or page_by(writer, task, k)
                 match = {"role": "candidate", "candidate": writer, "task": task, "trial": k}
                 lines.append({"match": match, "reply": {"text": text}})
         grades = {

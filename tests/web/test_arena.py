@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections import Counter
@@ -10,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from assay.app import protocols
+from assay.app.rebuilding import rebuild
+from assay.app.wiring import Workspace
+from assay.domain.selection import Selection
 from assay.web import keys
 from assay.web.pages import folder
 from tests.web.conftest import Served, Watch, eventually
-from tests.web.pages_store import WRITERS, ask, pages_store, pair_of
+from tests.web.pages_store import SECRETS, WRITERS, ask, pages_store, pair_of
+from tests.web.test_pages import WIDTHS, serious
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Page, Response
-
-SECRETS = re.compile(
-    "|".join((*WRITERS, "replay/", r"pages\.jsonl", "arena-judge", r"The \w+ shows", r"0\.[369]\b")), re.I
-)
-"""Names, models, the judge, its reasons and its scores."""
+    from playwright.sync_api import Browser, Page, Response
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +41,14 @@ def served(pages_template: Path, tmp_path: Path) -> Iterator[Served]:
     server.start()
     yield server
     server.kill()
+
+
+SHADES = {"#1b5e20": 3, "#0d47a1": 2, "#b71c1c": 1}
+"""What each writer's page looks like, and how good it is."""
+
+
+def shade_of(text: str) -> str:
+    return next(shade for shade in SHADES if shade in text)
 
 
 def next_pair(served: Served, reviewer: str = "ann") -> Any:
@@ -186,8 +195,7 @@ def test_the_order_of_the_sides_is_kept_with_the_vote(served: Served) -> None:
     assert status == 201
     names = said["reveal"]["names"]
     for pane, name in zip(item["panes"], names, strict=True):
-        shade = {"wilhelmina": "#1b5e20", "bartholomew": "#0d47a1", "casimira": "#b71c1c"}[name]
-        assert shade in pane["text"], "A is the one that stood left"
+        assert shade_of(pane["text"]) == dict(zip(WRITERS, SHADES, strict=True))[name], "A is the one that stood left"
     (judge,) = said["reveal"]["judges"]
     assert (judge["a"] > judge["b"]) == (judge["says"] == "a")
     assert judge["agrees"] == (judge["says"] == "b")
@@ -279,10 +287,6 @@ def test_a_person_may_look_at_both_pages_and_stop_them(page: Page, served: Serve
 
 def test_in_a_run_under_blind_review_votes_count_and_names_stay_hidden(tmp_path: Path) -> None:
     there = pages_store(tmp_path / "store", review="every")
-    from assay.app import protocols
-    from assay.app.wiring import Workspace
-    from assay.domain.selection import Selection
-
     with Workspace.open(there, environment={}) as workspace:
         (run,) = workspace.archive.runs(Selection())
         protocols.switch(workspace, run.id, {"blind": 1.0}, reviewer="operator")
@@ -293,5 +297,137 @@ def test_in_a_run_under_blind_review_votes_count_and_names_stay_hidden(tmp_path:
         _, said = vote(server, item, "a", key="a blind vote")
         assert said["reveal"]["withheld"] is True
         assert not SECRETS.search(str(said))
+    finally:
+        server.kill()
+
+
+def test_a_run_is_begun_from_a_prompt_cost_first_and_voted_on(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/arena")
+    page.get_by_role("button", name="What would it cost?").click()
+    page.wait_for_selector("text=Write what the models are to be asked.")
+    page.get_by_label("Prompt", exact=True).fill("Build a counter.")
+    page.get_by_role("button", name="What would it cost?").click()
+    page.wait_for_selector("text=Tick two models or more.")
+    lines = [{"match": {"role": "candidate"}, "reply": {"text": text}} for text in ("<h1>one</h1>", "<h1>two</h1>")]
+    for name, line in zip(("one", "two"), lines, strict=True):
+        (served.folder / f"{name}.jsonl").write_text(json.dumps(line), "utf-8")
+        page.locator("#add-model").fill(f"replay/{served.folder / name}.jsonl")
+        page.get_by_role("button", name="Add model").click()
+    page.get_by_role("button", name="What would it cost?").click()
+    page.wait_for_selector("text=2 calls")
+    before = len(served.get("/api/runs")["runs"])
+    page.get_by_role("button", name="Start and vote").click()
+    page.wait_for_url("**/arena/*arena-build-a-counter*")
+    page.wait_for_selector("#bout:not([hidden]) .side-head", timeout=20_000)
+    page.wait_for_timeout(100)
+    assert len(served.get("/api/runs")["runs"]) == before + 1
+    reveal = voted(page, "0")
+    assert "You found both bad" in reveal
+    assert "one.jsonl" in reveal
+
+
+def test_the_ranking_counts_votes_and_no_undone_ones(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/arena/{served.run_id}/ranking")
+    assert "Nobody has voted yet" in page.locator("main").inner_text()
+    for n in range(10):
+        item = next_pair(served)
+        left = SHADES[shade_of(item["panes"][0]["text"])]
+        right = SHADES[shade_of(item["panes"][1]["text"])]
+        choice = "both_bad" if n == 9 else "a" if (left > right) == (n % 4 != 0) else "b"
+        vote(served, item, choice, key=f"vote-number-{n}")
+    item = next_pair(served)
+    vote(served, item, "a", key="to be undone")
+    ask(served, f"/api/arena/{served.run_id}/undo", {"key": "undo that one", "reviewer": "ann"})
+    status, found = ask(served, f"/arena/{served.run_id}/ranking.json")
+    assert status == 200
+    assert (found["votes"], found["compared"], found["both_bad"]) == (10, 9, 1)
+    assert sum(one["wins"] for one in found["candidates"]) == 9
+    assert found["left"]["n"] == 9
+    (judge,) = found["diagnostics"]["judges"]
+    assert judge["judge"] == "arena-judge"
+    assert judge["agreed"]["n"] == 9
+    page.reload()
+    said = page.locator("main").inner_text()
+    assert "Votes: 10, people: 1, tasks: 2" in said
+    assert "arena-judge puts first whom people do" in said
+    table = page.request.get(f"{served.url}/arena/{served.run_id}/charts/strengths.csv").text()
+    assert table.startswith("candidate,mean,low,high")
+    pairs = page.request.get(f"{served.url}/arena/{served.run_id}/pairs.csv").text().splitlines()
+    assert len(pairs) == 4
+    assert page.request.get(f"{served.url}/arena/{served.run_id}/charts/strengths.pdf").status == 404
+
+
+def test_votes_come_back_from_the_results_folder(served: Served, tmp_path: Path) -> None:
+    for n, choice in enumerate(("a", "b", "equal")):
+        vote(served, next_pair(served), choice, key=f"vote-number-{n}")
+    run = served.run_id
+    ask(served, f"/api/arena/{run}/undo", {"key": "undo that one", "reviewer": "ann"})
+    before = ask(served, f"/arena/{run}/ranking.json")[1]
+    (record,) = (served.folder / "results").rglob(f"*{run}*.jsonl")
+    eventually(lambda: record.read_text("utf-8").count('"undo that one"') == 1)
+    served.kill()
+    (tmp_path / "other").mkdir()
+    with Workspace.open(tmp_path / "other", environment={}) as workspace:
+        assert rebuild(workspace, served.folder / "results").votes == 4
+    other = Served(tmp_path / "other")
+    other.start()
+    try:
+        assert ask(other, f"/arena/{run}/ranking.json")[1] == before
+    finally:
+        other.kill()
+
+
+HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\u202emoc.live\u202c{{7*7}}"
+
+
+def test_the_pages_are_accessible_and_whole_at_every_width_and_hostile_text_does_nothing(
+    chromium: Browser, watch: Watch, tmp_path: Path
+) -> None:
+    writers = ("wilhelmina", HOSTILE.partition("\u202e")[0])
+    given = {(writers[1], "counter"): HOSTILE, (writers[0], "counter"): f"As GPT-4 I say {HOSTILE}"}
+    there = pages_store(tmp_path / "store", tasks=("counter",), trials=2, writers=writers, given=given, judged=False)
+    server = Served(there)
+    server.start()
+    try:
+        run = server.run_id
+        for scheme in ("light", "dark"):
+            context = chromium.new_context(color_scheme=scheme, reduced_motion="reduce")
+            page = context.new_page()
+            watch.on(page, server)
+            for path in ("/arena", f"/arena/{run}", f"/arena/{run}/ranking"):
+                page.goto(server.url + path)
+                page.wait_for_load_state("load")
+                if path == f"/arena/{run}":
+                    shown(page)
+                    if scheme == "light":
+                        assert "GPT-4" in voted(page, "a").upper()
+                assert serious(page) == [], path
+                for width, height in WIDTHS:
+                    page.set_viewport_size({"width": width, "height": height})
+                    over = page.evaluate(
+                        "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                    )
+                    assert over <= 0, f"{path} is {over} px too wide at {width}"
+                page.keyboard.press("?")
+                page.wait_for_timeout(60)
+                assert serious(page) == [], f"{path} with its sheet"
+            context.close()
+        found = ask(server, f"/arena/{run}/ranking.json")[1]
+        assert (found["votes"], found["telling"]["votes"]) == (1, 1)
+    finally:
+        server.kill()
+
+
+def test_an_empty_store_leads_to_a_first_pair(chromium: Browser, watch: Watch, tmp_path: Path) -> None:
+    server = Served(tmp_path)
+    server.start()
+    try:
+        page = chromium.new_page()
+        watch.on(page, server)
+        page.goto(f"{server.url}/arena")
+        assert page.get_by_role("heading", name="There is nothing to vote on yet").is_visible()
+        assert page.get_by_label("Prompt", exact=True).is_visible()
+        assert serious(page) == []
+        page.close()
     finally:
         server.kill()

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from assay.app.models import Models
+from assay.app.plans import Plans
 from assay.app.wiring import Workspace
 from assay.web.pages import static_content
 from tests.support.model_server import Mishap, ModelServer
@@ -66,7 +67,7 @@ def by_ref(models: Models, role: str) -> dict[str, Any]:
 
 
 def test_what_was_asked_is_summed_by_role_and_costs_are_told_from_unknown_ones(asked: Workspace) -> None:
-    models = Models(asked)
+    models = Models(asked, Plans(asked))
     judges, candidates = by_ref(models, "judge"), by_ref(models, "candidate")
     assert set(judges) == {"openai/gpt-4o-mini"}
     assert set(candidates) == {"openai/gpt-4o", "openai/nonesuch"}
@@ -84,7 +85,7 @@ def test_what_was_asked_is_summed_by_role_and_costs_are_told_from_unknown_ones(a
 def test_only_new_calls_are_read_and_none_is_counted_twice(
     asked: Workspace, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models = Models(asked)
+    models = Models(asked, Plans(asked))
     models.all()
     began: list[int] = []
     archive = type(asked.archive)
@@ -113,7 +114,7 @@ def test_runs_in_which_reviews_wait_are_not_named(asked: Workspace) -> None:
     from assay.domain.review import Via
     from assay.domain.selection import Selection
 
-    models = Models(asked)
+    models = Models(asked, Plans(asked))
     found = models.one("openai/gpt-4o")
     assert found.runs == ()
     assert found.hidden == 1
@@ -127,7 +128,7 @@ def test_runs_in_which_reviews_wait_are_not_named(asked: Workspace) -> None:
 
 
 def test_a_check_is_one_call_and_says_what_the_endpoint_takes(asked: Workspace, server: ModelServer) -> None:
-    models = Models(asked)
+    models = Models(asked, Plans(asked))
     before = len(server.calls)
     found = models.check("openai/gpt-4o")
     assert len(server.calls) == before + 1
@@ -144,7 +145,7 @@ def test_a_check_is_one_call_and_says_what_the_endpoint_takes(asked: Workspace, 
 
 
 def test_a_check_that_fails_says_why_and_is_not_repeated(asked: Workspace, server: ModelServer) -> None:
-    models = Models(asked)
+    models = Models(asked, Plans(asked))
     before = len(server.calls)
     server.script([Mishap.HTTP_401])
     found = models.check("openai/gpt-4o")

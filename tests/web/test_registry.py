@@ -133,6 +133,18 @@ def test_nobody_is_named_while_something_waits(served: Served, filled: dict[str,
     assert all(name in text_of(served, "/candidates") for name in NAMES)
 
 
+def test_the_file_of_an_import_is_not_named_while_it_waits(served: Served) -> None:
+    (served.folder / "casimira-70b.csv").write_text(
+        "task,candidate,trial,score,judge\na,casimira-70b,1,0.5,j\n", "utf-8"
+    )
+    run = json.loads(
+        assay(served.folder, "import", "casimira-70b.csv", "--run-name", "night", "--dataset", "d", "--json")
+    )["run_ids"][0]
+    assert run in listed(served, "?state=waits")
+    for path in ("/registry", "/registry.json", f"/runs/{run}/record", f"/runs/{run}/record.json"):
+        assert "70b" not in text_of(served, path), path
+
+
 def test_a_batch_and_a_candidate_gather_what_belongs_together(served: Served, filled: dict[str, str]) -> None:
     batch = served.get("/batches/night%2F1%20%3Cb%3E%26.json")
     assert [one["id"] for one in batch["runs"]] == [filled["after"], filled["before"]]

@@ -194,6 +194,43 @@ def test_pause_resume_and_cancel_a_run_of_the_server(client: TestClient, server:
     assert "cannot be paused" in refused["error"]["problem"]
 
 
+def left_s(client: TestClient) -> float | None:
+    """What the queue says of its one run."""
+    found: float | None = client.get("/queue.json").json()["runs"][0]["left_s"]
+    return found
+
+
+def test_a_pause_is_no_working_time_in_what_is_said_to_be_left(client: TestClient, server: ModelServer) -> None:
+    server.delay_s = 0.1
+    run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=100)["run_id"]
+    until(lambda: (left_s(client) or 0) > 0)
+    post(client, f"/api/runs/{run}/steer", wish="pause")
+    until(lambda: row(client, run)["trials"].get("running", 0) == 0)
+    assert left_s(client) is None
+    time.sleep(5)
+    post(client, f"/api/runs/{run}/steer", wish="resume")
+    assert left_s(client) is None, "nothing is known before some trials are done"
+    until(lambda: left_s(client) is not None)
+    found, trials = left_s(client), row(client, run)["trials"]
+    honest = (trials["total"] - trials["done"]) * 0.1  # five at once take a fifth of that
+    assert found is not None
+    assert found < honest * 2, "five seconds over a handful of trials would make a minute or more"
+    post(client, f"/api/runs/{run}/steer", wish="cancel")
+
+
+def test_an_extension_starts_its_own_clock(client: TestClient, server: ModelServer) -> None:
+    server.delay_s = 0.1
+    run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=3)["run_id"]
+    finished(client, run)
+    time.sleep(3)
+    post(client, f"/api/runs/{run}/extend", trials=100)
+    until(lambda: left_s(client) is not None)
+    found, trials = left_s(client), row(client, run)["trials"]
+    assert found is not None
+    assert found < (trials["total"] - trials["done"]) * 0.2
+    post(client, f"/api/runs/{run}/steer", wish="cancel")
+
+
 def test_a_server_that_stops_leaves_its_run_to_be_resumed(workspace: Workspace, server: ModelServer) -> None:
     with TestClient(create_app(workspace), base_url=HOME) as client:
         run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=60)["run_id"]

@@ -280,6 +280,11 @@ def _mean(values: Sequence[float], reason: str) -> Figure:
     return Figure(value=mean, ci95=(mean - half, mean + half), n=n)
 
 
+def bias_by_criterion(errors: Mapping[str, Sequence[float]]) -> dict[str, Figure]:
+    """Mean of judged less deserved on each criterion, a number a reference; above 0 the judge is too generous."""
+    return {name: _mean(own, "no_pairs") for name, own in errors.items()}
+
+
 def by_kind(judged: Sequence[Judged]) -> Mapping[str, tuple[int, int]]:
     """(passed, asked) by kind, in the order of the references."""
     found: dict[str, tuple[int, int]] = {}

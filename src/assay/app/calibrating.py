@@ -1,18 +1,20 @@
 """The verb `calibrate`: a judge against references whose score is known, and against what people corrected.
 
 Calls go through the engine's Asker, so that retries and recordings work as in a run. What is measured is kept as a
-record that holds for exactly this model, these words, this rubric and these parameters.
+record that holds for exactly this model, these words, this rubric and these parameters. Until it is stored, every answer is in a
+file (`paid_answers`), and the same calibration started again goes on from there.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from assay.analysis.calibration import Figure, Judged, Swap, Trust, by_kind, trust
+from assay.analysis.calibration import Figure, Judged, Swap, Trust, bias_by_criterion, by_kind, trust
 from assay.app import running
 from assay.app.estimating import Tally, check_cap
+from assay.app.paid_answers import FOLDER, PaidAnswers, question_of
 from assay.domain.assessment import Assessment
 from assay.domain.calibration import CalibrationRecord
 from assay.domain.digest import digest
@@ -31,13 +33,14 @@ from assay.scoring.calibration_samples import SAMPLES
 from assay.scoring.judge import EachJudge, JointJudge
 from assay.scoring.rubrics import QUALITY
 
+R = TypeVar("R")
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from assay.app.wiring import Workspace
     from assay.domain.calls import ModelRequest, Reply
-    from assay.domain.digest import JsonValue
     from assay.domain.model import ModelSpec
     from assay.domain.run import Entry, RunPlan
     from assay.domain.suite import Rubric, Suite
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 MOST_REPEATS = 50
 MOST_OF_A_REPLY = 2_000
 """Characters of a failed try's reply that are kept."""
+MOST_OF_A_TEXT = 4_000
+"""Characters of a reference's prompt, answer and expected answer that are kept with the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +65,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """A calibration: the figures, what they rest on, and the stored record."""
+    """A calibration: the figures, what they rest on, and the stored record.
+
+    `calls` counts all answers that were paid for, `taken_over` those of them that an interrupted attempt had asked already.
+    """
 
     setting: Setting
     trust: Trust
@@ -69,6 +77,7 @@ class Calibrated:
     failures: tuple[tuple[str, Failure], ...]
     calls: int
     approved: int
+    taken_over: int = 0
 
 
 def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -> Setting:
@@ -102,11 +111,12 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    """A calibration before its first call."""
+    """A calibration before its first call. `estimate` is of the whole; `taken_over`: answers of it that are paid for."""
 
     setting: Setting
     references: tuple[Sample, ...]
     estimate: Estimate
+    taken_over: int = 0
 
 
 def foreseen(
@@ -141,7 +151,27 @@ def foreseen(
         tally.add(_question(setting, side_by_side(one, other, swapped=False)), times=2)
     estimate = tally.estimate()
     check_cap(estimate, budget_usd)
-    return Foreseen(setting=setting, references=references, estimate=estimate)
+    paid = _paid(workspace, setting, references, repeat=repeat)
+    return Foreseen(setting=setting, references=references, estimate=estimate, taken_over=len(paid.replies))
+
+
+def _paid(workspace: Workspace, setting: Setting, references: Sequence[Sample], *, repeat: int) -> PaidAnswers:
+    """What an interrupted calibration of the same judge over the same references has asked already."""
+    identity = identity_of(setting.judge, setting.rubric)
+    name = digest([list(_identity(identity).values()), _samples_digest(references), repeat])
+    stored = [
+        one.at
+        for one in workspace.calibrations.records(model=identity.model)
+        if one.identity == identity and one.document.get("samples_digest") == _samples_digest(references)
+    ]
+    folder = workspace.settings.folder / ".assay" / FOLDER
+    paid = PaidAnswers(folder / f"{name}.jsonl", workspace.clock, since=max(stored, default=""))
+    paid.read()
+    return paid
+
+
+def _samples_digest(references: Sequence[Sample]) -> str:
+    return digest([[s.id, s.prompt, s.response, s.score, s.tolerance, s.expected] for s in references])
 
 
 def _question(setting: Setting, sitting: Sitting) -> ModelRequest:
@@ -162,6 +192,8 @@ def calibrate(
     suite: Path | None = None,
     repeat: int = 1,
     budget_usd: float | None = None,
+    stopper: running.Stopper | None = None,
+    answered: Callable[[int, int], None] | None = None,
 ) -> Calibrated:
     """Measure a judge and keep what was found.
 
@@ -170,11 +202,14 @@ def calibrate(
         samples: a file of references used in place of ours; with `with_built_in`, beside them.
         suite: whose rubric, prompt and parameters the judge is measured with.
         repeat: how often each reference is judged; above 1 the spread between repeats is measured.
-        budget_usd: hard cap on what it may cost; references the cap leaves unasked are left out of the figures.
+        budget_usd: hard cap on what it may cost; references the cap leaves unasked are left out of the figures. What an
+            interrupted attempt has spent is part of it.
+        stopper: stops it from another thread as Ctrl-C does.
+        answered: told after every answer how many of how many are there.
 
     Raises:
         InputError: a wrong reference, file or number, or a model that cannot be asked.
-        Interrupted: somebody stopped it; nothing is kept.
+        Interrupted: somebody stopped it. Every answer so far is on disk, and the same call goes on from there.
     """
     ahead = foreseen(
         workspace,
@@ -186,28 +221,37 @@ def calibrate(
         budget_usd=budget_usd,
     )
     setting, references = ahead.setting, ahead.references
-    bench = _Bench(workspace, setting, cap_usd=budget_usd)
+    paid = _paid(workspace, setting, references, repeat=repeat)
+    bench = _Bench(workspace, setting, paid, cap_usd=budget_usd, expected=ahead.estimate.calls, answered=answered)
     try:
-        judged, swaps = asyncio.run(bench.judge(references, repeat=repeat))
+        judged, swaps = asyncio.run(_stoppable(bench.judge(references, repeat=repeat), stopper))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
-        raise Interrupted("calibrate", "was stopped; nothing of it is kept.") from error
+        raise Interrupted(
+            "calibrate",
+            f"was stopped; {len(paid.replies)} answers are kept for a day.",
+            remedy="The same command goes on from there.",
+        ) from error
     corrected, elsewhere, approved = _corrections(workspace, setting)
     everything = (*judged, *corrected)
     found = trust(everything, swaps)
     identity = identity_of(setting.judge, setting.rubric)
-    document = {
+    texts = {sample.id: sample for sample in references}
+    document: dict[str, Any] = {
         "judge": setting.judge.model.ref,
         "settings_of": setting.source,
         "identity": _identity(identity),
-        "samples_digest": digest([[s.id, s.prompt, s.response, s.score, s.tolerance, s.expected] for s in references]),
+        "samples_digest": _samples_digest(references),
         "repeat": repeat,
         "model_versions": sorted(bench.versions),
         **figures_document(found),
         "by_kind": {kind: {"passed": passed, "asked": asked} for kind, (passed, asked) in by_kind(everything).items()},
         "corrections": {"n": len(corrected), "from_other_settings": elsewhere, "approved_as_judged": approved},
-        "samples": [_sample_document(one) for one in everything],
+        "by_criterion": {
+            name: figure(found) for name, found in bias_by_criterion(bench.by_criterion(references)).items()
+        },
+        "samples": [_sample_document(one, texts.get(one.id)) for one in everything],
         "pairs": [{"id": one.id, "lead": one.lead, "lead_swapped": one.lead_swapped} for one in swaps],
-        "failed_tries": list(bench.tries),
+        "failed_tries": list(paid.tries),
         "calls": bench.calls,
         "tokens": {"input": bench.input_tokens, "output": bench.output_tokens},
         "cost_usd": bench.cost_usd,
@@ -215,6 +259,7 @@ def calibrate(
     record = workspace.calibrations.keep(
         CalibrationRecord(identity=identity, tier=found.tier, at=workspace.clock.now(), document=document)
     )
+    paid.done()
     return Calibrated(
         setting=setting,
         trust=found,
@@ -223,7 +268,20 @@ def calibrate(
         failures=tuple(bench.failures),
         calls=bench.calls,
         approved=approved,
+        taken_over=bench.taken_over,
     )
+
+
+async def _stoppable(work: Coroutine[Any, Any, R], stopper: running.Stopper | None) -> R:
+    """The work's result, which a stopper may cut off."""
+    if stopper is None:
+        return await work
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    stopper.holds(lambda: loop.call_soon_threadsafe(task.cancel))
+    try:
+        return await task
+    finally:
+        stopper.holds(None)
 
 
 def records(workspace: Workspace, *, model: str | None = None) -> tuple[CalibrationRecord, ...]:
@@ -237,7 +295,10 @@ class _Bench:
 
     workspace: Workspace
     setting: Setting
+    paid: PaidAnswers
     cap_usd: float | None = None
+    expected: int = 0
+    answered: Callable[[int, int], None] | None = None
     held_usd: float = 0.0
     calls: int = 0
     input_tokens: int = 0
@@ -245,10 +306,13 @@ class _Bench:
     cost_usd: float | None = 0.0
     versions: set[str] = field(default_factory=set)
     failures: list[tuple[str, Failure]] = field(default_factory=list)
-    tries: list[dict[str, JsonValue]] = field(default_factory=list)
+    taken_over: int = 0
+    done: int = 0
+    grades: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
 
     async def judge(self, samples: Sequence[Sample], *, repeat: int) -> tuple[list[Judged], list[Swap]]:
         """Every sample alone, then those of one prompt side by side in both orders."""
+        self._take_over()
         slots = asyncio.Semaphore(int(str(self.workspace.settings.values["concurrency"])))
         asker = Asker(
             run=RunId("calibration"),
@@ -267,6 +331,7 @@ class _Bench:
             if sample.bypassed:
                 return _judged(sample, [0.0])
             found = [await score(alone(sample, repeat=k)) for k in range(1, repeat + 1)]
+            self.grades[sample.id] = [_grades(one) for one in found if isinstance(one, Assessment)]
             return _judged(sample, [one.scores.get(FIRST) for one in found if isinstance(one, Assessment)])
 
         async def both_orders(one: Sample, other: Sample) -> Swap:
@@ -284,19 +349,50 @@ class _Bench:
         finally:
             await self.workspace.directory.close()
 
+    def by_criterion(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
+        """By how much the judge is off on each criterion, a number a reference: the mean over its repeats."""
+        found: dict[str, list[float]] = {}
+        for sample in samples:
+            given: dict[str, list[float]] = {}
+            for one in self.grades.get(sample.id, ()):
+                for name, value in one.items():
+                    given.setdefault(name, []).append(value)
+            for name, values in given.items():
+                found.setdefault(name, []).append(sum(values) / len(values) - sample.score)
+        return found
+
+    def _take_over(self) -> None:
+        """Count what an interrupted attempt has spent, so that the cap and the record hold for the whole."""
+        for reply in self.paid.unusable:
+            self._count(reply)
+            self.held_usd += reply.cost_usd or 0.0
+        for reply in self.paid.replies.values():
+            self.held_usd += reply.cost_usd or 0.0
+
     async def _ask(self, asker: Asker, sitting: Sitting) -> Assessment | Failure:
         judge = _evaluator(self.setting, sitting)
         (request,) = judge.ask(sitting)
+        question = question_of(request)
 
         def read(reply: Reply) -> Assessment:
             self._count(reply)
             return judge.read(sitting, (reply,))
 
         try:
-            return (await asker.answer(request, read, trial=TrialKey(0))).read
+            known = self.paid.replies.get(question)
+            if known is not None:
+                self.taken_over += 1
+                return read(known)
+            answer = await asker.answer(request, read, trial=TrialKey(0))
+            self.paid.keep(question, answer.reply)
+            return answer.read
         except GaveUp as gave_up:
             self.failures.append((sitting.task.id.removeprefix("calibration/"), gave_up.failure))
             return gave_up.failure
+        finally:
+            self.done += 1
+            if self.answered is not None:
+                self.answered(self.done, self.expected)
 
     def _count(self, reply: Reply) -> None:
         self.calls += 1
@@ -314,13 +410,14 @@ class _Bench:
                 continue
             if call.reply is not None and not call.reply.text:  # an empty answer was paid for, and read by nobody
                 self._count(call.reply)
-            self.tries.append(
+            self.paid.keep_try(
                 {
                     "id": call.request.purpose.task.removeprefix("calibration/"), "try": call.number, "at": call.started,
                     "kind": call.failure.kind, "fault": str(call.failure.fault), "detail": call.failure.detail,
                     "reply": "" if call.reply is None else call.reply.text[:MOST_OF_A_REPLY],
                     "cost_usd": None if call.reply is None else call.reply.cost_usd,
-                }
+                },
+                call.reply,
             )  # fmt: skip
 
     async def reserve(self, run: RunId, usd: float, /) -> bool:
@@ -346,6 +443,11 @@ def _judged(sample: Sample, scores: Sequence[float | None]) -> Judged:
         bypassed=sample.bypassed,
         twin_of=sample.twin_of,
     )
+
+
+def _grades(found: Assessment) -> dict[str, float]:
+    """A lone candidate's grades on 0 to 1, by criterion."""
+    return {one.criterion: one.score for one in found.grades if one.candidate == FIRST and one.score is not None}
 
 
 def _lead(found: Assessment | Failure) -> float | None:
@@ -480,6 +582,7 @@ def calibration_document(found: Calibrated) -> dict[str, Any]:
     """The document of `calibrate`."""
     return {
         **record_document(found.record),
+        "taken_over": found.taken_over,
         "failures": [
             {"sample": name, "kind": f.kind, "fault": f.fault, "detail": f.detail} for name, f in found.failures
         ],
@@ -497,8 +600,17 @@ def record_document(record: CalibrationRecord) -> dict[str, Any]:
     }
 
 
-def _sample_document(one: Judged) -> dict[str, Any]:
+def _sample_document(one: Judged, sample: Sample | None) -> dict[str, Any]:
+    """A reference with its texts where it is a sample; a corrected grade's stand with its assessment."""
+    texts: dict[str, Any] = {}
+    if sample is not None:
+        texts = {
+            "prompt": sample.prompt[:MOST_OF_A_TEXT],
+            "response": sample.response[:MOST_OF_A_TEXT],
+            "reference_answer": None if sample.expected is None else sample.expected[:MOST_OF_A_TEXT],
+        }
     return {
+        **texts,
         "id": one.id,
         "kind": one.kind,
         "source": one.source,

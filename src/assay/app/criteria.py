@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +22,7 @@ from assay.analysis.criteria import Fares, fares
 from assay.app.differences import Part, marked
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey
-from assay.domain.lifecycle import AssessmentState
+from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
@@ -155,11 +155,12 @@ class Criteria:
         use = self.one(name)
         read = self._fares(use)
         _, since = self._workspace.archive.decided_since(read.event)
+        criteria = tuple(self._still_counting(one) for one in read.criteria) if since else read.criteria
         others = {version.suite for version in use.versions}
         siblings = [v for one in self._by_digest().values() for v in one.versions if v.suite in others]
         return RubricInFull(
             use=use,
-            criteria=read.criteria,
+            criteria=criteria,
             siblings=tuple(sorted(siblings, key=lambda v: (v.suite, v.number))),
             read_at=read.at,
             since=len(since),
@@ -236,6 +237,15 @@ class Criteria:
             highest=self._example(criterion, found.highest),
             lowest=self._example(criterion, lowest),
         )
+
+    def _still_counting(self, one: CriterionInFull) -> CriterionInFull:
+        """Without examples whose decision was taken back since they were read: they wait again, and nothing of them is told."""
+        kept = {}
+        for place in ("highest", "lowest"):
+            example: Example | None = getattr(one, place)
+            counts = example is not None and self._workspace.archive.assessment(example.assessment).row.state in COUNTS
+            kept[place] = example if counts else None
+        return replace(one, highest=kept["highest"], lowest=kept["lowest"])
 
     def _example(self, criterion: Criterion, place: tuple[int, float] | None) -> Example | None:
         """The grade at a place, with its reason; of several candidates the one whose grade it is."""

@@ -112,11 +112,11 @@ class Honest:
                 found[key] = (real[key], None)
         return found
 
-    def item(self, key: AssessmentKey, *, reviewer: str) -> Item:
+    def item(self, key: AssessmentKey, *, reviewer: str, whole: bool = False) -> Item:
         """One item as this reviewer may see it now; raises `UnknownName`."""
-        return self.items([key], reviewer=reviewer)[0]
+        return self.items([key], reviewer=reviewer, whole=whole)[0]
 
-    def items(self, keys: Sequence[AssessmentKey], *, reviewer: str) -> list[Item]:
+    def items(self, keys: Sequence[AssessmentKey], *, reviewer: str, whole: bool = False) -> list[Item]:
         """Items as this reviewer may see them now; that scores were sent is noted, in one write, before they are.
 
         Raises:
@@ -128,17 +128,19 @@ class Honest:
         items, shows = [], []
         for key in keys:
             detail, aside = known[key] if key in known else self.detail(key, reviewer=reviewer)
-            item = self._seen_by(detail, aside, past[key], shared)
+            item = self._seen_by(detail, aside, past[key], shared, whole)
             items.append(item)
             if item.state == AssessmentState.PENDING and detail.row.by_model and not item.blind:
                 shows.append(detail)
         self._note_shown(shows, reviewer)
         return items
 
-    def _seen_by(self, detail: AssessmentDetail, aside: Aside | None, past: _Past, shared: _Shared) -> Item:
+    def _seen_by(
+        self, detail: AssessmentDetail, aside: Aside | None, past: _Past, shared: _Shared, whole: bool
+    ) -> Item:
         """One item with what is withheld and what was given before."""
         run = detail.row.run_id
-        item = self._showcase.item(detail, stamp=shared.stamps.words_of(run, detail.row.grader))
+        item = self._showcase.item(detail, stamp=shared.stamps.words_of(run, detail.row.grader), whole=whole)
         if aside is not None:
             own = tuple(replace(one, id=item.id, state=item.state) if one.k == item.k else one for one in item.trials)
             item = replace(item, trials=own)

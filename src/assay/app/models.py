@@ -31,6 +31,7 @@ from assay.domain.selection import Selection
 from assay.domain.suite import PERSON, Message
 
 if TYPE_CHECKING:
+    from assay.app.plans import Plans
     from assay.app.wiring import Workspace
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.digest import JsonValue
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from assay.engine.estimate import Estimate
     from assay.providers.access import Access, Takes
 
-PLANS_READ: Final = 20
-"""Newest runs whose plans say which models there are and how they are asked."""
-
 LATENCIES: Final = 2_000
 """Newest usable calls whose time is looked at."""
 
@@ -51,7 +49,6 @@ RUNS_SHOWN: Final = 200
 CHECK_S: Final = 60.0
 _FREE: Final = frozenset({"echo", "replay"})
 _CHECK_TOKENS: Final = 256
-_PLANS_KEPT: Final = 200
 _CHECKS_KEPT: Final = 500
 
 
@@ -213,13 +210,13 @@ class _Sum:
 class Models:
     """Models by role, with what was asked of them so far. Thread-safe."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, plans: Plans) -> None:
         self._workspace = workspace
+        self._plans = plans
         self._lock = Lock()  # protects what follows
         self._newest = 0
         self._sums: dict[tuple[str, str], _Sum] = {}
         self._runs: dict[int, RunId] = {}
-        self._plans: dict[tuple[RunId, tuple[str, ...], tuple[str, ...]], RunPlan] = {}
         self._checks: dict[str, Checked] = {}
         self._checking: set[str] = set()
 
@@ -321,8 +318,8 @@ class Models:
     def _specs(self) -> dict[tuple[str, str], ModelSpec]:
         """How each model is asked, by role and reference: as the newest plan that names it says, else as settings do."""
         found: dict[tuple[str, str], ModelSpec] = {}
-        for summary in self._workspace.archive.runs(Selection())[:PLANS_READ]:
-            self._note(found, self._plan(summary.id, summary.candidates, summary.judges))
+        for plan in self._plans.newest():
+            self._note(found, plan)
         judge: Any = self._workspace.settings.values["judge"]
         for one in judge if isinstance(judge, list) else [judge]:
             ref = one.get("model") if isinstance(one, Mapping) else one
@@ -350,18 +347,8 @@ class Models:
         summary = self._workspace.archive.runs(Selection(runs=(self._runs[newest],)))
         found: dict[tuple[str, str], ModelSpec] = {}
         for one in summary:
-            self._note(found, self._plan(one.id, one.candidates, one.judges))
+            self._note(found, self._plans.of(one))
         return found.get((role, ref)) or self._said(ref)
-
-    def _plan(self, run: RunId, candidates: Sequence[str], judges: Sequence[str]) -> RunPlan:
-        """A plan, read once as long as nobody joins the run."""
-        key = (run, tuple(candidates), tuple(judges))
-        found = self._plans.get(key)
-        if found is None:
-            found = self._plans[key] = self._workspace.journal.plan_of(run)
-            while len(self._plans) > _PLANS_KEPT:
-                del self._plans[next(iter(self._plans))]
-        return found
 
     def _said(self, ref: str) -> ModelSpec | None:
         """A model by its reference alone; None for what is none."""

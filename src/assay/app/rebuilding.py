@@ -25,7 +25,7 @@ class Rebuilt:
     Attributes:
         runs: stored now; `there` were in the store already and are as they were.
         renumbered: trials and assessments have new numbers, since the store held runs already.
-        altered: numbers of decisions that somebody changed in the folder after they were made.
+        altered, altered_votes: numbers of decisions and votes that somebody changed in the folder after they were made.
         skipped: records of which nothing could be used.
     """
 
@@ -36,8 +36,10 @@ class Rebuilt:
     responses: int
     assessments: int
     events: int
+    votes: int
     renumbered: bool
     altered: tuple[int, ...]
+    altered_votes: tuple[int, ...]
     skipped: tuple[Skipped, ...]
 
 
@@ -80,8 +82,10 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
         responses=restored.responses,
         assessments=restored.assessments,
         events=restored.events,
+        votes=restored.votes,
         renumbered=restored.renumbered,
         altered=restored.altered,
+        altered_votes=restored.altered_votes,
         skipped=tuple(skipped),
     )
 
@@ -97,10 +101,12 @@ def rebuilt_document(found: Rebuilt) -> dict[str, Any]:
             "responses": found.responses,
             "assessments": found.assessments,
             "events": found.events,
+            "votes": found.votes,
         },
         "run_ids": list(found.runs),
         "there": list(found.there),
         "renumbered": found.renumbered,
         "altered_events": list(found.altered),
+        "altered_votes": list(found.altered_votes),
         "skipped": [{"where": one.where, "why": one.why} for one in found.skipped],
     }

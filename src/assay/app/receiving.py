@@ -11,8 +11,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.importing import ImportOptions, import_paths
+from assay.app.notices import WAITS
 from assay.domain.errors import InputError, Refused
 from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.exchange.agent_runs import NAME, AgentRun, BadField, agent_run
 from assay.exchange.values import NotJson, parsed
@@ -57,7 +59,11 @@ def receive(workspace: Workspace, content: bytes) -> Received:
         if result.skipped:
             raise InputError("body", result.skipped[0].why)
         return Received(run_id=_from_another_process(workspace, found), again=True)
-    return Received(run_id=RunId(result.run_ids[0]), again=False)
+    known = RunId(result.run_ids[0])
+    (summary,) = workspace.archive.runs(Selection(runs=(known,)))
+    if summary.assessments.get(AssessmentState.PENDING):
+        workspace.notices.tell(WAITS, summary)
+    return Received(run_id=known, again=False)
 
 
 _ONE_BY_ONE: Final = Lock()

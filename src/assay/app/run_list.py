@@ -32,7 +32,7 @@ PORTION = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a run comes from: `here`, `regraded` (`detail` is the run) or `imported` (`detail` names the file)."""
+    """Where a run comes from: `here`, `regraded` (`detail` is the run) or `imported` (`detail` names the file, if it may)."""
 
     kind: str
     detail: str = ""
@@ -127,13 +127,14 @@ def code_version(plan: RunPlan) -> str | None:
     return f"{said} ({commit})" if commit else said
 
 
-def source_of(plan: RunPlan) -> Source:
-    """Where a run comes from."""
+def source_of(plan: RunPlan, *, hidden: bool = False) -> Source:
+    """Where a run comes from; with `hidden` without the file's name, which is often the model's."""
     if plan.regrade_of is not None:
         return Source(kind="regraded", detail=str(plan.regrade_of))
     imported = plan.environment.get("imported")
     if isinstance(imported, dict):
-        return Source(kind="imported", detail=str(imported.get("from", "")), format=str(imported.get("format", "")))
+        name = "" if hidden else str(imported.get("from", ""))
+        return Source(kind="imported", detail=name, format=str(imported.get("format", "")))
     return Source(kind="here")
 
 
@@ -162,7 +163,8 @@ def line_document(line: RunLine) -> dict[str, Any]:
 
 
 def _line(summary: RunSummary, plan: RunPlan, switched: Mapping[str, Any] | None) -> RunLine:
-    hidden, source = waits(summary), source_of(plan)
+    hidden = waits(summary)
+    source = source_of(plan, hidden=hidden)
     return RunLine(
         summary=summary,
         waits=hidden,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from assay.app.estimating import Tally, check_cap
 from assay.app.kept_reviews import keep_reviews
+from assay.app.notices import check_webhook
 from assay.app.stamps import Stamps, check_demands
 from assay.app.surroundings import surroundings
 from assay.domain.assessment import Response
@@ -321,6 +322,8 @@ def carry_out(
         Interrupted: somebody stopped it; what is done is kept.
     """
     began = workspace.clock.monotonic()
+    summary = result_of(workspace, plan.id).summary
+    listener, watch = workspace.notices.watch(plan, summary, listener)
     engine = Engine(
         journal=workspace.journal,
         directory=workspace.directory,
@@ -330,7 +333,6 @@ def carry_out(
         listener=listener,
         inherited=_failures_of(workspace, plan.regrade_of),
     )
-    summary = result_of(workspace, plan.id).summary
     total = sum(summary.trials.values())
     done = sum(n for state, n in summary.trials.items() if state not in {"pending", "running", "failed"})
     listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=total - done))
@@ -342,13 +344,25 @@ def carry_out(
             plan.id, "was stopped; what is done is kept.", remedy=f"Go on with: assay resume {plan.id}"
         ) from error
     except StoreError as error:
+        watch.broke(summary)
         raise _stopped_by(error, plan) from error
     except BaseExceptionGroup as group:
+        watch.broke(_as_it_is(workspace, summary))
         found = _first_expected(group)
         raise (_stopped_by(found, plan) if isinstance(found, StoreError) else found) from group
     finally:
         workspace.results.end(plan.id)
-    return result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
+    result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
+    watch.ended(result.summary)
+    return result
+
+
+def _as_it_is(workspace: Workspace, before: RunSummary) -> RunSummary:
+    """The run as it stands now; as it stood before where the store cannot be asked."""
+    try:
+        return result_of(workspace, before.id).summary
+    except StoreError:
+        return before
 
 
 async def _until_stopped(
@@ -409,6 +423,7 @@ def _hopeful_trials(workspace: Workspace, run: RunId) -> dict[str, int]:
 
 def check_providers(workspace: Workspace, plan: RunPlan) -> None:
     """Raise what keeps the models of a run from being asked; the candidates of a regrade never are."""
+    check_webhook(workspace.settings)
     asked = plan.candidates if plan.regrade_of is None else ()
     candidates = [c.model for c in asked if c.model is not None]
     problems = workspace.directory.problems(candidates, judges=[judge.model for judge in plan.judges])

@@ -36,6 +36,8 @@ SETTINGS: Final = (
     Setting(key="budget", about="US dollars a run may cost at most", default=None, kind="number"),
     Setting(key="read_from", about="more folders from which suites may read files", default=[], kind="array"),
     Setting(key="chromium", about="the browser that renders pages for judges, by path or name", default=None, kind="string"),
+    Setting(key="webhook", about="an address that is told when a run ends or reviews wait", default=None, kind="string"),
+    Setting(key="webhook_secret", about="signs what is sent; best as ASSAY_WEBHOOK_SECRET", default=None, kind="string"),
     Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
 )  # fmt: skip
 

@@ -36,6 +36,9 @@ Lines: TypeAlias = "tuple[int, int]"
 HIDDEN_NAME: Final = "▒▒▒"
 """What stands in a text where a candidate's name would give away who wrote it."""
 
+MOST_TEXT: Final = 50_000
+"""Characters of a response that travel before somebody asks for all of them; five items of four such are a megabyte."""
+
 _SHORT: Final = 3  # shorter names are words of their own too often to be hidden inside texts
 _CODE_SPAN: Final = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 
@@ -50,11 +53,16 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
-    """One candidate's response. `name` is None while names are hidden; scores are on 0 to 1."""
+    """One candidate's response. `name` is None while names are hidden; scores are on 0 to 1.
+
+    `chars` and `lines` are those of the whole response; `cut` says that `text` is only its beginning.
+    """
 
     label: str
     name: str | None
     text: str
+    cut: bool
+    chars: int
     lines: int
     truncated: bool
     score: float | None
@@ -212,8 +220,11 @@ class Showcase:
         self._journal = journal
         self._plans: dict[RunId, RunPlan] = {}
 
-    def item(self, detail: AssessmentDetail, *, stamp: str | None = None) -> Item:
-        """One assessment as a person is shown it now; `stamp` says in words whether its judge is calibrated."""
+    def item(self, detail: AssessmentDetail, *, stamp: str | None = None, whole: bool = False) -> Item:
+        """One assessment as a person is shown it now; `stamp` says in words whether its judge is calibrated.
+
+        Unless `whole`, long responses come only as far as one reads at once.
+        """
         row = detail.row
         earlier = [self._archive.assessment(key) for key in detail.attempts if key != row.key]
         hidden = any(other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier))
@@ -244,7 +255,9 @@ class Showcase:
             context=detail.task.context,
             prompt=tuple((message.role, message.content) for message in detail.task.prompt),
             expected=detail.task.expected,
-            panes=tuple(_pane(detail, name, place, order, hidden, mask) for place, name in enumerate(order)),
+            panes=tuple(
+                _pane(detail, name, place, order, mask, hidden=hidden, whole=whole) for place, name in enumerate(order)
+            ),
             criteria=tuple(_rubric_rows(detail, order, plan, pages, mask)),
             report=_linked(safe_tree(_masked(detail.judged.report, mask)), pages, order),
             ranking=tuple(order.index(name) for name in detail.judged.ranking if name in order),
@@ -320,14 +333,18 @@ def _label(row: AssessmentRow, name: str, place: int) -> str:
 
 
 def _pane(
-    detail: AssessmentDetail, name: str, place: int, order: Sequence[str], hidden: bool, mask: re.Pattern[str] | None
-) -> Pane:
+    detail: AssessmentDetail, name: str, place: int, order: Sequence[str], mask: re.Pattern[str] | None, *,
+    hidden: bool, whole: bool,
+) -> Pane:  # fmt: skip
     response = next((response for response in detail.responses if response.candidate == name), None)
     text = response.text if response else ""
+    cut = not whole and len(text) > MOST_TEXT
     return Pane(
         label=_label(detail.row, name, place),
         name=None if hidden else name,
-        text=_masked(text, mask),
+        text=_masked(text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT] if cut else text, mask),
+        cut=cut,
+        chars=len(text),
         lines=len(text.splitlines()),
         truncated=bool(response and response.truncated),
         score=detail.row.assessment.scores.get(name),

@@ -271,6 +271,11 @@ def _placed(workspace: Workspace, path: str) -> Path:
     return _relative_to_here(workspace, whole.relative_to(root))
 
 
+def suite_place(workspace: Workspace, path: str) -> Path:
+    """The suite or set file that a browser named; raises `UnknownName` for what lies outside the folder."""
+    return _placed(workspace, path)
+
+
 def _relative_to_here(workspace: Workspace, path: Path) -> Path:
     """The path from where this process works, so that the folder of the server may be another."""
     root = workspace.folder.resolve()

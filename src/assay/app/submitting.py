@@ -168,7 +168,7 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
         "excluded": standing["excluded"],
         "warnings": standing["warnings"],
         "evaluations": [_row(row) for row in rows],
-        "failures": [failed_trial(row) for row in trials],
+        "failures": [_failure(row, whole=not waiting) for row in trials],
         "tokens": {"input": summary.input_tokens, "output": summary.output_tokens},
         "cost_usd": summary.cost_usd,
         "next": f"/get_evaluation_result/{summary.id}?after={shown_assessment(rows[-1].key)}"
@@ -317,7 +317,7 @@ def _message(state: str, summary: RunSummary, waiting: int) -> str:
         return f"It was stopped before its end; what is done is kept. Go on with: assay resume {summary.id}"
     waits = f"{waiting} {'assessment waits' if waiting == 1 else 'assessments wait'} for a person's review."
     texts = {
-        TrialState.PENDING: "It was accepted and is not begun yet.",
+        TrialState.PENDING: f"It is stored and not begun. If its server was stopped: assay resume {summary.id}",
         RunState.RUNNING: "It is being judged.",
         RunState.PAUSED: "It is paused.",
         RunState.CANCELLED: "It was cancelled; what was done is kept.",
@@ -346,6 +346,12 @@ def _row(row: AssessmentRow) -> dict[str, Any]:
     }
 
 
+def _failure(row: TrialRow, *, whole: bool) -> dict[str, Any]:
+    """Why a trial failed; the sentence, which may name a model, only once nothing waits."""
+    found = failed_trial(row)
+    return found if whole else {**found, "detail": None}
+
+
 def _as_one_response(
     summary: RunSummary,
     plan: RunPlan,
@@ -372,7 +378,7 @@ def _as_one_response(
             if one.criterion
         },
         "aggregated_score": None if only is None else next(iter(only.assessment.scores.values()), None),
-        "parsing_error": next((row.failure.detail for row in failed if row.failure is not None), None),
+        "parsing_error": next((row.failure.detail for row in failed if row.failure and not waiting), None),
         "needs_human_review": bool(waiting),
         "review_reasons": reasons,
         "human_review_status": "Needs Review" if waiting else "Completed" if decided else "Not Required",

@@ -36,8 +36,8 @@ class Trend:
     runs: int
 
 
-def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = ()) -> Trend:
-    """Every run of a suite in which something counts.
+def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (), newest: int | None = None) -> Trend:
+    """Every run of a suite in which something counts; with `newest`, only of so many runs.
 
     A run that grades another's responses anew is a run of its own here. Runs are never pooled: each point is what
     `assay stats --run` says.
@@ -46,6 +46,8 @@ def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = ())
         UnknownName: a suite, or a candidate none of its runs has.
     """
     summaries = sorted(workspace.archive.runs(Selection(suites=(suite,))), key=lambda one: (one.started, one.id))
+    if newest is not None:
+        summaries = summaries[-newest:]
     known = {folded(name): name for one in summaries for name in one.candidates}
     for name in candidates:
         if folded(name) not in known:

@@ -15,6 +15,7 @@ from assay.app.settings import Settings, read_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assay.app.notices import Notices
     from assay.app.projecting import Projector
     from assay.domain.digest import JsonValue
     from assay.ports import (
@@ -92,6 +93,13 @@ class Workspace:
         from assay.app.projecting import Projector, folder_of
 
         return Projector(self, folder_of(self.settings.values["results"], self.settings.folder))
+
+    @cached_property
+    def notices(self) -> Notices:
+        """Tells the webhook of the settings, if there is one."""
+        from assay.app.notices import Notices
+
+        return Notices(self)
 
     @property
     def archive(self) -> Archive:
@@ -172,7 +180,7 @@ class Workspace:
         For work that goes on beside other work in this process: whoever ends first closes only what is its own.
         """
         other = Workspace(self.settings, folder=self.folder, clock=self.clock)
-        other.__dict__.update(store=self.store, desk=self.desk, results=self.results)
+        other.__dict__.update(store=self.store, desk=self.desk, results=self.results, notices=self.notices)
         other._borrowed = True
         return other
 
@@ -182,6 +190,8 @@ class Workspace:
             return
         if "results" in self.__dict__:
             self.results.flush()
+        if "notices" in self.__dict__:
+            self.notices.close()
         if "store" in self.__dict__:
             self.store.close()
 

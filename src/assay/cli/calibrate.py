@@ -90,12 +90,21 @@ def _foretell(ahead: Foreseen, *, as_json: bool) -> int:
 
     setting = ahead.setting
     if as_json:
-        its = {"judge": setting.judge.model.ref, "settings_of": setting.source, "references": len(ahead.references)}
+        its = {
+            "judge": setting.judge.model.ref,
+            "settings_of": setting.source,
+            "references": len(ahead.references),
+            "taken_over": ahead.taken_over,
+        }
         print_json({**its, **asked_document(ahead.estimate)})
     else:
         say(
             f"{setting.judge.model.ref}, as in {setting.source}: {len(ahead.references)} references, {asked(ahead.estimate)}"
         )
+        if ahead.taken_over:
+            say(
+                f"{ahead.taken_over} answers of an attempt that was interrupted are there already and are not asked again"
+            )
     return 0
 
 
@@ -125,6 +134,8 @@ def _say(done: Calibrated) -> None:
         say(f"  failed: {name}: {failure.kind} ({failure.fault}): {failure.detail}")
     if found.more_pairs:
         say(f"{found.n} references; {found.more_pairs} more would let an excellent judge show that it is one")
+    if done.taken_over:
+        say(f"{done.taken_over} of {done.calls} answers are from an attempt that was interrupted")
     say(f"kept as version {done.record.version}; it holds for this model, prompt, rubric and parameters only")
 
 

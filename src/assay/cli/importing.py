@@ -117,6 +117,9 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
     if found.altered:
         numbers = ", ".join(map(str, found.altered[:10]))
         tell(f"! {len(found.altered)} decisions were changed in the folder after they were made: {numbers}")
+    if found.altered_votes:
+        numbers = ", ".join(map(str, found.altered_votes[:10]))
+        tell(f"! {len(found.altered_votes)} votes were changed in the folder after they were cast: {numbers}")
     for one in found.skipped:
         tell(f"skipped {one.where}: {one.why}")
     return int(bool(found.skipped))

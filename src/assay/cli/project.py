@@ -68,6 +68,7 @@ def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_
 @common
 def config(schema: bool, store: str | None, as_json: bool) -> int:
     """Show which settings hold, and why. Keys are never shown; `assay doctor` says which are set."""
+    from assay.app.notices import without_secrets
     from assay.app.settings import SETTINGS, settings_schema
 
     if schema:
@@ -76,6 +77,8 @@ def config(schema: bool, store: str | None, as_json: bool) -> int:
     with workspace(store) as opened:
         values, origins = dict(opened.settings.values), opened.settings.origins
         values["store"] = values["store"] and _without_password(str(values["store"]))
+        values["webhook"] = values["webhook"] and without_secrets(str(values["webhook"]))
+        values["webhook_secret"] = values["webhook_secret"] and "***"
         address = opened.settings.store_url
     if as_json:
         print_json({

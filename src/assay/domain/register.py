@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
 
@@ -44,3 +45,15 @@ class Facet:
 
     value: str
     runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskUse:
+    """A run that had a task: with which content, under which name, and how often."""
+
+    run: RunId
+    started: str
+    digest: str
+    thing: str
+    weight: float
+    trials: int

@@ -33,7 +33,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """A run as lists show it. Counts of trials by state, of current assessments by state; `superseded` counts attempts."""
+    """A run as lists show it. Counts of trials by state, of current assessments by state; `superseded` counts attempts.
+
+    Of a running one: `since` when it goes on without a break, and how many trials were done or had failed by then.
+    """
 
     id: RunId
     suite: str
@@ -49,6 +52,8 @@ class RunSummary:
     output_tokens: int
     cost_usd: float | None
     unpriced_calls: int
+    since: str | None = None
+    done_before: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from assay.domain.errors import InputError
 from assay.report import wording
 
 if TYPE_CHECKING:
+    from assay.analysis.votes import Strength
     from assay.statistics.estimates import Estimate
     from assay.statistics.ranking import Ranking
     from assay.statistics.table import ScoreTable
@@ -155,6 +156,33 @@ def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:
     )
 
 
+def strengths(found: Sequence[Strength]) -> Chart:
+    """The chance of each candidate to be preferred to an average one, with its 95% range, from people's votes."""
+    rows = tuple(
+        {
+            "candidate": one.candidate,
+            "mean": _points(one.preferred),
+            "low": _points(None if one.preferred_ci95 is None else one.preferred_ci95[0]),
+            "high": _points(None if one.preferred_ci95 is None else one.preferred_ci95[1]),
+            "label": _strength_label(one),
+            "wins": one.wins,
+            "ties": one.ties,
+            "losses": one.losses,
+            "both_bad": one.both_bad,
+            _SAID: f"{one.candidate}: {_strength_label(one)}, {one.wins} won, {one.ties} equal, {one.losses} lost",
+        }
+        for one in found
+        if one.preferred is not None
+    )
+    return Chart(
+        kind="strengths",
+        title="Strengths from votes",
+        about="How often each candidate would be preferred to an average one, with its 95% range.",
+        rows=rows,
+        settings={"axis": "preferred to an average candidate, %"},
+    )
+
+
 def ranks(ranking: Ranking) -> Chart:
     """The ranks the data support, candidate by candidate."""
     rows = tuple(
@@ -233,6 +261,37 @@ def scores(table: ScoreTable, *, trials: Sequence[str] | None = None) -> Chart:
     )
 
 
+def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
+    """What a judge gave against what was deserved, a circle for each pair of scores, as large as there are references.
+
+    Args:
+        samples: with `id`, `expected` and `judged` on 0 to 1, and `passed`.
+    """
+    found: dict[tuple[float, float, bool], list[str]] = {}
+    for one in samples:
+        place = (round(float(one["expected"]), 3), round(float(one["judged"]), 3), bool(one["passed"]))
+        found.setdefault(place, []).append(str(one["id"]))
+    rows = tuple(
+        {
+            "deserved": 100 * deserved,
+            "given": 100 * given,
+            "n": len(names),
+            "within": "within tolerance" if passed else "beyond it",
+            "references": ", ".join(names[:12]) + (", …" if len(names) > 12 else ""),
+            _SAID: f"deserved {wording.number(deserved)}, given {wording.number(given)}: "
+            f"{wording.count(len(names), 'reference')}, {'within tolerance' if passed else 'beyond it'}",
+        }
+        for (deserved, given, passed), names in sorted(found.items())
+    )
+    return Chart(
+        kind="calibration",
+        title="Given against deserved scores",
+        about="Each circle is one pair of scores, larger where more references have it; on the line the judge gives what "
+        "is deserved, above it more.",
+        rows=rows,
+    )
+
+
 def _shown_of(shown: int, n: int) -> str:
     return f"Of {n:,} counted trials {shown:,}, evenly by score: each"
 
@@ -288,7 +347,15 @@ def specification(chart: Chart, *, dark: bool = False, page: bool = False) -> di
         drawn = alt.Chart(alt.Data(values=[{"text": "Nothing counts yet."}])).mark_text(size=14, color=colours["soft"])
         drawn = drawn.encode(text="text:N").properties(width=WIDTH, height=2 * ROW_HEIGHT)
     else:
-        draw = {"forest": _forest, "ranks": _ranks, "pairs": _pairs, "scores": _scores, "trend": _trend}[chart.kind]
+        draw = {
+            "forest": _forest,
+            "strengths": _forest,
+            "ranks": _ranks,
+            "pairs": _pairs,
+            "scores": _scores,
+            "trend": _trend,
+            "calibration": _calibration,
+        }[chart.kind]
         drawn = draw(alt, chart, colours)
     if page:
         found: dict[str, Any] = _configured(drawn, colours).to_dict()
@@ -326,11 +393,17 @@ def _forest(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     room = max(high - low, 4.0)
     domain = [max(0.0, low - 0.08 * room), min(100.0, high + 0.08 * room)]
     base = _rows_base(alt, chart)
-    x = alt.X("low:Q", title="score, points of 100", scale=alt.Scale(domain=domain, nice=True, zero=False))
+    x = alt.X(
+        "low:Q",
+        title=chart.settings.get("axis", "score, points of 100"),
+        scale=alt.Scale(domain=domain, nice=True, zero=False),
+    )
     tips = [
         alt.Tooltip("candidate:N"), alt.Tooltip("mean:Q", format=".1f"), alt.Tooltip("low:Q", format=".1f"),
-        alt.Tooltip("high:Q", format=".1f"), alt.Tooltip("n_tasks:Q", title="tasks"), alt.Tooltip("n_trials:Q", title="trials"),
+        alt.Tooltip("high:Q", format=".1f"),
     ]  # fmt: skip
+    if chart.kind == "forest":
+        tips += [alt.Tooltip("n_tasks:Q", title="tasks"), alt.Tooltip("n_trials:Q", title="trials")]
     base = base.encode(**_linked(alt, chart))
     ranged = base.transform_filter("isValid(datum.low)")
     bars = ranged.mark_bar(height=9, cornerRadius=4.5, color=colours["band"]).encode(x=x, x2="high:Q", tooltip=tips)
@@ -373,27 +446,42 @@ def _pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
     words = ["better", "worse", "equivalent", "not decided"]
     keys = ("better", "worse", "equal", "open")
+    found = [word for word in words if any(row["decision"] == word for row in chart.rows)]
     fill = alt.Color(
-        "decision:N",
-        scale=alt.Scale(domain=words, range=[colours[f"{key}_fill"] for key in keys]),
-        legend=alt.Legend(title="row is", orient="bottom", symbolType="square", symbolSize=160),
+        "decision:N", scale=alt.Scale(domain=words, range=[colours[f"{key}_fill"] for key in keys]), legend=None
     )
-    ink = alt.Color("decision:N", scale=alt.Scale(domain=words, range=[colours[key] for key in keys]), legend=None)
+    ink_scale = alt.Scale(domain=words, range=[colours[key] for key in keys])
+    ink = alt.Color("decision:N", scale=ink_scale, legend=None)
+    # A decision is a shape, a colour and a word at once; the legend shows the very marks that stand in the cells.
+    legend = alt.Legend(title="row is", orient="bottom", symbolSize=90, values=found, columns=2)
+    marked = {
+        "color": alt.Color("decision:N", scale=ink_scale, legend=legend),
+        "shape": alt.Shape(
+            "decision:N",
+            scale=alt.Scale(domain=words, range=["triangle-up", "triangle-down", "square", "circle"]),
+            legend=legend,
+        ),
+    }
     tips = [
         alt.Tooltip("row:N", title="candidate"), alt.Tooltip("column:N", title="less"), alt.Tooltip("points:Q", format="+.1f"),
         alt.Tooltip("low:Q", format="+.1f"), alt.Tooltip("high:Q", format="+.1f"),
         alt.Tooltip("p_holm:Q", title="p (Holm)", format=".4f"), alt.Tooltip("decision:N"),
     ]  # fmt: skip
+    high = max(side - 22, 34)
     cells = base.mark_rect(cornerRadius=4, stroke=colours["ground"], strokeWidth=3).encode(
         x=x, y=y, color=fill, tooltip=tips, **_linked(alt, chart)
     )
-    numbers = base.mark_text(fontSize=13 if side >= 60 else 10, fontWeight=600, dy=-6 if side >= 60 else 0)
-    layers = [cells, numbers.encode(x=x, y=y, text="label:N", color=ink)]
+    signs = base.mark_point(
+        filled=True, opacity=1, size=52 if side >= 60 else 22, xOffset=side / 2 - (14 if side >= 60 else 8),
+        yOffset=(14 if side >= 60 else 8) - high / 2, aria=False,
+    )  # fmt: skip
+    numbers = base.mark_text(fontSize=13 if side >= 60 else 10, fontWeight=600, dy=-4 if side >= 60 else 2)
+    layers = [cells, signs.encode(x=x, y=y, **marked), numbers.encode(x=x, y=y, text="label:N", color=ink)]
     if side >= 60:
-        said = base.mark_text(fontSize=10, dy=10).encode(x=x, y=y, text="decision:N", color=ink)
+        said = base.mark_text(fontSize=10, dy=12).encode(x=x, y=y, text="decision:N", color=ink)
         layers.append(said)
-    drawn = alt.layer(*layers).resolve_scale(color="independent")
-    return drawn.properties(width=side * len(order), height=max(side - 22, 34) * len(order))
+    drawn = alt.layer(*layers).resolve_scale(color="independent", shape="independent")
+    return drawn.properties(width=side * len(order), height=high * len(order))
 
 
 def _scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
@@ -423,6 +511,34 @@ def _linked(alt: Any, chart: Chart) -> dict[str, Any]:
     """What every mark says and where it leads."""
     found = {"description": alt.Description(f"{_SAID}:N")}
     return {**found, "href": alt.Href(f"{_HREF}:N")} if chart.rows and _HREF in chart.rows[0] else found
+
+
+def _calibration(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
+    base = alt.Chart(alt.Data(values=list(chart.rows)))
+    scale = alt.Scale(domain=[0, 100], nice=False)
+    x = alt.X("deserved:Q", title="deserved, points of 100", scale=scale)
+    y = alt.Y("given:Q", title="given", scale=scale)
+    words = ["within tolerance", "beyond it"]
+    legend = alt.Legend(title=None, orient="bottom", symbolSize=90, symbolOpacity=1, columnPadding=36)
+    ends = alt.Data(values=[{"deserved": 0, "given": 0}, {"deserved": 100, "given": 100}])
+    line = alt.Chart(ends).mark_line(strokeWidth=1.5, strokeDash=[4, 4], color=colours["soft"], aria=False)
+    tips = [
+        alt.Tooltip("deserved:Q", format=".1f"), alt.Tooltip("given:Q", format=".1f"), alt.Tooltip("n:Q", title="references"),
+        alt.Tooltip("references:N"),
+    ]  # fmt: skip
+    dots = base.mark_point(filled=True, opacity=0.85, strokeWidth=1).encode(
+        x=x,
+        y=y,
+        size=alt.Size("n:Q", scale=alt.Scale(domain=[1, 12], range=[90, 700], clamp=True), legend=None),
+        color=alt.Color(
+            "within:N", scale=alt.Scale(domain=words, range=[colours["better"], colours["worse"]]), legend=legend
+        ),
+        shape=alt.Shape("within:N", scale=alt.Scale(domain=words, range=["circle", "diamond"]), legend=legend),
+        tooltip=tips,
+        **_linked(alt, chart),
+    )
+    side = min(_width(chart), 380)
+    return alt.layer(line.encode(x=x, y=y), dots).properties(width=side, height=side)
 
 
 def _trend(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
@@ -511,6 +627,12 @@ def _score_label(one: Estimate) -> str:
     if one.ci95 is None:
         return f"{wording.number(one.mean)} (no range)"
     return f"{wording.number(one.mean)} ({wording.range_words(one.ci95)})"
+
+
+def _strength_label(one: Strength) -> str:
+    if one.preferred is None or one.preferred_ci95 is None:
+        return "no range" if one.preferred is None else f"{100 * one.preferred:.0f}%"
+    return f"{100 * one.preferred:.0f}%, {100 * one.preferred_ci95[0]:.0f} to {100 * one.preferred_ci95[1]:.0f}"
 
 
 def _pair_said(

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MODELS: Final = (
-    "openai", "chatgpt", "gpt-4", "gpt-5", "gpt-3.5", "gpt-oss", "anthropic", "claude", "deepmind", "gemini", "gemma", "llama",
+    "openai", "chatgpt", "gpt-4", "gpt-4o", "gpt-5", "gpt-3.5", "gpt-oss", "anthropic", "claude", "deepmind", "gemini",
+    "gemma", "llama",
     "mistral", "mixtral", "codestral", "qwen", "deepseek", "grok", "xai", "cohere", "command-r", "kimi", "moonshot ai", "zhipu",
     "chatglm", "minimax", "ernie bot", "hunyuan", "nemotron", "granite-3", "phi-3", "phi-4", "copilot",
 )  # fmt: skip

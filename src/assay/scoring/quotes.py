@@ -51,7 +51,8 @@ class Page:
     """Code without its white space, and the way back to its lines."""
 
     def __init__(self, code: str) -> None:
-        lines = [_SPACE.sub("", line.translate(_SMART)) for line in code.splitlines()]
+        plain = code if code.isascii() else code.translate(_SMART)
+        lines = ["".join(line.split()) for line in plain.splitlines()]
         self._text = "".join(lines)
         self._ends = list(accumulate(len(line) for line in lines))
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import exists, select, true
+from sqlalchemy import exists, func, select, true, tuple_
 
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
-from assay.domain.lifecycle import AssessmentState, TrialState
+from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
 from assay.store import answers, columns, criteria, exporting, model_calls, run_record, schema
 from assay.store.call_totals import call_totals
 from assay.store.events import first_broken
 from assay.store.names import candidate_names
 from assay.store.planning import run_key_of
+from assay.store.projection import ASSESSMENT
 from assay.store.reading import AssessmentReader, trial_row, trial_rows
 from assay.store.run_rows import run_summaries
 from assay.store.selecting import find_run, scope_of
@@ -73,6 +74,30 @@ class StoreArchive:
                 .order_by(table.c.started.desc(), table.c.key.desc())
             ).all()
             return run_summaries(connection, self._claims, rows, scope.where_run)
+
+    def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
+        """One page of runs, newest first, after the run `before`, or from the newest where there is no such run."""
+        table, suite = schema.run, schema.suite
+        statement = select(table, suite.c.name.label("suite")).join(suite, suite.c.key == table.c.suite_key)
+        statement = statement.where(table.c.state != RunState.IMPORTING.value)
+        with self._database.reading() as connection:
+            place = connection.execute(select(table.c.started, table.c.key).where(table.c.id == before)).first()
+            if place is not None:
+                statement = statement.where(tuple_(table.c.started, table.c.key) < tuple_(*place))
+            rows = connection.execute(statement.order_by(table.c.started.desc(), table.c.key.desc()).limit(limit)).all()
+            keys = [row.key for row in rows]
+            return run_summaries(connection, self._claims, rows, lambda table: [table.c.run_key.in_(keys)])
+
+    def tally(self, selection: Selection, /) -> dict[AssessmentState, int]:
+        """How many assessments the matching runs have in each state; summed from tallies, nothing is counted."""
+        table = schema.run_tally
+        with self._database.reading() as connection:
+            scope = scope_of(connection, selection)
+            sums = select(table.c.state, func.sum(table.c.n)).where(
+                table.c.subject == ASSESSMENT, *scope.where_run(table)
+            )
+            found = connection.execute(sums.group_by(table.c.state)).all()
+        return {AssessmentState(state): int(n) for state, n in found if n}
 
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""

@@ -46,19 +46,49 @@ class StoreCalibrations:
 
         return self._writer.call(keep)
 
-    def records(self, *, model: str | None = None, newest_only: bool = False) -> tuple[CalibrationRecord, ...]:
-        """Calibrations, newest first; of one model, or only the newest of each identity."""
+    def records(
+        self,
+        *,
+        model: str | None = None,
+        newest_only: bool = False,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[CalibrationRecord, ...]:
+        """Calibrations, newest first; of one model, only the newest of each identity, or up to `limit` below a number."""
         table, body = schema.calibration, schema.body
         statement = select(table, body.c.content).join(body, body.c.key == table.c.body_key)
         if model is not None:
             statement = statement.where(table.c.model == plain(model))
+        if before is not None:
+            statement = statement.where(table.c.key < before)
         with self._database.reading() as connection:
-            rows = connection.execute(statement.order_by(table.c.key.desc())).all()
+            rows = connection.execute(statement.order_by(table.c.key.desc()).limit(limit)).all()
         found: dict[object, CalibrationRecord] = {}
         for row in rows:
             record = _record(row)
             found.setdefault(record.identity if newest_only else row.key, record)
         return tuple(found.values())
+
+    def record(self, number: int, /) -> CalibrationRecord | None:
+        """The calibration with this number, if there is one."""
+        table, body = schema.calibration, schema.body
+        statement = select(table, body.c.content).join(body, body.c.key == table.c.body_key)
+        with self._database.reading() as connection:
+            row = connection.execute(statement.where(table.c.key == number)).first()
+        return None if row is None else _record(row)
+
+    def newest_numbers(self) -> dict[JudgeIdentity, int]:
+        """The number of the newest calibration of each identity; reads no document."""
+        table = schema.calibration
+        own = (table.c.model, table.c.prompt, table.c.rubric, table.c.parameters)
+        with self._database.reading() as connection:
+            rows = connection.execute(select(*own, func.max(table.c.key).label("newest")).group_by(*own)).all()
+        return {
+            JudgeIdentity(model=row.model, prompt=row.prompt, rubric=row.rubric, parameters=row.parameters): int(
+                row.newest
+            )
+            for row in rows
+        }
 
 
 def _columns(identity: JudgeIdentity) -> dict[str, str]:

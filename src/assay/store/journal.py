@@ -10,6 +10,7 @@ from assay.domain.lifecycle import RunState, TrialState
 from assay.store import schema
 from assay.store.planning import Planning, plan_of, run_key_of, tasks_of
 from assay.store.projection import TRIAL
+from assay.store.run_rows import left_alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -71,6 +72,8 @@ class StoreJournal:
         def begin(connection: Connection) -> None:
             run_key = run_key_of(connection, run)
             table = schema.run
+            said = connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one()
+            goes_on = said == RunState.RUNNING.value and not left_alone(connection, self._claims, [run_key])
             connection.execute(
                 update(table).where(table.c.key == run_key).values(state=RunState.RUNNING.value, finished=None)
             )
@@ -78,6 +81,8 @@ class StoreJournal:
             self._claims.void_dead(connection, run_key, patient=True)
             if retry_failed:
                 self._claims.retry_failed(connection, run_key)
+            if not goes_on:
+                self._begin_stretch(connection, run_key)
 
         self._writer.call(begin)
 
@@ -113,6 +118,8 @@ class StoreJournal:
                 ):
                     return
             self._set_state(connection, run_key, state)
+            if state is RunState.RUNNING:
+                self._begin_stretch(connection, run_key)
 
         self._writer.call(set_it)
 
@@ -187,6 +194,16 @@ class StoreJournal:
         ended = self._clock.now() if state in (RunState.FINISHED, RunState.CANCELLED) else None
         table = schema.run
         connection.execute(update(table).where(table.c.key == run_key).values(state=state.value, finished=ended))
+
+    def _begin_stretch(self, connection: Connection, run_key: int) -> None:
+        """From now on the run goes on without a break."""
+        tally, table = schema.run_tally, schema.stretch
+        open_ = (TrialState.PENDING.value, TrialState.RUNNING.value)
+        of_trials = (tally.c.run_key == run_key, tally.c.subject == TRIAL, tally.c.state.not_in(open_))
+        done = connection.execute(select(func.coalesce(func.sum(tally.c.n), 0)).where(*of_trials)).scalar_one()
+        row = {"since": self._clock.now(), "done": int(done)}
+        if not connection.execute(update(table).where(table.c.run_key == run_key).values(**row)).rowcount:
+            connection.execute(insert(table).values(run_key=run_key, **row))
 
     def _set_aside(self, connection: Connection, run_key: int, usd: float) -> None:
         self._claims.hold_lock()

@@ -13,7 +13,7 @@ from sqlalchemy import and_, exists, false, func, or_, select, true
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import AssessmentState, RunState
-from assay.domain.register import WAITS, Facet, RegisteredRun, RunFilter
+from assay.domain.register import WAITS, Facet, RegisteredRun, RunFilter, TaskUse
 from assay.domain.renaming import CandidateRow
 from assay.store import schema
 from assay.store.codec import plain, plan_record
@@ -128,6 +128,31 @@ class StoreRegister:
             )
             for name, rows in found.items()
         )
+
+    def task_uses(self, suite: str, task: str, /, *, limit: int = 200) -> tuple[TaskUse, ...]:
+        """Those of the newest `limit` runs of a suite that had a task, newest first."""
+        run, its, planned, version = schema.run, schema.suite, schema.run_task, schema.task
+        with self._database.reading() as connection:
+            newest = (
+                select(run.c.key)
+                .join(its, its.c.key == run.c.suite_key)
+                .where(its.c.name == plain(suite), run.c.state != RunState.IMPORTING.value)
+                .order_by(run.c.started.desc(), run.c.key.desc())
+                .limit(limit)
+            )
+            keys = list(connection.execute(newest).scalars())
+            rows = connection.execute(
+                select(run.c.id, run.c.started, version.c.digest, planned.c.thing, planned.c.weight, planned.c.trials)
+                .join(planned, planned.c.run_key == run.c.key)
+                .join(version, version.c.key == planned.c.task_key)
+                .where(run.c.key.in_(keys), planned.c.run_key.in_(keys), planned.c.task_id == plain(task))
+                .order_by(run.c.started.desc(), run.c.key.desc())
+            )
+            return tuple(
+                TaskUse(run=RunId(row.id), started=row.started, digest=row.digest, thing=row.thing, weight=row.weight,
+                        trials=row.trials)
+                for row in rows
+            )  # fmt: skip
 
     def _registered(self, connection: Connection, keys: Sequence[int]) -> tuple[RegisteredRun, ...]:
         if not keys:

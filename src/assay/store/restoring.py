@@ -24,9 +24,10 @@ from assay.store.events import hash_of
 from assay.store.names import remember
 from assay.store.projection import ASSESSMENT, STANDING, TRIAL, Tally
 from assay.store.run_record import FORMAT, Line, hidden
+from assay.store.votes import vote_hash
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Table
 
     from assay.store.database import Database
     from assay.store.names import Names
@@ -42,7 +43,7 @@ class Restored:
     Attributes:
         runs: ids stored now; `there` were in the store already and stay as they are.
         renumbered: whether trials and assessments got new numbers.
-        altered: decisions, by their number now, that do not hash to what their record says.
+        altered, altered_votes: decisions and votes, by their number now, that do not hash to what their record says.
     """
 
     runs: tuple[str, ...]
@@ -52,8 +53,10 @@ class Restored:
     responses: int
     assessments: int
     events: int
+    votes: int
     renumbered: bool
     altered: tuple[int, ...]
+    altered_votes: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -79,6 +82,7 @@ class Restoring:
         self._database = database
         self._writer = writer
         self._names = names
+        self._vote_hashes: dict[int, str] = {}
 
     def restore(self, records: Iterable[tuple[str, Callable[[], Iterator[Line]]]]) -> Restored:
         """Store the runs of records that are not there yet, in the order given: a run before those that grade it anew.
@@ -92,8 +96,10 @@ class Restoring:
         with self._database.reading() as connection:
             verbatim = connection.execute(select(schema.run.c.key).limit(1)).first() is None
             last = connection.execute(select(func.max(schema.review_event.c.id))).scalar_one() or 0
+            last_vote = connection.execute(select(func.max(schema.vote.c.id))).scalar_one() or 0
         runs: list[str] = []
         there: list[str] = []
+        self._vote_hashes = {}
         counts: Counter[str] = Counter()
         hashes: dict[int, str] = {}
         for run, lines_of in records:
@@ -104,7 +110,12 @@ class Restoring:
             found = self._writer.call(store)
             (there if found is None else runs).append(run)
             counts.update(found or {})
-        altered = self._writer.call(lambda connection: _chained(connection, after=last, hashes=hashes))
+        altered = self._writer.call(
+            lambda connection: _chained(connection, schema.review_event, hash_of, after=last, hashes=hashes)
+        )
+        altered_votes = self._writer.call(
+            lambda connection: _chained(connection, schema.vote, vote_hash, after=last_vote, hashes=self._vote_hashes)
+        )
         return Restored(
             runs=tuple(runs),
             there=tuple(there),
@@ -113,8 +124,10 @@ class Restoring:
             responses=counts["responses"],
             assessments=counts["assessments"],
             events=counts["events"],
+            votes=counts["votes"],
             renumbered=not verbatim and bool(runs),
             altered=tuple(altered) if verbatim else (),
+            altered_votes=tuple(altered_votes) if verbatim else (),
         )
 
     def _run(
@@ -321,6 +334,13 @@ class Restoring:
         counts["responses"] += len(responses)
         for event in sorted(events, key=lambda one: one["id"]):
             _event(connection, event, keys, hashes)
+        votes = [
+            {**vote, "run_key": run_key, "trial_key": new["trial"][line["key"]]}
+            for line in lines
+            for vote in line.get("votes", ())  # records of older stores have none
+        ]
+        counts["votes"] += len(votes)
+        _restore_votes(connection, votes, keys, self._vote_hashes)
 
     def _keyed(self, connection: Connection, one: Line) -> Line:
         """A line with keys in place of names."""
@@ -348,16 +368,39 @@ def _event(connection: Connection, event: Line, keys: _Keys, hashes: dict[int, s
     hashes[int(number)] = event["hash"]
 
 
-def _chained(connection: Connection, *, after: int, hashes: dict[int, str]) -> list[int]:
-    """Hash the decisions after one anew, each over the one before; those that do not come out as recorded."""
-    table = schema.review_event
+def _restore_votes(connection: Connection, votes: list[Line], keys: _Keys, hashes: dict[int, str]) -> None:
+    """Votes in the order in which they were cast; one that takes another back follows it."""
+    table = schema.vote
+    now: dict[int, int] = {}
+    for vote in sorted(votes, key=lambda one: one["id"]):
+        values = _known(table, vote)
+        if vote["undoes"] is not None:
+            values["undoes"] = now[vote["undoes"]]
+        if not keys.verbatim:
+            values.pop("id")
+            if connection.execute(select(table.c.id).where(table.c.once == values["once"])).first():
+                values["once"] = None
+        number = int(connection.execute(insert(table).values(**values).returning(table.c.id)).scalar_one())
+        now[vote["id"]] = number
+        hashes[number] = vote["hash"]
+
+
+def _chained(
+    connection: Connection,
+    table: Table,
+    hash_of_row: Callable[[dict[str, Any]], str],
+    *,
+    after: int,
+    hashes: dict[int, str],
+) -> list[int]:
+    """Hash the rows after one anew, each over the one before; those that do not come out as recorded."""
     previous = ""
     if after:
         previous = connection.execute(select(table.c.hash).where(table.c.id == after)).scalar_one()
     altered = []
     for row in connection.execute(select(table).where(table.c.id > after).order_by(table.c.id)).all():  # small rows
         values = {**row._mapping, "previous_hash": previous}
-        now = hash_of(values)
+        now = hash_of_row(values)
         if now != hashes.get(row.id):
             altered.append(int(row.id))
         if (row.previous_hash, row.hash) != (previous, now):
@@ -393,6 +436,6 @@ def _go_on_after(connection: Connection) -> None:
             update(source).where(source.c.name == name, source.c.next <= highest).values(next=highest + 1)
         )
     if connection.dialect.name == "postgresql":  # SQLite goes on after the highest by itself
-        for table, column in ((schema.run, "key"), (schema.review_event, "id")):
+        for table, column in ((schema.run, "key"), (schema.review_event, "id"), (schema.vote, "id")):
             last = func.coalesce(func.max(table.c[column]), 1)
             connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, column), last)))

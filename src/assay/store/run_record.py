@@ -1,7 +1,7 @@
 """A run as lines from which it can be stored again: `run`, then a `task` each, then a `trial` each, and a `mark` at the end.
 
-A `trial` line holds all there is of a trial: its calls, responses, assessments with scores and grades, and the decisions
-on them. So a later line for the same trial replaces an earlier one whole, and what has changed since a mark can be added
+A `trial` line holds all there is of a trial: its calls, responses, assessments with scores and grades, the decisions on them,
+and votes. So a later line for the same trial replaces an earlier one whole, and what has changed since a mark can be added
 below it. Lines count up to the last mark; one that is cut off, or stands below, does not. Names stand for the store's own
 numbers, except for those that people see (`t5`, `a17`, events), which are kept where the store is empty.
 """
@@ -247,6 +247,7 @@ def _images(connection: Connection, trials: Sequence[Row[Any]], names: _Names) -
     owners = {one["key"]: trial for trial, lines in parts["assessments"].items() for one in lines}
     for name, table in (("scores", schema.score), ("grades", schema.grade), ("events", schema.review_event)):
         parts[name] = _of_assessments(connection, table, owners, names)
+    parts["votes"] = _votes(connection, keys)
     for row in trials:
         yield {
             "kind": "trial",
@@ -262,6 +263,16 @@ def _images(connection: Connection, trials: Sequence[Row[Any]], names: _Names) -
             "fail_tries": row.fail_tries,
             **{name: lines[row.key] for name, lines in parts.items()},
         }
+
+
+def _votes(connection: Connection, trials: Sequence[int]) -> defaultdict[int, list[Line]]:
+    """Votes of the arena and those taken back, by trial, oldest first."""
+    table = schema.vote
+    found: defaultdict[int, list[Line]] = defaultdict(list)
+    for row in connection.execute(select(table).where(table.c.trial_key.in_(trials)).order_by(table.c.id)):
+        line = {name: value for name, value in row._mapping.items() if name not in ("run_key", "trial_key")}
+        found[row.trial_key].append(line)
+    return found
 
 
 def _of_assessments(

@@ -30,7 +30,9 @@ def run_summaries(
     """Summaries of rows of `run` with their suite's name as `suite`, in the order of the rows."""
     tallies = _tallies(connection, where)
     names = candidates_of(connection, where)
-    alone = left_alone(connection, claims, [row.key for row in rows if row.state == RunState.RUNNING])
+    running = [row.key for row in rows if row.state == RunState.RUNNING]
+    alone = left_alone(connection, claims, running)
+    stretches = _stretches(connection, running)
     return tuple(
         RunSummary(
             id=RunId(row.id),
@@ -47,6 +49,8 @@ def run_summaries(
             output_tokens=row.output_tokens,
             cost_usd=None if row.calls and row.unpriced_calls == row.calls else row.cost_usd,
             unpriced_calls=row.unpriced_calls,
+            since=stretches.get(row.key, (None, 0))[0],
+            done_before=stretches.get(row.key, (None, 0))[1],
         )
         for row in rows
     )
@@ -60,6 +64,15 @@ def left_alone(connection: Connection, claims: Claims, running: Sequence[int]) -
     rows = connection.execute(select(table.c.run_key, table.c.owner).where(table.c.run_key.in_(running))).all()
     living = {owner for owner in {owner for _, owner in rows} if not claims.seems_gone(owner)}
     return set(running) - {run_key for run_key, owner in rows if owner in living}
+
+
+def _stretches(connection: Connection, running: Sequence[int]) -> dict[int, tuple[str | None, int]]:
+    """Since when each of the running runs goes on, and how much of it was done then."""
+    if not running:
+        return {}
+    table = schema.stretch
+    rows = connection.execute(select(table).where(table.c.run_key.in_(running))).all()
+    return {row.run_key: (row.since, row.done) for row in rows}
 
 
 def candidates_of(connection: Connection, where: Where) -> dict[int, list[str]]:

@@ -31,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION: Final = "0008"
+VERSION: Final = "0009"
 """The migration these tables correspond to."""
 
 VERSION_TABLE: Final = "assay_version"
@@ -187,6 +187,16 @@ execution = Table(
     PrimaryKeyConstraint("run_key", "owner"),
 )
 """Which processes carry out a run; void as soon as its owner is gone."""
+
+stretch = Table(
+    "stretch",
+    metadata,
+    Column("run_key", Key, ForeignKey("run.key"), primary_key=True, autoincrement=False),
+    Column("since", String(30), nullable=False),
+    Column("done", Key, nullable=False),
+)
+"""Since when a run goes on without a break, and how many of its trials were done or had failed then: what it takes to say
+how long the rest will take."""
 
 run_candidate = Table(
     "run_candidate",

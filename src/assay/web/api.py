@@ -21,11 +21,11 @@ from assay.app.showing import Item, Showcase, named
 from assay.app.wiring import Workspace
 from assay.domain.errors import InputError, Refused
 from assay.domain.identifiers import shown_assessment
-from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.lifecycle import AssessmentState, RunState, Verb
 from assay.domain.review import Via
 from assay.domain.selection import Selection
 from assay.web import replies
-from assay.web.errors import problem_of
+from assay.web.errors import problem_of, problem_response
 from assay.web.guard import COOKIE
 from assay.web.live import Live
 from assay.web.reruns import Reruns, Wish
@@ -33,7 +33,7 @@ from assay.web.rows import DECIDED, run_document, run_row
 from assay.web.runner import Runner, Starts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from assay.domain.identifiers import AssessmentKey
     from assay.domain.review import ReviewEvent
@@ -143,9 +143,12 @@ class TokenBody(Body):
 
 
 class Answer(Response):
-    """JSON of records, written by orjson."""
+    """JSON of records, written by orjson; what it says is so now, so nobody keeps it."""
 
     media_type = "application/json"
+
+    def __init__(self, content: Any, status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(content, status_code, headers={"cache-control": "no-store", **(headers or {})})
 
     def render(self, content: Any) -> bytes:
         return orjson.dumps(content)
@@ -177,12 +180,11 @@ def selection_of(
 
 def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
     """How far the runs of a selection are decided; from tallies, nothing is counted."""
-    summaries = registry.runs(rooms.workspace, Selection(runs=selection.runs, suites=selection.suites))
-    totals = {state: sum(s.assessments.get(state, 0) for s in summaries) for state in AssessmentState}
+    totals = rooms.workspace.archive.tally(Selection(runs=selection.runs, suites=selection.suites))
     return {
-        "waiting": totals[AssessmentState.PENDING],
-        "decided": sum(totals[state] for state in DECIDED),
-        **{str(state): totals[state] for state in DECIDED},
+        "waiting": totals.get(AssessmentState.PENDING, 0),
+        "decided": sum(totals.get(state, 0) for state in DECIDED),
+        **{str(state): totals.get(state, 0) for state in DECIDED},
     }
 
 
@@ -207,9 +209,16 @@ def health(request: Request) -> dict[str, str]:
 
 
 @router.get("/api/runs", tags=["runs"], response_model=replies.Runs, responses=replies.problems(401, 404))
-def runs(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 50, suite: str | None = None) -> Response:
-    """Runs, newest first."""
-    found = registry.runs(rooms_of(request).workspace, Selection(suites=(suite,) if suite else ()))
+def runs(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    suite: str | None = None,
+    batch_id: str | None = None,
+    status: RunState | None = None,
+) -> Response:
+    """Runs, newest first; `status` is a state of runs."""
+    said = Selection(suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ())
+    found = [one for one in registry.runs(rooms_of(request).workspace, said) if status in {None, one.state}]
     return Answer({"runs": [{"run_id": summary.id, **run_row(summary)} for summary in found[:limit]]})
 
 
@@ -224,8 +233,10 @@ def run(
 
 
 @router.get("/api/live", tags=["runs"])
-async def live(request: Request) -> StreamingResponse:
-    """Runs as they change, as server-sent events."""
+async def live(request: Request) -> Response:
+    """Runs as they change, as server-sent events; 503 where too many listen, who may ask `/queue.json` instead."""
+    if not rooms_of(request).live.has_room:
+        return problem_response(request.scope, 503, "live", "too many pages listen.", remedy="Ask again in a while.")
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(rooms_of(request).live.listen(), media_type="text/event-stream", headers=headers)
 
@@ -286,9 +297,9 @@ def review_leave(request: Request, body: DeskBody) -> Response:
 
 
 @router.get("/api/assessments/{assessment_id}", tags=["review"])
-def assessment(request: Request, assessment_id: str) -> Response:
-    """One assessment as a person is shown it: without names while it waits."""
-    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request)))
+def assessment(request: Request, assessment_id: str, whole: bool = False) -> Response:
+    """One assessment as a person is shown it: without names while it waits; with `whole`, responses in full length."""
+    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request), whole=whole))
 
 
 @router.post("/api/review/verdict", tags=["review"])
@@ -373,9 +384,9 @@ def sign_in(request: Request, body: TokenBody) -> Response:
     return answer
 
 
-def shown(rooms: Rooms, assessment_id: str, *, reviewer: str) -> Item:
+def shown(rooms: Rooms, assessment_id: str, *, reviewer: str, whole: bool = False) -> Item:
     """The item of an id as this reviewer may see it; raises `UnknownName`."""
-    return rooms.honest.item(reviewing.assessment_key(assessment_id), reviewer=reviewer)
+    return rooms.honest.item(reviewing.assessment_key(assessment_id), reviewer=reviewer, whole=whole)
 
 
 def _taken(

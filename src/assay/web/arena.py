@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
+from markupsafe import Markup
 from pydantic import Field
 from starlette.responses import RedirectResponse
 
-from assay.app import starting
+from assay.app import charting, starting
+from assay.app.arena_ranking import chart_of, pairs_csv, standing, standing_document
 from assay.domain.arena import Choice
-from assay.domain.errors import Refused
+from assay.domain.errors import Refused, UnknownName
 from assay.domain.lifecycle import RunState
 from assay.web import keys
 from assay.web.api import Answer, Body, reviewer_of, rooms_of
 from assay.web.pages import page_of
 from assay.web.previews import LARGEST, SANDBOX
+from assay.web.statistics import key_of
 from assay.web.texts import for_script, t
 
 if TYPE_CHECKING:
     from assay.app.arena import Booth, Bout, Offer, Reveal
+    from assay.app.arena_ranking import Standing
+    from assay.app.charting import Chart
     from assay.domain.assessment import Response as Given
     from assay.domain.selection import RunSummary
     from assay.web.previews import Previews
@@ -31,6 +37,13 @@ MOST_SHOWN: Final = 200_000
 """Characters of a response that are sent; the rest is said to be left out."""
 
 CHOICES: Final = {"a": Choice.LEFT, "b": Choice.RIGHT, "equal": Choice.EQUAL, "both_bad": Choice.BOTH_BAD}
+KINDS: Final = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+}
+
 SAID: Final = {choice: said for said, choice in CHOICES.items()}
 
 router = APIRouter()
@@ -128,6 +141,44 @@ def bout_page(
     return _bout_page(request, summary, booth.bout(summary.id, task, trial, pair, reviewer))
 
 
+@router.get("/arena/{run_id}/ranking.json", include_in_schema=False)
+def ranking_twin(request: Request, run_id: str) -> Response:
+    """The ranking as data."""
+    return Answer(standing_document(_standing(request, run_id)))
+
+
+@router.get("/arena/{run_id}/ranking", include_in_schema=False)
+def ranking_page(request: Request, run_id: str) -> Response:
+    """What the votes say: strengths, pairs, whether the side decided, and how far judges agree."""
+    found = _standing(request, run_id)
+    path = f"/arena/{quote(found.summary.id)}"
+    chart = chart_of(found)
+    return page_of(
+        request, "arena_ranking.html", "bout", t("arena.rank.title", suite=found.summary.suite), twin=f"{path}/ranking.json",
+        run=found.summary, found=standing_document(found), path=path, chart=chart, endings=_endings(),
+        drawing=Markup(_drawn(_Drawn(chart)).decode()) if charting.can_draw() and chart.rows else None,  # drawn from rows, escaped
+        how_to_draw=charting.HOW_TO_DRAW, boot={"texts": for_script("arena"), "page": "ranking"},
+    )  # fmt: skip
+
+
+@router.get("/arena/{run_id}/charts/strengths.{ending}", include_in_schema=False)
+def ranking_chart(request: Request, run_id: str, ending: str, dark: bool = False) -> Response:
+    """The strengths drawn, or as a table."""
+    if ending not in KINDS:
+        raise UnknownName("ending", ending, KINDS)
+    body = charting.chart_bytes(chart_of(_standing(request, run_id)), ending, dark=dark)
+    headers = {"content-disposition": f'attachment; filename="assay-strengths.{ending}"', "cache-control": "no-store"}
+    return Response(body, media_type=KINDS[ending], headers=headers)
+
+
+@router.get("/arena/{run_id}/pairs.csv", include_in_schema=False)
+def pairs_table(request: Request, run_id: str) -> Response:
+    """Votes pair by pair as a table."""
+    body = pairs_csv(_standing(request, run_id)).encode()
+    headers = {"content-disposition": 'attachment; filename="assay-pairs.csv"', "cache-control": "no-store"}
+    return Response(body, media_type=KINDS["csv"], headers=headers)
+
+
 @router.get("/api/arena/{run_id}/next", tags=["arena"])
 def next_pair(
     request: Request,
@@ -187,6 +238,33 @@ def previewed(request: Request, token: str) -> Response:
     if request.headers.get("sec-fetch-dest", "iframe") != "iframe":
         raise Refused("preview", "is shown in its frame only.", remedy="Start it on its page.")
     return hall_of(request).previews.answer(token)
+
+
+def _standing(request: Request, run_id: str) -> Standing:
+    return standing(rooms_of(request).workspace, hall_of(request).booth, run_id)
+
+
+class _Drawn:
+    """A chart told apart by what it shows, so that what was drawn once is not drawn again."""
+
+    def __init__(self, chart: Chart) -> None:
+        self.chart = chart
+        self.key = key_of(chart)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Drawn) and other.key == self.key
+
+
+@lru_cache(maxsize=32)
+def _drawn(drawn: _Drawn) -> bytes:
+    return charting.chart_bytes(drawn.chart, "svg", page=True)
+
+
+def _endings() -> tuple[str, ...]:
+    return ("csv", "svg", "png") if charting.can_draw() else ("csv",)
 
 
 def bout_document(bout: Bout) -> dict[str, Any]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.app.calibrations import Calibrations
 from assay.app.criteria import Criteria
 from assay.app.models import Models
+from assay.app.plans import Plans
+from assay.web.measuring import Measuring
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -20,11 +23,19 @@ class Judging:
 
     models: Models
     criteria: Criteria
+    calibrations: Calibrations
+    measuring: Measuring
 
 
 def judging(workspace: Workspace) -> Judging:
     """Everything that the pages keep between two looks."""
-    return Judging(models=Models(workspace), criteria=Criteria(workspace))
+    plans = Plans(workspace)
+    return Judging(
+        models=Models(workspace, plans),
+        criteria=Criteria(workspace),
+        calibrations=Calibrations(workspace, plans),
+        measuring=Measuring(workspace),
+    )
 
 
 def judging_of(request: Request) -> Judging:

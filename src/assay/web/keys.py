@@ -94,6 +94,17 @@ COMPARISON: Final = (
 )
 """The keys of the arena."""
 
+BESIDE: Final = (
+    Key(action="next", keys=("j",), about="Next row", group=MOVE),
+    Key(action="previous", keys=("k",), about="Previous row", group=MOVE),
+    Key(action="pane_left", keys=("[", "ArrowLeft"), about="Pane to the left", group=LOOK),
+    Key(action="pane_right", keys=("]", "ArrowRight"), about="Pane to the right", group=LOOK),
+    Key(action="differences", keys=("d",), about="Differences: off, by word, by line", group=LOOK),
+    Key(action="open", keys=("o",), about="Open the assessment of the pane", group=LOOK),
+    Key(action="help", keys=("?",), about="Show this sheet", group=ANYWHERE),
+)
+"""The keys of grades side by side."""
+
 NEVER_BOUND: Final = frozenset({"Backspace", "Delete", " ", "Enter"})
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from assay.app import registry
 from assay.domain.errors import StoreError
+from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.web.rows import looked_at
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from assay.app.wiring import Workspace
-    from assay.domain.selection import RunSummary
     from assay.web.runner import Runner
 
 LOOK_S: Final = 0.8
@@ -24,6 +23,9 @@ LOOK_S: Final = 0.8
 
 BREATH_S: Final = 15.0
 """A comment is sent this often, so that proxies keep the connection and a page that left is noticed."""
+
+MOST_LISTENERS: Final = 500
+"""Streams at once; each holds a connection open, and of these a process may have a thousand or so."""
 
 SHOWN: Final = 50
 """Runs on one page."""
@@ -38,26 +40,34 @@ class Live:
         self._changed = asyncio.Condition()
         self._rows: dict[str, bytes] = {}
         self._decided = 0
+        self._waiting = 0
         self._listeners = 0
         self._looking: asyncio.Task[None] | None = None
         self._stopped = False
 
+    @property
+    def has_room(self) -> bool:
+        """Whether one more may listen."""
+        return self._listeners < MOST_LISTENERS
+
     def rows(self, *, before: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
         """One page of runs, newest first, and the id after which the next page begins, if there is one."""
-        summaries: tuple[RunSummary, ...] = registry.runs(self._workspace, Selection())
-        if before is not None:
-            place = next((i for i, summary in enumerate(summaries) if summary.id == before), -1)
-            summaries = summaries[place + 1 :]
+        summaries = self._workspace.archive.newest(limit=SHOWN + 1, before=before)
         shown = [looked_at(self._workspace, summary, self._runner) for summary in summaries[:SHOWN]]
         return shown, shown[-1]["id"] if len(summaries) > SHOWN else None
 
+    def _newest(self) -> tuple[list[dict[str, Any]], int]:
+        """The first page, and how many assessments of all runs wait."""
+        return self.rows()[0], self._workspace.archive.tally(Selection()).get(AssessmentState.PENDING, 0)
+
     async def listen(self) -> AsyncIterator[bytes]:
-        """Server-sent events: every run at first, then each that changed; and the number of the newest decision."""
+        """Server-sent events: every run at first, then each that changed; how many assessments wait; the newest decision."""
         self._listeners += 1
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         seen: dict[str, bytes] = {}
         told: int | None = None
+        waiting: int | None = None
         try:
             yield b"retry: 2000\n\n"
             while not self._stopped:
@@ -65,6 +75,9 @@ class Live:
                 seen = dict(self._rows)
                 if news:
                     yield b"event: runs\ndata: [" + b",".join(news) + b"]\n\n"
+                if self._rows and waiting != self._waiting:
+                    waiting = self._waiting
+                    yield b"event: waiting\ndata: %d\n\n" % waiting
                 if told != self._decided:
                     told = self._decided
                     yield b"event: decided\ndata: %d\n\n" % told
@@ -88,14 +101,14 @@ class Live:
     async def _look(self) -> None:
         while self._listeners and not self._stopped:
             try:
-                rows, _ = await asyncio.to_thread(self.rows)
+                rows, waiting = await asyncio.to_thread(self._newest)
                 decided, _ = await asyncio.to_thread(self._workspace.archive.decided_since, None)
             except StoreError:
                 rows = None  # the next look may find it again; a page shows what it last heard
             if rows is not None:
                 fresh = {row["id"]: orjson.dumps(row) for row in rows}
-                if fresh != self._rows or decided != self._decided:
-                    self._rows, self._decided = fresh, decided
+                if (fresh, decided, waiting) != (self._rows, self._decided, self._waiting):
+                    self._rows, self._decided, self._waiting = fresh, decided, waiting
                     async with self._changed:
                         self._changed.notify_all()
             await asyncio.sleep(LOOK_S)

@@ -128,7 +128,7 @@ def row(one: Model) -> dict[str, Any]:
 def used(one: Used) -> dict[str, Any]:
     """Calls, tokens and spend in words; known cost and calls of unknown cost apart."""
     spent, apart = usd(one.cost_usd), None
-    if one.calls and one.unpriced == one.calls:
+    if one.unpriced and not one.cost_usd:
         spent, apart = t("models.spend_all_unknown"), t("models.spend_all_unknown_about")
     elif one.unpriced:
         apart = t("models.spend_unknown", n=one.unpriced)

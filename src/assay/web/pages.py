@@ -30,6 +30,7 @@ from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
 from assay.web.starting import suite_document
 from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
+from assay.web.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,6 +57,7 @@ NAV_MORE: Final = (
     ("audit", "/audit", "nav.audit"),
     ("criteria", "/criteria", "nav.criteria"),
     ("models", "/models", "nav.models"),
+    ("calibration", "/calibration", "nav.calibration"),
 )
 """Pages behind "More", in the same form."""
 
@@ -63,13 +65,19 @@ BELONGS: Final = {
     "run": "queue",
     "assessment": "review",
     "adjudication": "reviewers",
+    "grades": "compare",
     "checks": "reviewers",
     "batch": "registry",
     "candidates": "registry",
     "candidate": "registry",
+    "record": "registry",
+    "diff": "registry",
+    "trend": "registry",
+    "identity": "registry",
     "model": "models",
     "rubric": "criteria",
     "bout": "arena",
+    "one-calibration": "calibration",
 }
 """Pages without an entry of their own, and the entry that is marked while one of them is shown."""
 
@@ -120,7 +128,7 @@ def templates() -> Environment:
         t=t, glyphs=GLYPHS, badge=keys.badge, nav=NAV, nav_more=NAV_MORE, belongs=BELONGS,
         static=f"/static/{static_digest()}", key_groups=keys.groups, reject_reasons=REJECT_REASONS, rerun_reasons=RERUN_REASONS,
     )  # fmt: skip
-    environment.filters.update(data=_data, usd=usd, count=count, duration=duration)
+    environment.filters.update(visible=visible, data=_data, usd=usd, count=count, duration=duration)
     return environment
 
 
@@ -285,8 +293,8 @@ def review_page(
 
 @router.get("/assessments/{assessment_id}.json")
 def assessment_twin(request: Request, assessment_id: str) -> Response:
-    """The page of an assessment as data."""
-    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request)))
+    """The page of an assessment as data, responses in full length."""
+    return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request), whole=True))
 
 
 @router.get("/assessments/{assessment_id}")

@@ -145,6 +145,40 @@ def candidate_page(request: Request, name: str) -> Response:
     )  # fmt: skip
 
 
+@router.get("/registry/task.json")
+def task_twin(request: Request, suite: str = "", task: str = "") -> Response:
+    """The page as data."""
+    return Answer({"suite": suite, "task": task, "versions": _versions(request, suite, task)})
+
+
+@router.get("/registry/task")
+def task_page(request: Request, suite: str = "", task: str = "") -> Response:
+    """What a task is known by: its suite, its id, and the digest of its content, with the runs that used each."""
+    return page_of(
+        request, "task.html", "identity", visible(task), twin=f"/registry/task.json?{urlencode({'suite': suite, 'task': task})}",
+        task=visible(task), suite=visible(suite), versions=_versions(request, suite, task), show=visible,
+        trials=urlencode({"task": task}), registry=f"/registry?{urlencode({'suite': suite})}",
+        boot={"texts": {}, "page": "identity"},
+    )  # fmt: skip
+
+
+def _versions(request: Request, suite: str, task: str) -> list[dict[str, Any]]:
+    """The contents a task had, newest first, each with its runs."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in rooms_of(request).workspace.register.task_uses(suite, task):
+        found.setdefault(one.digest, []).append(
+            {"run_id": one.run, "started": one.started, "thing": one.thing, "weight": one.weight, "trials": one.trials}
+        )
+    if not found:
+        raise UnknownName("task", task, remedy="Write /registry/task?suite=NAME&task=ID.")
+    return [{"digest": digest, "runs": runs} for digest, runs in found.items()]
+
+
+def task_address(suite: str, task: str) -> str:
+    """The page of a task."""
+    return f"/registry/task?{urlencode({'suite': suite, 'task': task})}"
+
+
 def address_of(candidate: str) -> str:
     """The page of a candidate."""
     return f"/candidates/{quote(candidate, safe='')}"

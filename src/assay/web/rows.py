@@ -213,9 +213,10 @@ def _shares(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, floa
 
 
 def _left_s(summary: RunSummary, trials: dict[str, int], now: str | None) -> float | None:
-    """Seconds until a running run ends if it goes on as it went; None where that says nothing."""
-    done = trials["done"] + trials["failed"]
-    if now is None or summary.state is not RunState.RUNNING or done < 3 or done >= trials["total"]:
+    """Seconds until a running run ends if it goes on as it went since its last break; None where that says nothing."""
+    left = trials["total"] - trials["done"] - trials["failed"]
+    done = trials["total"] - left - summary.done_before
+    if now is None or summary.since is None or summary.state is not RunState.RUNNING or done < 3 or left <= 0:
         return None
-    spent = (datetime.fromisoformat(now) - datetime.fromisoformat(summary.started)).total_seconds()
-    return round(spent / done * (trials["total"] - done), 1) if spent > 0 else None
+    spent = (datetime.fromisoformat(now) - datetime.fromisoformat(summary.since)).total_seconds()
+    return round(spent / done * left, 1) if spent > 0 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
 import webbrowser
@@ -15,11 +16,13 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import JSONResponse, Response
 
 from assay.app.arena import Booth
 from assay.app.asides import Asides
 from assay.app.honest import Honest
+from assay.app.notices import check_webhook
 from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Showcase
@@ -29,15 +32,18 @@ from assay.web import (
     api,
     arena,
     audit,
+    calibrations,
     compare,
     criteria,
     evaluations,
+    grades,
     models,
     pages,
     protocols,
     records,
     registry,
     reviewers,
+    run_records,
     starting,
     statistics,
     steering,
@@ -80,6 +86,7 @@ def create_app(
         SettingsError: a host beyond loopback without a token.
     """
     check_exposure(host, token)
+    check_webhook(workspace.settings)
     known = code or (Token(token) if token else None)
     queue = ReviewQueue(workspace.archive, workspace.leases, workspace.clock, order_seeds(workspace))
     workspace.results.idle_s = RESULTS_IDLE_S
@@ -90,6 +97,7 @@ def create_app(
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
         await asyncio.to_thread(runner.stop)
+        await asyncio.to_thread(app.state.judging.measuring.close)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
         await asyncio.to_thread(workspace.results.flush)
@@ -118,12 +126,15 @@ def create_app(
     app.include_router(evaluations.router)
     app.include_router(records.router)
     app.include_router(pages.router)
+    app.include_router(grades.router)
     app.include_router(compare.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
     app.include_router(protocols.router)
     app.include_router(registry.router)
+    app.include_router(run_records.router)
     app.include_router(audit.router)
+    app.include_router(calibrations.router)
     app.include_router(criteria.router)
     app.include_router(models.router)
     app.include_router(arena.router)
@@ -133,6 +144,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _plain)
     app.add_exception_handler(Exception, _unexpected)
     app.add_middleware(BodyLimit)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)  # never a stream of events
     app.add_middleware(Guard, hosts=known_hosts(host, workspace.settings.environment.get("ASSAY_HOSTS")), token=known)
     return app
 
@@ -165,7 +177,8 @@ def serve(
     app = create_app(workspace, host=host, token=secret, code=known)
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
-    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}{path}"
+    workspace.notices.base = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}"
+    address = workspace.notices.base + path
     if known is not None and known.code:
         address += ("&" if "?" in path else "?") + urlencode({"token": known.code})
     announce(f"Assay is at {address}  (Ctrl-C stops it)")
@@ -174,10 +187,17 @@ def serve(
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1, lifespan="on"
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_a_line)
     try:
         _Server(config).run(sockets=[listening])
     finally:
         listening.close()
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Not that requests were given up because the server goes: what they decided is stored, or will be sent again."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, asyncio.CancelledError) and not str(record.msg).startswith("Cancel %s running task")
 
 
 class _Server(uvicorn.Server):

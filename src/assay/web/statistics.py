@@ -6,6 +6,7 @@ import json
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import RedirectResponse
@@ -68,9 +69,15 @@ def behind_page(request: Request) -> Response:
     return page_of(
         request, "behind.html", "statistics", t("stats.behind"), twin=asked.address("/statistics.json"),
         **behind_parts(first, found, asked), figures=[_figure(asked, found.scores)], can_draw=charting.can_draw(),
-        how_to_draw=charting.HOW_TO_DRAW, back=asked.address("/statistics"),
+        how_to_draw=charting.HOW_TO_DRAW, back=asked.address("/statistics"), grades=_grades(asked),
         boot={"texts": for_script("stats", "queue"), "page": "behind"},
     )  # fmt: skip
+
+
+def _grades(asked: Asked) -> str:
+    """Where the grades behind these numbers stand beside what people made of them."""
+    runs = asked.filters["run"]
+    return "/compare/grades?" + urlencode({"by": "people", **({"run": runs[0]} if len(runs) == 1 else {})})
 
 
 @router.get("/statistics/trials.json")

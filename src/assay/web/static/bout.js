@@ -11,6 +11,7 @@ const IDLE_MS = 120_000;
 const LOOK_AGAIN_MS = 4000;
 const RETRY_MS = [400, 1500, 4000];
 const GRABS = 5; // times that a page may take the keyboard unasked before it is stopped
+const MESSAGES = 200; // messages that a page may send before it is stopped
 const SIDES = ["A", "B"];
 const CHOICES = { better_a: "a", better_b: "b", equal: "equal", both_bad: "both_bad" };
 
@@ -26,6 +27,7 @@ let cast = 0; // votes of this sitting
 const view = [];
 const running = [null, null];
 const grabs = [0, 0];
+const told = [0, 0];
 
 function say(text, { alert = false } = {}) {
   byId("said").replaceChildren(h("span", { class: alert ? "alert" : "" }, text));
@@ -73,6 +75,7 @@ function draw() {
   sides.forEach((_, side) => {
     stop(side);
     grabs[side] = 0;
+    told[side] = 0;
     view[side] = item.panes[side].page ? "page" : "source";
     drawSide(side);
   });
@@ -324,6 +327,16 @@ addEventListener("blur", () => setTimeout(() => {
   drawButtons();
   say(t("arena.greedy"), { alert: true });
 }));
+
+// A page has nothing to tell us; one that does not cease is stopped before it drowns this page.
+addEventListener("message", (event) => {
+  const side = running.findIndex((frame) => frame !== null && frame.contentWindow === event.source);
+  if (side < 0 || (told[side] += 1) < MESSAGES) return;
+  stop(side);
+  drawSide(side);
+  drawButtons();
+  say(t("arena.noisy"), { alert: true });
+});
 
 function source_() {
   if (!item) return;

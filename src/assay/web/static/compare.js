@@ -4,7 +4,7 @@ const together = document.getElementById("together");
 let leading = null;
 
 for (const row of document.querySelectorAll(".abreast")) {
-  const panes = [...row.querySelectorAll("pre.text")];
+  const panes = [...row.querySelectorAll(".text")];
   for (const pane of panes) {
     pane.addEventListener("scroll", () => {
       if (!together.checked || (leading && leading !== pane)) return;

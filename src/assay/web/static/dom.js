@@ -90,14 +90,16 @@ export function painted() {
   });
 }
 
-/** Storage that may be missing or full; `kept` says whether the last write is safe. */
+/** Storage that may be missing or full: then this page remembers by itself. `kept` says whether all is safe. */
 export const storage = {
-  kept: true,
   memory: new Map(),
+  get kept() {
+    return this.memory.size === 0;
+  },
   get(key, otherwise) {
     try {
-      const text = localStorage.getItem(key) ?? this.memory.get(key);
-      return text === undefined || text === null ? otherwise : JSON.parse(text);
+      const text = this.memory.get(key) ?? localStorage.getItem(key); // a write that failed left the old value there
+      return text === null ? otherwise : JSON.parse(text);
     } catch {
       return otherwise;
     }
@@ -107,10 +109,8 @@ export const storage = {
     try {
       localStorage.setItem(key, text);
       this.memory.delete(key);
-      this.kept = true;
     } catch {
       this.memory.set(key, text);
-      this.kept = false;
     }
   },
   remove(key) {
@@ -118,7 +118,7 @@ export const storage = {
     try {
       localStorage.removeItem(key);
     } catch {
-      this.kept = false;
+      /* then nothing was kept there either */
     }
   },
 };

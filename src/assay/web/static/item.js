@@ -57,7 +57,7 @@ function drawCode(item, view) {
   const pane = item.panes[view.pane];
   const text = pane.text.replace(BREAKS, "\n");
   if (!text) return h("p", { class: "soft inset" }, t("review.empty_response"));
-  const lines = text.length > MOST_PAINTED ? text.split("\n").map((line) => (line ? [["", line]] : [])) : paint(text, item.language);
+  const lines = text.length > MOST_PAINTED ? text.replace(/\n$/, "").split("\n").map((line) => (line ? [["", line]] : [])) : paint(text, item.language);
   const shown = view.whole ? lines : lines.slice(0, MOST_LINES);
   const code = h("code", {});
   const quoted = quotedLines(item, view.pane);
@@ -79,7 +79,7 @@ function drawCode(item, view) {
   });
   return [
     h("pre", { class: `code d${String(shown.length).length}`, tabindex: 0, "aria-label": calledBy(pane), on: { click: (event) => onLine(event, item, view) } }, code),
-    shown.length < lines.length ? button("more", () => view.onWhole(), {}, t("review.show_all", { n: lines.length })) : null,
+    pane.cut || shown.length < lines.length ? button("more", () => view.onWhole(), {}, pane.cut ? t("review.show_chars", { n: pane.chars }) : t("review.show_all", { n: lines.length })) : null,
     pane.truncated ? h("p", { class: "cut" }, t("review.truncated")) : null,
   ];
 }

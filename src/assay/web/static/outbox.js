@@ -9,6 +9,8 @@ const BOX = "assay.outbox.1";
 const WAITS_MS = [500, 1000, 2000, 4000, 8000, 15000];
 const RERUN_LOOK_MS = 1200;
 const AT_ONCE = 20;
+const SLOW_MS = 5000; // no answer for so long is said
+const PATIENCE_MS = 45_000; // the store waits 30 s for another process's lock
 const AGAIN = new Set([0, 401, 403, 408, 421, 425, 429]);
 
 export class Outbox {
@@ -17,10 +19,11 @@ export class Outbox {
     this.onResult = onResult;
     this.onState = onState;
     this.failures = 0;
-    this.trouble = null;
+    this.trouble = this.slow = null;
     this.sending = new Set();
     this.timer = null;
     addEventListener("online", () => this.pump());
+    addEventListener("beforeunload", (event) => storage.kept || !this.entries().length || event.preventDefault());
     addEventListener("storage", (event) => event.key === BOX && this.tell());
     document.addEventListener("visibilitychange", () => document.hidden || this.pump());
   }
@@ -46,7 +49,7 @@ export class Outbox {
 
   tell() {
     const unsent = this.entries().filter((entry) => !(entry.verb === "rerun" && entry.accepted)).length;
-    this.onState({ unsent, trouble: this.trouble, kept: storage.kept });
+    this.onState({ unsent, trouble: this.trouble ?? this.slow, kept: storage.kept });
   }
 
   /** Send what waits. One tab sends at a time; where that cannot be had, keys make doubles harmless. */
@@ -94,8 +97,12 @@ export class Outbox {
         key, id, verb, reviewer, reason: reason ?? "", note: note ?? "", corrections: corrections ?? [], active_ms,
       })),
     };
+    const slow = setTimeout(() => {
+      this.slow = "offline";
+      this.tell();
+    }, SLOW_MS);
     try {
-      const said = await call("/api/decisions", body, { keepalive: JSON.stringify(body).length < 60000 });
+      const said = await call("/api/decisions", body, { keepalive: JSON.stringify(body).length < 60000, signal: AbortSignal.timeout(PATIENCE_MS) });
       this.failures = 0;
       this.single = false;
       this.finish(said.results.map((result) => [decisions.find((entry) => entry.key === result.key), result]), said.progress);
@@ -110,6 +117,8 @@ export class Outbox {
       this.finish([[decisions[0], { ok: false, error: error.said }]], null);
       return true;
     } finally {
+      clearTimeout(slow);
+      this.slow = null;
       for (const { key } of decisions) this.sending.delete(key);
     }
   }

@@ -19,8 +19,13 @@ const LOOK_AGAIN_MS = 4000;
 const IDLE_MS = 120_000;
 
 boot.keys = withOwnKeys(boot.keys);
-const desk = sessionStorage.getItem("assay.desk") ?? fresh();
-sessionStorage.setItem("assay.desk", desk);
+let desk = fresh();
+try {
+  desk = sessionStorage.getItem("assay.desk") ?? desk;
+  sessionStorage.setItem("assay.desk", desk);
+} catch {
+  /* after a reload it is a new desk, and the leases of the old one end by themselves */
+}
 
 const records = new Map();
 let trail = [];
@@ -66,7 +71,7 @@ const view = {
   onRules: () => toggleRules(),
   onCell(row, pane) { view.rules = false; select(row, pane); },
   onQuote(at, pane = view.pane) { showLines(at, pane); },
-  onWhole() { view.whole = true; drawLeft(); },
+  onWhole: showWhole,
   onReport(open) { view.reportOpen = open; storage.set("assay.report", open); },
   onTrial(event, trial) {
     if (boot.single || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -125,9 +130,9 @@ function show(index, { focus = true } = {}) {
   itemBox.dataset.id = item.id;
   itemBox.dataset.state = stateOf(record);
   drawTop();
-  drawLeft();
   drawRight();
   drawActions();
+  drawLeft(); // last: it asks where a line is, and the page is laid out for that
   byId("right").scrollTop = 0;
   if (focus) focusItem();
   remember();
@@ -154,7 +159,6 @@ const drawRight = () => fill(byId("right"), drawJudgement(asShown(), view));
 function drawLeft() {
   left.replaceChildren(...drawResponses(current().item, view));
   if (view.rules) return;
-  if (code()) code().scrollTop = 0;
   center(light(left, current().item, view));
 }
 
@@ -201,6 +205,20 @@ function showLines(span, pane) {
   const first = light(left, current().item, view, span);
   center(first);
   if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
+}
+
+/** The whole of a long response, of which only the beginning travelled. */
+async function showWhole() {
+  const { item } = current();
+  if (item.panes[view.pane].cut) {
+    try {
+      item.panes = (await asStored(`${item.id}?whole=1`)).panes;
+    } catch (error) {
+      return alertOf(error);
+    }
+  }
+  view.whole = true;
+  if (current().item === item) drawLeft();
 }
 
 function toggleRules() {

@@ -2,8 +2,10 @@
 
 import "./page.js";
 import { boot, byId, call, t } from "./dom.js";
+import { whileSeen } from "./listening.js";
 
 const ASK_MS = 3000;
+const UNSEEN_MS = 15_000;
 const PATIENCE_MS = 6000;
 const status = byId("live");
 
@@ -73,15 +75,42 @@ export function fill(root, row) {
   for (const link of root.querySelectorAll("[data-review]")) link.hidden = row.waiting === 0;
 }
 
-/** A notice when a run ends while this page is not looked at. */
-const states = new Map();
+/** A notice when a run ends, or when its reviews begin to wait, while this page is open somewhere. */
+const KEPT = "assay.seen";
+const kept = sessionStorage.getItem(KEPT); // by a page that had to draw itself anew
+sessionStorage.removeItem(KEPT);
+const seen = new Map(JSON.parse(kept ?? "[]"));
+let opened = kept !== null;
 function notice(row) {
-  const before = states.get(row.id);
-  states.set(row.id, row.state);
-  if (before !== "running" || row.state === "running" || row.state === "paused") return;
+  const before = seen.get(row.id) ?? (opened ? { state: "running", waiting: 0 } : null);
+  seen.set(row.id, { state: row.state, waiting: row.waiting });
+  if (!before) return; // as it was when the page was opened
+  const ended = before.state === "running" && row.state !== "running" && row.state !== "paused";
+  if (ended) show("notice.ended", row);
+  else if (row.waiting && !before.waiting) show("notice.waits", row);
+}
+
+function drawAnew() {
+  if (pasting) return;
+  sessionStorage.setItem(KEPT, JSON.stringify([...seen]));
+  location.reload();
+}
+
+function show(key, row) {
   if (!("Notification" in window) || Notification.permission !== "granted") return;
-  const body = t("notice.ended", { suite: row.suite, state: t(`run.${row.state}`), waiting: row.waiting, failed: row.failed });
-  new Notification("Assay", { body, tag: row.id });
+  const body = t(key, { suite: row.suite, state: t(`run.${row.state}`), waiting: count(row.waiting), failed: row.failed });
+  const shown = new Notification("Assay", { body, tag: `${row.id} ${key}` });
+  shown.onclick = () => {
+    window.focus();
+    location.assign(row.waiting ? `/review?run=${encodeURIComponent(row.id)}` : `/runs/${encodeURIComponent(row.id)}`);
+  };
+}
+
+/** How many reviews wait, in the title of the tab and on the icon of an installed page. */
+const title = document.title;
+function badge(waiting) {
+  document.title = waiting ? `(${count(waiting)}) ${title}` : title;
+  navigator.setAppBadge?.(waiting).catch(() => {}); // only an icon
 }
 
 const asker = byId("notice");
@@ -144,21 +173,29 @@ extend?.addEventListener("submit", (event) => {
 byId("extend-look")?.addEventListener("click", () => sendExtension(true));
 
 function take(rows) {
-  let waiting = 0;
   for (const row of rows) notice(row);
+  opened = true;
   for (const row of rows) {
     const root = document.querySelector(`[data-run="${CSS.escape(row.id)}"]`);
     if (root) fill(root, row);
-    else if (boot.page === "queue") return pasting || location.reload(); // a run this page has never seen
+    else if (boot.page === "queue") return drawAnew(); // a run this page has never seen
     const cells = root?.querySelector("[data-cells]");
-    if (cells && cells.dataset.cells !== Object.values(row.trials).join(" ")) return pasting || location.reload();
+    if (cells && cells.dataset.cells !== Object.values(row.trials).join(" ")) return drawAnew();
   }
   known = new Map([...known, ...rows.map((row) => [row.id, row.waiting])]);
-  for (const n of known.values()) waiting += n;
-  const lead = byId("waiting");
-  if (lead && rows.length) lead.textContent = waiting ? t("queue.lead", { n: count(waiting) }) : t("queue.lead.none");
+  tell();
 }
 
+/** How many wait: over all runs as the server says, else over those this page knows. */
+function tell() {
+  const waiting = total ?? [...known.values()].reduce((sum, n) => sum + n, 0);
+  const own = document.querySelector("[data-run]")?.dataset.run;
+  badge(boot.page === "queue" ? waiting : (known.get(own) ?? 0));
+  const lead = byId("waiting");
+  if (lead && known.size) lead.textContent = waiting ? t("queue.lead", { n: count(waiting) }) : t("queue.lead.none");
+}
+
+let total = null;
 let known = new Map();
 let source = null;
 let asking = null;
@@ -179,6 +216,10 @@ function listen() {
     say("queue.live");
     take(JSON.parse(event.data));
   });
+  source.addEventListener("waiting", (event) => {
+    total = Number(event.data);
+    tell();
+  });
   source.addEventListener("open", () => {
     heard = performance.now();
     clearInterval(asking);
@@ -187,14 +228,15 @@ function listen() {
   });
   source.addEventListener("error", () => {
     if (asking === null && performance.now() - heard > 0) asking = setInterval(ask, ASK_MS);
-    setTimeout(() => source.readyState === EventSource.CLOSED && listen(), PATIENCE_MS);
+    setTimeout(() => !document.hidden && source.readyState === EventSource.CLOSED && listen(), PATIENCE_MS);
   });
 }
 
 async function ask() {
   try {
-    const { runs } = await call("/queue.json");
+    const { runs, waiting } = await call("/queue.json");
     say("queue.polling");
+    total = waiting;
     take(runs);
   } catch {
     say("queue.offline");
@@ -209,5 +251,11 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-if (boot.live) listen();
+function listenNoMore() {
+  source?.close();
+  clearInterval(asking);
+  asking = setInterval(ask, UNSEEN_MS); // for the notice that a run has ended
+}
+
+if (boot.live) whileSeen(listen, listenNoMore);
 addEventListener("pagehide", () => source?.close());

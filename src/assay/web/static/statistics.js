@@ -3,6 +3,7 @@
 
 import "./page.js";
 import { boot, byId, t } from "./dom.js";
+import { whileSeen } from "./listening.js";
 
 const SETTLE_MS = 150;
 const ASK_MS = 5000;
@@ -175,8 +176,9 @@ function tell(key) {
 
 // Every decision, by whomever, is an event; a run that goes on is one as well.
 let known = null;
+let source = null;
 function listen() {
-  const source = new EventSource("/api/live");
+  source = new EventSource("/api/live");
   source.addEventListener("open", () => tell("queue.live"));
   source.addEventListener("decided", (event) => {
     if (known !== null && known !== event.data) soon();
@@ -189,14 +191,14 @@ function listen() {
   });
   source.addEventListener("error", () => {
     tell("queue.offline");
-    if (source.readyState === EventSource.CLOSED) setTimeout(listen, ASK_MS);
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || listen(), ASK_MS);
   });
-  addEventListener("pagehide", () => source.close());
 }
 
 if (boot.page === "statistics") {
   readBehind().catch(() => {});
-  listen();
+  whileSeen(listen, () => source?.close());
+  addEventListener("pagehide", () => source?.close());
 }
 
 // The filter form: the value goes by the name of its kind.

@@ -30,6 +30,7 @@ TEXTS: Final[dict[str, str]] = {
     "notice.ask": "Notify me",
     "notice.on": "Notices are on",
     "notice.off": "Notices are blocked by the browser",
+    "notice.waits": "{suite}: reviews begin to wait, {waiting} so far.",
     "notice.ended": "{suite} is {state}: {waiting} wait for a person, {failed} failed.",
     # run
     "panel.note": "Note",

@@ -89,6 +89,7 @@ TEXTS: Final[dict[str, str]] = {
     "models.kind": "Kind",
     "models.fault": "Whose fault",
     "models.said": "What the last one said",
+    "models.said_later": "shown once the reviews of its run are decided",
     "models.latency": "How long it takes",
     "models.latency_about": "Seconds to the last byte, over the newest {n} usable calls.",
     "models.latency_about.one": "Seconds to the last byte, over the newest usable call.",

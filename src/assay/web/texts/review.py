@@ -19,6 +19,7 @@ TEXTS: Final[dict[str, str]] = {
     "review.lines": "{n} lines",
     "review.lines.one": "1 line",
     "review.show_all": "Show all {n} lines",
+    "review.show_chars": "Show all {n} characters",
     "review.truncated": "The candidate's output limit cut this answer off here.",
     "review.empty_response": "This response is empty.",
     "review.grades": "Grades",

@@ -1,0 +1,214 @@
+"""What votes say: who is preferred to whom, whether the side decided, and how far judges vote alike. Of people's votes only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.domain.arena import Choice
+from assay.statistics.distributions import expit, normal_quantile, t_quantile
+from assay.statistics.intervals import Proportion, proportion
+from assay.statistics.kappas import Kappa, cohen_kappa
+from assay.statistics.preferences import BradleyTerry, bradley_terry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.domain.arena import Vote
+
+_POINTS = {Choice.LEFT: 1.0, Choice.RIGHT: 0.0, Choice.EQUAL: 0.5}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strength:
+    """One candidate among the others.
+
+    Attributes:
+        wins, ties, losses: of its votes; `both_bad` are apart and count for neither.
+        strength: log-odds against the average candidate; None where votes do not tie it to the others.
+        ci95: of the strength; None where there is none, or too little to say.
+        preferred: the chance that it is preferred to an average candidate, 0 to 1, with its range.
+    """
+
+    candidate: str
+    wins: int
+    ties: int
+    losses: int
+    both_bad: int
+    strength: float | None
+    ci95: tuple[float, float] | None
+    preferred: float | None
+    preferred_ci95: tuple[float, float] | None
+    elo: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairVotes:
+    """Votes between two candidates, from the first one's side; `preferred`: its share of decided ones, ties half."""
+
+    a: str
+    b: str
+    wins: int
+    ties: int
+    losses: int
+    both_bad: int
+    preferred: float | None
+    difference_ci95: tuple[float, float] | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeAgreement:
+    """How often a judge's own scores put first whom people do. Votes for both bad, and trials it did not grade, are left out."""
+
+    judge: str
+    agreed: Proportion
+    kappa: Kappa
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteFindings:
+    """What a run's votes say.
+
+    Attributes:
+        votes: those that stand; `compared` of them say something about an order, `both_bad` do not.
+        left: share of decided votes that chose the left side; None without any. Sides are drawn, so 50% is right.
+        telling: votes on pairs of which a response names who wrote it. `again`: cast anew after names were shown.
+        method: how ranges were made; `reason`: why some strengths are None.
+    """
+
+    votes: int
+    compared: int
+    both_bad: int
+    telling: int
+    again: int
+    reviewers: int
+    tasks: int
+    strengths: tuple[Strength, ...]
+    pairs: tuple[PairVotes, ...]
+    left: Proportion | None
+    method: str | None
+    reason: str | None
+
+    @property
+    def side_is_even(self) -> bool | None:
+        """Whether the range of the left side's share covers one half; None without a decided vote."""
+        return None if self.left is None else self.left.ci95[0] <= 0.5 <= self.left.ci95[1]
+
+
+def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
+    """Strengths by Bradley-Terry with ties as half a win, pair by pair counts, and the side's share.
+
+    Ranges are clustered by task where votes are on two tasks or more: votes on one task share its quirks.
+
+    Args:
+        votes: those that stand.
+        names: candidates by place.
+    """
+    compared = [vote for vote in votes if vote.choice is not Choice.BOTH_BAD]
+    tasks = {vote.task for vote in compared}
+    fitted = bradley_terry(
+        [names[vote.pairing.left] for vote in compared],
+        [names[vote.pairing.right] for vote in compared],
+        [_POINTS[vote.choice] for vote in compared],
+        task=[vote.task for vote in compared] if len(tasks) > 1 else None,
+    )
+    counts: Counter[tuple[int, int, str]] = Counter()
+    for vote in votes:
+        counts.update(_counted(vote))
+    n = range(len(names))
+    strengths = [
+        _strength(names[one], [_tally(counts, one, other) for other in n if other != one], fitted) for one in n
+    ]
+    strengths.sort(key=lambda one: (one.strength is None, -(one.strength or 0.0), one.candidate))
+    decided = [vote.choice for vote in compared if vote.choice is not Choice.EQUAL]
+    return VoteFindings(
+        votes=len(votes),
+        compared=len(compared),
+        both_bad=len(votes) - len(compared),
+        telling=sum(vote.telling for vote in votes),
+        again=sum(vote.again for vote in votes),
+        reviewers=len({vote.reviewer for vote in votes}),
+        tasks=len({vote.task for vote in votes}),
+        strengths=tuple(strengths),
+        pairs=tuple(_pair(names[one], names[other], _tally(counts, one, other), fitted) for one, other in combinations(n, 2)),
+        left=proportion(sum(one is Choice.LEFT for one in decided), len(decided)) if decided else None,
+        method=fitted.method,
+        reason=fitted.reason,
+    )  # fmt: skip
+
+
+def judge_agreement(judge: str, said: Sequence[tuple[Choice, Choice]]) -> JudgeAgreement | None:
+    """How far a judge votes as people do: (person's choice, what the judge's scores say) of each vote; None without any."""
+    if not said:
+        return None
+    return JudgeAgreement(
+        judge=judge,
+        agreed=proportion(sum(person is other for person, other in said), len(said)),
+        kappa=cohen_kappa([str(person) for person, _ in said], [str(other) for _, other in said]),
+    )
+
+
+def _counted(vote: Vote) -> list[tuple[int, int, str]]:
+    """From either candidate's side: won, tied, lost or both_bad against the other."""
+    left, right = vote.pairing.left, vote.pairing.right
+    match vote.choice:
+        case Choice.LEFT:
+            return [(left, right, "won"), (right, left, "lost")]
+        case Choice.RIGHT:
+            return [(right, left, "won"), (left, right, "lost")]
+        case Choice.EQUAL:
+            return [(left, right, "tied"), (right, left, "tied")]
+        case Choice.BOTH_BAD:
+            return [(left, right, "both_bad"), (right, left, "both_bad")]
+
+
+def _tally(counts: Counter[tuple[int, int, str]], one: int, other: int) -> tuple[int, int, int, int]:
+    return (
+        counts[one, other, "won"], counts[one, other, "tied"], counts[one, other, "lost"], counts[one, other, "both_bad"]
+    )  # fmt: skip
+
+
+def _strength(name: str, tallies: Sequence[tuple[int, int, int, int]], fitted: BradleyTerry) -> Strength:
+    won, tied, lost, both_bad = (sum(column) for column in zip(*tallies, strict=True))
+    at = fitted.items.index(name) if name in fitted.items else None
+    strength = None if at is None else fitted.log_strength[at]
+    ci95 = None
+    if at is not None and strength is not None and fitted.method is not None:
+        spread = float(np.sqrt(max(float(fitted.covariance[at, at]), 0.0)))
+        far = normal_quantile(0.975) if fitted.method == "information_z" else t_quantile(0.975, fitted.n_tasks - 1.0)
+        if spread > 0:
+            ci95 = (strength - float(far) * spread, strength + float(far) * spread)
+    return Strength(
+        candidate=name,
+        wins=won,
+        ties=tied,
+        losses=lost,
+        both_bad=both_bad,
+        strength=strength,
+        ci95=ci95,
+        preferred=None if strength is None else float(expit(strength)),
+        preferred_ci95=None if ci95 is None else (float(expit(ci95[0])), float(expit(ci95[1]))),
+        elo=None if at is None else fitted.elo[at],
+    )
+
+
+def _pair(a: str, b: str, tally: tuple[int, int, int, int], fitted: BradleyTerry) -> PairVotes:
+    won, tied, lost, both_bad = tally
+    met = won + tied + lost
+    found = fitted.contrast(a, b) if a in fitted.items and b in fitted.items else None
+    return PairVotes(
+        a=a,
+        b=b,
+        wins=won,
+        ties=tied,
+        losses=lost,
+        both_bad=both_bad,
+        preferred=(won + tied / 2) / met if met else None,
+        difference_ci95=None if found is None else found.win_probability_ci95,
+        p_value=None if found is None else found.p_value,
+    )

@@ -1,0 +1,297 @@
+"""Telling another program that a run ended or that reviews wait: a webhook, sent beside the work and never in its way.
+
+House rules. A notice says which run, how far it is and where to look; no response, no name of a candidate or judge and no
+score is ever in it. It goes straight to the address in the settings: no redirect is followed and no proxy asked, and with
+`local_only` an address elsewhere is refused before anything runs. A notice that cannot be delivered is a warning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import logging
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from assay.domain.digest import digest
+from assay.domain.errors import AssayError, SettingsError
+from assay.domain.events import TrialEnded
+from assay.domain.lifecycle import AssessmentState, Policy, RunState, TrialState
+from assay.domain.selection import Selection
+from assay.providers.endpoint import is_local
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assay.app.settings import Settings
+    from assay.domain.events import Event, Listener
+    from assay.domain.run import RunPlan
+    from assay.domain.selection import RunSummary
+    from assay.ports import Archive, Clock
+
+FINISHED, FAILED, WAITS = "run_finished", "run_failed", "reviews_wait"
+
+SIGNATURE: Final = "X-Assay-Signature-256"
+"""Header with `sha256=` and the HMAC of the body under the secret, in hexadecimal."""
+
+TIMEOUT_S: Final = 3.0
+WAITS_S: Final = (0.5, 1.5)
+"""Before the second and the third try."""
+
+PATIENCE_S: Final = 12.0
+"""How long a process that ends waits for notices that are under way."""
+
+_LOOK_EVERY_S: Final = 1.0
+_MOST_WAITING: Final = 1000
+_OVER: Final = frozenset({RunState.FINISHED, RunState.CANCELLED})
+_log = logging.getLogger("assay")
+
+
+def check_webhook(settings: Settings) -> None:
+    """Raise `SettingsError` for an address that is none, or that `local_only` forbids."""
+    url = settings.values["webhook"]
+    if not url:
+        return
+    where = f"webhook ({settings.origins['webhook']})"
+    try:
+        parts = urlsplit(str(url))
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if (
+        host is None
+        or parts.scheme not in {"http", "https"}
+        or any(not c.isprintable() or c.isspace() for c in str(url))
+    ):
+        raise SettingsError(where, "is no address.", remedy="Write https://host/path, or leave it out.")
+    if settings.values["local_only"] and not is_local(host):
+        raise SettingsError(
+            where,
+            f"sends notices to {host}, and local_only allows only this machine and network; nothing was sent.",
+            remedy="Name a local address, leave the webhook out, or set local_only: false.",
+        )
+
+
+def without_secrets(url: str) -> str:
+    """A webhook's address as it may be shown: host and port alone, since path and query are often the key."""
+    try:
+        parts = urlsplit(url)
+        place = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return "***"
+    rest = parts.path.strip("/") or parts.query or parts.fragment or parts.netloc != place
+    return f"{parts.scheme}://{place}/***" if rest else f"{parts.scheme}://{place}"
+
+
+class Rooms(Protocol):
+    """What notices need of a workspace."""
+
+    settings: Settings
+    clock: Clock
+
+    @property
+    def archive(self) -> Archive: ...
+
+
+class Notices:
+    """The notices of one workspace; without a webhook it does nothing. Thread-safe.
+
+    Attributes:
+        base: the address of the server that shows the runs, without an ending slash; None where none is served.
+    """
+
+    def __init__(self, workspace: Rooms) -> None:
+        values = workspace.settings.values
+        self._workspace = workspace
+        self._url = str(values["webhook"]) if values["webhook"] else None
+        self._secret = str(values["webhook_secret"]).encode() if values["webhook_secret"] else None
+        self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(_MOST_WAITING)
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self.base: str | None = None
+
+    def watch(self, plan: RunPlan, before: RunSummary, listener: Listener) -> tuple[Listener, Watch]:
+        """A listener that also hears when the first review of a run begins to wait, and what to tell its end to."""
+        watching = Watch(self, plan, before)
+        if self._url is None:
+            return listener, watching
+
+        def both(event: Event) -> None:
+            listener(event)
+            watching.hear(event)
+
+        return both, watching
+
+    def tell(self, event: str, summary: RunSummary) -> None:
+        """Send what this event is to the address of the settings, soon and from another thread."""
+        if self._url is None:
+            return
+        document = self._document(event, summary)
+        self._soon(lambda: self._send(document))
+
+    def begun_to_wait(self, plan: RunPlan, told: threading.Event) -> None:
+        """Look, from another thread, whether reviews of a run wait by now, and tell it once."""
+        self._soon(lambda: self._look(plan, told))
+
+    def close(self) -> None:
+        """Wait a short while until everything is sent."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        try:
+            self._waiting.put(None, timeout=PATIENCE_S)
+        except queue.Full:
+            return
+        thread.join(PATIENCE_S)
+        if thread.is_alive():
+            _log.warning("notices were given up: %s did not answer in time", self._place)
+
+    @property
+    def _place(self) -> str:
+        return urlsplit(self._url or "").netloc.rpartition("@")[2]
+
+    def _soon(self, what: Callable[[], None]) -> None:
+        if self._url is None:
+            return
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="assay-notices", daemon=True)
+                self._thread.start()
+        try:
+            self._waiting.put_nowait(what)
+        except queue.Full:
+            _log.warning("a notice was left out: too many wait for %s", self._place)
+
+    def _work(self) -> None:
+        while (what := self._waiting.get()) is not None:
+            try:
+                what()
+            except Exception as error:  # whatever it is, it must not stop the next notice
+                _log.warning("a notice was not sent: %s: %s", type(error).__name__, error)
+
+    def _look(self, plan: RunPlan, told: threading.Event) -> None:
+        if told.is_set():
+            return
+        try:
+            (summary,) = self._workspace.archive.runs(Selection(runs=(plan.id,)))
+        except AssayError:
+            return  # the run's end will say it
+        if summary.assessments.get(AssessmentState.PENDING, 0) and not told.is_set():
+            told.set()
+            self._send(self._document(WAITS, summary))
+
+    def _document(self, event: str, summary: RunSummary) -> dict[str, Any]:
+        waiting = summary.assessments.get(AssessmentState.PENDING, 0)
+        trials = _counts(summary)
+        address = None if self.base is None else f"{self.base}/runs/{summary.id}"
+        ended = summary.finished or summary.started
+        return {
+            "id": digest([event, summary.id, ended, trials["total"], waiting]),
+            "event": event,
+            "run_id": summary.id,
+            "suite": summary.suite,
+            "state": str(summary.state),
+            "trials": dict(trials),
+            "waiting": waiting,
+            "address": address,
+            "time": self._workspace.clock.now(),
+            "text": _text(event, summary, trials, waiting, address),
+        }
+
+    def _send(self, document: dict[str, Any]) -> None:
+        body = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+        headers = {"Content-Type": "application/json", "User-Agent": "assay"}
+        if self._secret is not None:
+            headers[SIGNATURE] = f"sha256={hmac.new(self._secret, body, hashlib.sha256).hexdigest()}"
+        why = ""
+        for wait in (*WAITS_S, None):
+            again, why = asyncio.run(_posted(self._url or "", body, headers))
+            if not why:
+                return
+            if not again or wait is None:
+                break
+            time.sleep(wait)
+        _log.warning("the notice %s of run %s did not reach %s: %s",
+                     document["event"], document["run_id"], self._place, why)  # fmt: skip
+
+
+class Watch:
+    """One run while it is carried out: whether it was told that its reviews wait."""
+
+    def __init__(self, notices: Notices, plan: RunPlan, before: RunSummary) -> None:
+        self._notices = notices
+        self._plan = plan
+        self._told = threading.Event()
+        self._looked = float("-inf")
+        self._may_wait = plan.policy is not Policy.NONE
+        if before.assessments.get(AssessmentState.PENDING, 0):
+            self._told.set()  # they waited before
+
+    def hear(self, event: Event) -> None:
+        """Look once in a while, after a trial, until something waits."""
+        if not isinstance(event, TrialEnded) or event.failure is not None or self._told.is_set() or not self._may_wait:
+            return
+        now = time.monotonic()
+        if now - self._looked >= _LOOK_EVERY_S:
+            self._looked = now
+            self._notices.begun_to_wait(self._plan, self._told)
+
+    def ended(self, summary: RunSummary) -> None:
+        """Tell the end of a run, where it is at its end, whoever did its last trial."""
+        if summary.assessments.get(AssessmentState.PENDING, 0) and not self._told.is_set():
+            self._told.set()
+            self._notices.tell(WAITS, summary)
+        if summary.state in _OVER:
+            counts = _counts(summary)
+            self._notices.tell(FAILED if counts["failed"] and not counts["done"] else FINISHED, summary)
+
+    def broke(self, summary: RunSummary) -> None:
+        """Tell that a run broke off."""
+        self._notices.tell(FAILED, summary)
+
+
+def _counts(summary: RunSummary) -> dict[str, int]:
+    """Trials in all, done whatever people decide of them, and failed."""
+    failed = summary.trials.get(TrialState.FAILED, 0)
+    total = sum(summary.trials.values())
+    open_ = sum(summary.trials.get(state, 0) for state in (TrialState.PENDING, TrialState.RUNNING))
+    return {"total": total, "done": total - failed - open_, "failed": failed}
+
+
+def _text(event: str, summary: RunSummary, trials: dict[str, int], waiting: int, address: str | None) -> str:
+    """The same as a sentence, for chats; what names hold is no markup there."""
+    what = {FINISHED: f"is {summary.state}", FAILED: "failed", WAITS: "has reviews that wait"}[event]
+    parts = [f"{trials['done']} of {trials['total']} trials done"]
+    parts += [f"{trials['failed']} failed"] if trials["failed"] else []
+    parts += [f"{waiting} {'assessment waits' if waiting == 1 else 'assessments wait'} for review"] if waiting else []
+    said = f"Assay: run {summary.id} of {summary.suite} {what}: {', '.join(parts)}."
+    said = " ".join(said.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"{said} {address}" if address else said
+
+
+async def _posted(url: str, body: bytes, headers: dict[str, str]) -> tuple[bool, str]:
+    """Whether to try again, and why it did not arrive; empty where it did."""
+    import aiohttp  # only where there is a webhook
+
+    timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()) as session,
+            session.post(url, data=body, headers=headers, allow_redirects=False) as answer,
+        ):
+            status = answer.status
+    except TimeoutError:
+        return True, f"no answer within {TIMEOUT_S:g} s"
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        return True, f"{type(error).__name__}"
+    if 200 <= status < 300:
+        return False, ""
+    if 300 <= status < 400:
+        return False, f"it answered {status}, a redirect, which is not followed"
+    return status >= 500 or status in {408, 429}, f"it answered {status}"

@@ -1,0 +1,142 @@
+"""Calibrations that were started on a page: carried out by this process in a thread, one judge after the other.
+
+Stopping one, or the server, keeps every answer that was paid for; the same calibration started again goes on from there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from assay.app import calibrating, calibrations, running
+from assay.domain.errors import AssayError, Interrupted, Refused, UnknownName
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.app.calibrations import Wanted
+    from assay.app.wiring import Workspace
+
+MOST_WAITING: Final = 20
+_REMEMBERED: Final = 100
+_PATIENCE_S: Final = 10.0
+_log = logging.getLogger("assay")
+
+GOES_ON: Final = frozenset({"waiting", "measuring"})
+
+
+@dataclass(slots=True)
+class Job:
+    """One judge to be measured: `state` is `waiting`, `measuring`, `done`, `stopped` or `failed`; `done` of `of` answers."""
+
+    id: str
+    wanted: Wanted
+    stopper: running.Stopper
+    state: str = "waiting"
+    done: int = 0
+    of: int = 0
+    taken_over: int = 0
+    number: int | None = None
+    tier: str | None = None
+    lost: int = 0
+    problem: str = ""
+
+
+class Measuring:
+    """The calibrations of this process. Thread-safe."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._lock = threading.Lock()  # protects everything below
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._worker: threading.Thread | None = None
+        self._stopped = False
+
+    def jobs(self) -> tuple[Job, ...]:
+        """Newest first."""
+        with self._lock:
+            return tuple(reversed(self._jobs.values()))
+
+    def begin(self, key: str, wanted: Sequence[Wanted]) -> tuple[Job, ...]:
+        """Measure these judges, one after the other; the same key again is the same start."""
+        with self._lock:
+            known = tuple(job for name, job in self._jobs.items() if name.rpartition("/")[0] == key)
+            if known:
+                return known
+            if self._stopped:
+                raise Refused("calibrate", "cannot be begun: the server is stopping.")
+            if sum(job.state in GOES_ON for job in self._jobs.values()) + len(wanted) > MOST_WAITING:
+                raise Refused("calibrate", f"would have more than {MOST_WAITING} judges wait.", remedy="Wait for some.")
+            made = [Job(id=f"{key}/{place}", wanted=one, stopper=running.Stopper()) for place, one in enumerate(wanted)]
+            self._jobs.update((job.id, job) for job in made)
+            while len(self._jobs) > _REMEMBERED:
+                self._jobs.popitem(last=False)
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._work, name="assay-calibrate", daemon=True)
+                self._worker.start()
+            return tuple(made)
+
+    def stop(self, job_id: str) -> Job:
+        """Stop one; raises `UnknownName`."""
+        with self._lock:
+            job = self._jobs.get(job_id)
+            if job is None:
+                raise UnknownName("calibration under way", job_id)
+            if job.state == "waiting":
+                job.state = "stopped"
+        job.stopper.stop()
+        return job
+
+    def close(self) -> None:
+        """Stop all of them and wait until the one under way has ended."""
+        with self._lock:
+            self._stopped = True
+            worker, jobs = self._worker, list(self._jobs.values())
+            for job in jobs:
+                if job.state == "waiting":
+                    job.state = "stopped"
+        for job in jobs:
+            job.stopper.stop()
+        if worker is not None:
+            worker.join(_PATIENCE_S)
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                job = next((one for one in self._jobs.values() if one.state == "waiting"), None)
+                if job is None:
+                    self._worker = None
+                    return
+                job.state = "measuring"
+            self._measure(job)
+
+    def _measure(self, job: Job) -> None:
+        def answered(done: int, of: int) -> None:
+            job.done, job.of = done, max(of, done)
+
+        beside = self._workspace.beside()
+        try:
+            found = calibrating.calibrate(
+                beside,
+                job.wanted.model,
+                **calibrations.arguments(beside, job.wanted),
+                stopper=job.stopper,
+                answered=answered,
+            )
+        except Interrupted:
+            job.state, job.problem = "stopped", ""
+        except AssayError as error:
+            job.problem = str(error)
+            job.state = "failed"
+        except Exception:
+            _log.exception("calibration of %s broke off", job.wanted.model)
+            job.problem = "It broke off by a mistake of ours; the server's log says more."
+            job.state = "failed"
+        else:
+            calibrations.forget_pasted(beside, job.wanted)
+            job.number, job.tier = found.record.number, found.trust.tier.words
+            job.taken_over, job.lost = found.taken_over, len(found.failures)
+            job.state = "done"

@@ -1,0 +1,42 @@
+// Stands before the first byte of a page in its frame and takes away what no policy reaches: peer connections, frames within
+// the frame (which would have them again), and leaving. What it uses is its own, so that the page cannot turn it off.
+(() => {
+  const { apply, defineProperty, getOwnPropertyNames } = Object.assign(Object.create(null), { apply: Reflect.apply, defineProperty: Object.defineProperty, getOwnPropertyNames: Object.getOwnPropertyNames });
+  const gone = (of, name) => defineProperty(of, name, { value: undefined, writable: false, configurable: false });
+  const set = (of, name, value) => defineProperty(of, name, { value, writable: false, configurable: false });
+  for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "mozRTCPeerConnection", "RTCDataChannel", "WebTransport"]) gone(window, name);
+  const makers = [Element, ShadowRoot, Document].flatMap((one) => [one, one.prototype]);
+  for (const of of makers) for (const name of getOwnPropertyNames(of)) if (/HTMLUnsafe$/.test(name)) gone(of, name);
+
+  const all = { doc: Document.prototype.querySelectorAll, part: DocumentFragment.prototype.querySelectorAll };
+  const remove = Element.prototype.remove;
+  const length = Object.getOwnPropertyDescriptor(NodeList.prototype, "length").get;
+  const Observer = MutationObserver;
+  const observe = MutationObserver.prototype.observe;
+  const watch = (root, query) => {
+    const clear = () => {
+      const found = apply(query, root, ["iframe, frame, object, embed, fencedframe, portal, link[rel~=preconnect i], link[rel~=dns-prefetch i]"]);
+      const n = apply(length, found, []);
+      for (let at = 0; at < n; at += 1) apply(remove, found[at], []);
+    };
+    apply(observe, new Observer(clear), [root, { childList: true, subtree: true }]);
+  };
+  watch(document, all.doc);
+  const attach = Element.prototype.attachShadow;
+  set(Element.prototype, "attachShadow", function attachShadow(options) {
+    const root = apply(attach, this, [{ mode: options?.mode, delegatesFocus: Boolean(options?.delegatesFocus), slotAssignment: options?.slotAssignment ?? "named", clonable: false }]);
+    watch(root, all.part);
+    return root;
+  });
+  const insert = Element.prototype.insertAdjacentHTML;
+  const write = (...texts) => {
+    const at = document.currentScript;
+    if (at) apply(insert, at, ["beforebegin", texts.join("")]);
+  };
+  for (const of of [Document.prototype, document]) {
+    set(of, "write", write);
+    set(of, "writeln", write);
+    set(of, "open", () => document);
+  }
+  window.navigation?.addEventListener("navigate", (event) => event.cancelable && !event.hashChange && event.preventDefault());
+})();

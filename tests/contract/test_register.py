@@ -1,0 +1,181 @@
+"""The Register and the EventLog: portions without gap or double, nobody named where something waits, on both databases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import create_engine, text
+from tests.contract.rows import driven
+from tests.contract.stores import a_decision, a_plan, a_task, judged, plain_grades, planned, wait
+
+from assay.domain.errors import InputError, UnknownName
+from assay.domain.event_log import EventFilter, LoggedEvent
+from assay.domain.identifiers import AssessmentKey, RunId
+from assay.domain.lifecycle import Verb
+from assay.domain.observing import Aside, AsideKind
+from assay.domain.register import WAITS, RunFilter
+from assay.domain.review import Via
+from assay.domain.selection import Selection
+from assay.store.opening import Store
+
+EVERY = RunFilter()
+
+
+def a_run(store: Store, number: int, *, suite: str = "sums", candidates: tuple[str, ...] = ("alice", "bob"), trials: int = 2,
+          batch: str | None = None) -> list[AssessmentKey]:  # fmt: skip
+    """A run that was judged and waits for review; later numbers started later, but for two that started at once."""
+    started = f"2025-01-{min(number, 3):02}T00:00:00.000Z"
+    plan = replace(a_plan(f"run-{number}", suite=suite, candidates=candidates), started=started, batch_id=batch)
+    store.journal.open_run(plan, planned(a_task(f"task-{number}"), trials=trials))
+    for trial in store.journal.claim(plan.id, limit=trials):
+        wait(store.journal.record(judged(trial, plain_grades(0.5, candidates))))
+    return [row.key for row in store.archive.assessments(Selection(runs=(plan.id,)))]
+
+
+def approve(store: Store, keys: list[AssessmentKey], **more: str) -> None:
+    store.desk.decide([a_decision(Verb.APPROVE, key, **more) for key in keys])
+
+
+def ids(store: Store, wanted: RunFilter = EVERY) -> list[str]:
+    """Every run that matches, read two at a time."""
+    found: list[str] = []
+    before: RunId | None = None
+    while True:
+        rows, more = store.register.page(wanted, before=before, limit=2)
+        found += [row.summary.id for row in rows]
+        if not more:
+            return found
+        before = rows[-1].summary.id
+
+
+def test_portions_follow_each_other_newest_first_and_are_what_the_archive_lists(store: Store) -> None:
+    for number in range(1, 6):  # 3, 4 and 5 started at the same time
+        a_run(store, number)
+    assert ids(store) == ["run-5", "run-4", "run-3", "run-2", "run-1"]
+    rows, more = store.register.page(EVERY, limit=50)
+    assert more is False
+    assert tuple(row.summary for row in rows) == store.archive.runs()
+    assert [row.plan.seed for row in rows] == [store.journal.plan_of(row.summary.id).seed for row in rows]
+    with pytest.raises(UnknownName):
+        store.register.page(EVERY, before=RunId("none"))
+
+
+def test_filters_leave_what_they_say(store: Store) -> None:
+    approve(store, a_run(store, 1, batch="Night_1"))
+    approve(store, a_run(store, 2, suite="words", candidates=("alice", "carol")))
+    a_run(store, 3, candidates=("dora", "bob"))
+    assert ids(store, RunFilter(suite="sums")) == ["run-3", "run-1"]
+    assert ids(store, RunFilter(suite="SUMS")) == []
+    assert ids(store, RunFilter(batch_id="Night_1")) == ["run-1"]
+    assert ids(store, RunFilter(state=WAITS)) == ["run-3"]
+    assert ids(store, RunFilter(text="night_")) == ["run-1"]
+    assert ids(store, RunFilter(text="%")) == []
+    assert ids(store, RunFilter(text="WORD")) == ["run-2"]
+    assert ids(store, RunFilter(candidate="Alice")) == ["run-2", "run-1"]
+    assert ids(store, RunFilter(candidate="alice", suite="words", text="run")) == ["run-2"]
+    with pytest.raises(InputError):
+        store.register.page(RunFilter(state="asleep"))
+
+
+def test_nobody_is_matched_counted_or_listed_where_something_waits(store: Store) -> None:
+    approve(store, a_run(store, 1))
+    waiting = a_run(store, 2, candidates=("dora", "bob"))
+    assert ids(store, RunFilter(candidate="dora")) == []
+    assert ids(store, RunFilter(text="dora")) == []
+    assert ids(store, RunFilter(candidate="bob")) == ["run-1"]
+    assert {one.name: one.runs for one in store.register.candidates()} == {"alice": 1, "bob": 1}
+    assert {one.value: one.runs for one in store.register.facets(EVERY)["candidate"]} == {"alice": 1, "bob": 1}
+    with pytest.raises(UnknownName) as unknown:
+        store.register.runs_of_candidate("dora", limit=5)
+    assert "dora" not in str(unknown.value.remedy)
+    approve(store, waiting)
+    assert {one.name: one.runs for one in store.register.candidates()} == {"alice": 1, "bob": 2, "dora": 1}
+    store.renaming.rename("dora", "dorothy", reviewer="ann", reason="misspelt")
+    name, runs = store.register.runs_of_candidate("DORA", limit=5)
+    assert (name, [(run.summary.id, own) for run, own in runs]) == ("dorothy", [("run-2", "dora")])
+    assert next(one for one in store.register.candidates() if one.name == "dorothy").written == ("dora",)
+
+
+def test_facets_count_what_matches(store: Store) -> None:
+    approve(store, a_run(store, 1, batch="one"))
+    approve(store, a_run(store, 2, batch="one"))
+    a_run(store, 3, suite="words")
+    facets = store.register.facets(EVERY)
+    assert [(one.value, one.runs) for one in facets["suite"]] == [("sums", 2), ("words", 1)]
+    assert [(one.value, one.runs) for one in facets["batch"]] == [("one", 2)]
+    narrowed = store.register.facets(RunFilter(suite="sums", candidate="alice", text="run-"))
+    assert [(one.value, one.runs) for one in narrowed["suite"]] == [("sums", 2)]
+    assert WAITS not in {one.value for one in narrowed["state"]}
+    assert {one.value: one.runs for one in facets["state"]}[WAITS] == 1
+
+
+def test_the_log_is_read_backwards_and_filtered(store: Store) -> None:
+    one, two = a_run(store, 1, trials=3), a_run(store, 2)
+    approve(store, one[:2])
+    approve(store, two[:1], reviewer="ann")
+    store.desk.decide([a_decision(Verb.REJECT, one[2], reason="why")])
+    store.desk.decide([a_decision(Verb.UNDO, one[2])])
+    whole, after = store.event_log.portion(EventFilter())
+    assert after is None
+    assert [entry.event.id for entry in whole] == sorted((entry.event.id for entry in whole), reverse=True)
+    assert [(entry.run_id, entry.suite, entry.task, entry.k, entry.of) for entry in whole][-1] == (
+        "run-1", "sums", "task-1", 1, 3,
+    )  # fmt: skip
+    seen: list[LoggedEvent] = []
+    before: int | None = None
+    while True:
+        found, before = store.event_log.portion(EventFilter(), before=before, limit=2)
+        seen += found
+        if before is None:
+            break
+    assert tuple(seen) == whole
+
+    def n(**wanted: object) -> int:
+        return len(store.event_log.portion(EventFilter(**wanted))[0])  # type: ignore[arg-type]
+
+    assert n(run="run-1") == 4
+    assert n(reviewer="ann") == 1
+    assert n(verb=Verb.UNDO) == 1
+    assert n(item=one[2]) == 2
+    assert n(via=Via.PAGE) + n(via=Via.SCRIPT) + n(via=Via.TERMINAL) == 5
+    assert n(day="2025-01-02") == 5
+    assert n(day="2025-01-03") == n(day="2025-01-01") == 0
+    with pytest.raises(UnknownName):
+        n(run="none")
+
+
+def test_what_waits_is_said_with_what_was_put_beside_it(store: Store) -> None:
+    one, two = a_run(store, 1), a_run(store, 2)
+    approve(store, two)
+    assert [(run.id, run.asides) for run in store.event_log.waiting()] == [("run-1", False)]
+    aside = store.witness.put_aside(
+        Aside(key=AssessmentKey(0), kind=AsideKind.PLANT, run_id=RunId("run-2"), of=two[0], reviewer="ann", made="", shown=None)
+    )  # fmt: skip
+    assert sorted((run.id, run.asides) for run in store.event_log.waiting()) == [("run-1", False), ("run-2", True)]
+    assert [store.event_log.run_of(key) for key in (one[0], aside.key, AssessmentKey(99_999))] == [
+        "run-1",
+        "run-2",
+        None,
+    ]
+    store.witness.answered(aside.key)
+    assert [run.id for run in store.event_log.waiting()] == ["run-1"]
+
+
+def test_the_chain_is_looked_at_in_parts_and_a_changed_event_is_found(store: Store, url: str) -> None:
+    assert store.event_log.newest() == (0, "")
+    assert store.event_log.check(0).ended
+    keys = a_run(store, 1, trials=4)
+    for key in keys:
+        approve(store, [key])
+    whole = store.event_log.check(0)
+    assert (whole.checked, whole.broken, whole.ended) == (4, None, True)
+    assert whole.up_to == store.event_log.newest()[0]
+    assert store.event_log.check(whole.up_to - 2).checked == 2
+    engine = create_engine(driven(url))
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE review_event SET reason = 'other' WHERE id = :id"), {"id": whole.up_to - 1})
+    engine.dispose()
+    broken = store.event_log.check(0)
+    assert (broken.broken, broken.up_to, broken.ended) == (whole.up_to - 1, whole.up_to - 2, True)
+    assert store.archive.first_broken_event() == whole.up_to - 1

@@ -1,0 +1,99 @@
+"""What votes say: ties count half, both bad for neither, a side that decides shows, judges are held beside people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assay.analysis.votes import judge_agreement, vote_findings
+from assay.domain.arena import Choice, Pairing, Vote
+from assay.domain.identifiers import RunId
+from assay.statistics.preferences import bradley_terry
+
+NAMES = ("ann", "bob", "eve")
+L, R, E, BAD = Choice.LEFT, Choice.RIGHT, Choice.EQUAL, Choice.BOTH_BAD
+
+
+def a_vote(left: int, right: int, choice: Choice, **more: Any) -> Vote:
+    said: dict[str, Any] = {"task": "page", "reviewer": "a person", **more}
+    return Vote(
+        run_id=RunId("run"), pairing=Pairing(position=0, k=1, left=left, right=right), choice=choice, once="", **said
+    )
+
+
+VOTES = [
+    *(a_vote(0, 1, L) for _ in range(6)), *(a_vote(1, 0, L) for _ in range(3)), a_vote(0, 1, E), a_vote(1, 0, E),
+    *(a_vote(1, 2, L) for _ in range(5)), *(a_vote(2, 1, L) for _ in range(2)), a_vote(0, 2, L), a_vote(2, 0, R),
+    a_vote(0, 2, R), a_vote(0, 1, BAD), a_vote(2, 1, BAD),
+]  # fmt: skip
+
+
+def test_strengths_are_those_of_bradley_terry_with_ties_as_half_a_win() -> None:
+    found = vote_findings(VOTES, NAMES)
+    counted = [vote for vote in VOTES if vote.choice is not BAD]
+    points = {L: 1.0, R: 0.0, E: 0.5}
+    expected = bradley_terry(
+        [NAMES[vote.pairing.left] for vote in counted],
+        [NAMES[vote.pairing.right] for vote in counted],
+        [points[vote.choice] for vote in counted],
+    )
+    by_name = {one.candidate: one for one in found.strengths}
+    assert [by_name[str(name)].strength for name in expected.items] == pytest.approx(list(expected.log_strength))
+    assert [one.candidate for one in found.strengths] == ["ann", "bob", "eve"]
+    for one in found.strengths:
+        assert one.ci95 is not None
+        assert one.strength is not None
+        assert one.preferred_ci95 is not None
+        assert one.ci95[0] < one.strength < one.ci95[1]
+        assert 0 < one.preferred_ci95[0] < one.preferred_ci95[1] < 1
+    assert found.method == "information_z"
+
+
+def test_both_bad_counts_for_neither_and_is_counted_apart() -> None:
+    with_bad, without = vote_findings(VOTES, NAMES), vote_findings([v for v in VOTES if v.choice is not BAD], NAMES)
+    assert [one.strength for one in with_bad.strengths] == [one.strength for one in without.strengths]
+    assert (with_bad.votes, with_bad.compared, with_bad.both_bad) == (len(VOTES), len(VOTES) - 2, 2)
+    assert {one.candidate: one.both_bad for one in with_bad.strengths} == {"ann": 1, "bob": 2, "eve": 1}
+    first = with_bad.pairs[0]
+    assert (first.a, first.b, first.wins, first.ties, first.losses, first.both_bad) == ("ann", "bob", 6, 2, 3, 1)
+    assert first.preferred == pytest.approx(7 / 11)
+
+
+def test_a_person_who_always_takes_the_left_shows_and_one_who_does_not_is_even() -> None:
+    lazy = vote_findings([a_vote(n % 2, 1 - n % 2, L) for n in range(40)], NAMES[:2])
+    assert lazy.left is not None
+    assert lazy.left.mean == 1
+    assert lazy.side_is_even is False
+    fair = vote_findings([a_vote(n % 2, 1 - n % 2, R if n % 4 < 2 else L) for n in range(40)], NAMES[:2])
+    assert fair.side_is_even is True
+    assert vote_findings([a_vote(0, 1, E)], NAMES[:2]).side_is_even is None
+
+
+def test_who_never_lost_has_no_strength_and_it_is_said_why() -> None:
+    found = vote_findings([a_vote(0, 1, L), a_vote(1, 2, L), a_vote(2, 1, L)], NAMES)
+    assert {one.candidate: one.strength is None for one in found.strengths} == {"bob": False, "eve": False, "ann": True}
+    assert found.reason == "separation"
+    assert vote_findings([], NAMES).reason == "no_comparisons"
+    assert all(one.strength is None for one in vote_findings([], NAMES).strengths)
+    assert all(one.strength is None for one in vote_findings([a_vote(0, 1, BAD)], NAMES).strengths)
+
+
+def test_votes_on_several_tasks_are_clustered_by_task() -> None:
+    votes = [a_vote(n % 2, 1 - n % 2, L if n % 3 else R, task=f"task {n % 5}") for n in range(30)]
+    assert vote_findings(votes, NAMES[:2]).method == "sandwich_t"
+
+
+def test_a_judge_is_held_beside_the_people() -> None:
+    found = judge_agreement("j", [(L, L), (R, R), (L, R), (E, L), (R, R), (L, L)])
+    assert found is not None
+    assert found.agreed.mean == pytest.approx(4 / 6)
+    low, high = found.agreed.wilson
+    assert low < 4 / 6 < high
+    assert found.kappa.kappa is not None
+    assert judge_agreement("j", []) is None
+
+
+def test_telling_votes_and_votes_cast_anew_are_counted() -> None:
+    found = vote_findings([a_vote(0, 1, L, telling=True), a_vote(0, 1, R, again=True, reviewer="b")], NAMES)
+    assert (found.telling, found.again, found.reviewers, found.tasks) == (1, 1, 2, 1)

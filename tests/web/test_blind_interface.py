@@ -1,0 +1,146 @@
+"""What waits for a person is blind for programs too: no address of the interface tells a name or a score of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from assay.app import reviewing
+from assay.app.wiring import Workspace
+from assay.domain.selection import Selection
+from assay.web.server import create_app
+from tests.contract.conftest import postgres as postgres  # the one server of a test session
+from tests.contract.conftest import reused as reused
+from tests.contract.conftest import url as url
+from tests.support.model_server import Mishap, ModelServer
+from tests.web.test_evaluations import RESPONSE, THING, ended, pending_keys, result, submitted
+from tests.web.test_records import RUN
+
+HOME = "http://127.0.0.1:8000"
+NAMES = ("zenobia", "ptolemy")
+JUDGE = "openai/judge-of-secrets"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, server: ModelServer) -> Iterator[Workspace]:
+    monkeypatch.chdir(tmp_path)
+    environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "ASSAY_STORE": url}
+    with Workspace.open(tmp_path, environment=environment) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(workspace: Workspace) -> Iterator[TestClient]:
+    with TestClient(create_app(workspace), base_url=HOME) as opened:
+        yield opened
+
+
+def waiting(client: TestClient) -> str:
+    """An evaluation whose two trials wait, in a batch."""
+    snippets = {name: f"def {place}(): ..." for place, name in zip("ab", NAMES, strict=True)}
+    body = {**THING, "snippets": snippets, "judge": JUDGE, "trialsNeeded": 2, "batch_id": "nightly",
+            "metadata": {"models": NAMES}}  # fmt: skip
+    evaluation = submitted(client, body)
+    assert ended(client, evaluation)["waiting"] == 2
+    return evaluation
+
+
+def addresses(client: TestClient, evaluation: str) -> Iterator[str]:
+    """Every address of the interface that only reads, about this evaluation; and the data behind the pages."""
+    values = {"run_id": evaluation, "evaluation_id": evaluation, "batch_id": "nightly"}
+    described: dict[str, Any] = client.get("/openapi.json").json()["paths"]
+    for path, methods in described.items():
+        if "get" in methods and path not in {"/api/live", "/api/review/next", "/api/assessments/{assessment_id}"}:
+            if path == "/api/suites/read":
+                continue  # a file of the server's folder, and there is none
+            yield path.format(**values)
+    yield from ("/queue.json", f"/runs/{evaluation}.json", "/statistics.json")
+
+
+def figures(document: Any) -> Iterator[tuple[str, Any]]:
+    """Everything in a document under a name that scores go by."""
+    if isinstance(document, list):
+        for one in document:
+            yield from figures(one)
+    if isinstance(document, dict):
+        for key, value in document.items():
+            small = not isinstance(value, float) or value <= 1  # more than that counts something
+            if small and key in {
+                "score",
+                "scores",
+                "grades",
+                "raw_score",
+                "aggregated_score",
+                "avgScore",
+                "mean",
+                "report",
+            }:
+                yield key, value
+            yield from figures(value)
+
+
+def test_no_address_names_a_candidate_a_judge_or_a_score_of_what_waits(
+    client: TestClient, workspace: Workspace
+) -> None:
+    evaluation = waiting(client)
+    rows = list(reviewing.assessments(workspace, Selection()))
+    reasons = {grade.reason for row in rows for grade in row.assessment.grades if grade.reason}
+    assert reasons
+    asked = 0
+    for address in addresses(client, evaluation):
+        answer = client.get(address, headers={"accept": "application/json"})
+        assert answer.status_code == 200, (address, answer.text)
+        asked += 1
+        for reason in reasons:
+            assert reason not in answer.text, address
+        if address in {"/statistics.json", "/api/suites"} or address.endswith("/protocol"):
+            continue  # names whom the statistics are about and which models may be chosen, and counts the keys of a review
+        for secret in (*NAMES, JUDGE):
+            assert secret not in answer.text, (address, secret)
+        assert [found for found in figures(answer.json()) if found[1]] == [], address
+    assert asked >= 8
+
+
+def test_a_failure_beside_what_waits_and_the_clients_own_words_name_nobody(
+    client: TestClient, workspace: Workspace, server: ModelServer
+) -> None:
+    server.script([Mishap.HTTP_400])
+    evaluation = submitted(client, {**RESPONSE, "trials": 3, "judge_llm_model": JUDGE})
+    found = ended(client, evaluation)
+    (failure,) = found["failures"]
+    assert (found["waiting"], failure["kind"], failure["fault"], failure["detail"]) == (2, "http_400", "harness", None)
+    told = json.dumps(found)
+    for secret in ("o1", "resp-1"):
+        assert json.dumps(secret) not in told
+    for secret in (JUDGE, "Algebra"):
+        assert secret not in told
+    reviewing.approve(workspace, pending_keys(workspace))
+    (failure,) = result(client, evaluation)["failures"]
+    assert failure["detail"]
+
+
+def test_the_same_on_both_databases_once_people_have_decided(client: TestClient, workspace: Workspace) -> None:
+    evaluation = waiting(client)
+    reviewing.approve(workspace, pending_keys(workspace))
+    found = result(client, evaluation)
+    assert (found["state"], found["submitted"]) == ("approved", {"metadata": {"models": list(NAMES)}})
+    assert {one["candidate"]: one["n_trials"] for one in found["results"]} == dict.fromkeys(NAMES, 2)
+    batch = client.get("/api/batches/nightly").json()
+    assert (batch["totalRuns"], batch["waiting"], len(batch["candidates"])) == (1, 0, 2)
+    body = {**THING, "judge": "human"}
+    first = submitted(client, body, **{"Idempotency-Key": "one"})
+    assert submitted(client, body, **{"Idempotency-Key": "one"}) == first
+    assert ended(client, first)["waiting"] == 3
+    assert client.post("/api/runs", json=RUN).status_code == 201
+    assert client.post("/api/runs", json=RUN).status_code == 200

@@ -1,0 +1,143 @@
+"""Grades side by side in a browser: judge against person, attempts, filters in the address, keys, hostile words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from assay.app.wiring import Workspace
+from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.observing import Observation, Seen
+from assay.domain.selection import Selection
+from assay.web import keys
+from tests.web.conftest import CRITERIA, NAMES, Served, clean_environment
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from assay.domain.identifiers import AssessmentKey
+
+
+def review(served: Served, *arguments: str) -> Any:
+    command = [sys.executable, "-m", "assay", "review", *arguments, "--json", "--reviewer", "Ines"]
+    done = subprocess.run(
+        command, cwd=served.folder, env=clean_environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def decided(served: Served) -> Served:
+    """Nine of ten assessments are decided: one corrected, one judged anew, one rejected; the last waits."""
+    keys = [row["id"] for row in review(served, "list")["assessments"] if None not in row["scores"].values()]
+    corrected, rerun, rejected, _waits, *rest = keys
+    review(served, "correct", corrected, "--score", f"{NAMES[0]}=0.95", "--reason", "<img src=x onerror=alert(1)>")
+    again = review(served, "rerun", rerun, "--note", "look again")["id"]
+    review(served, "reject", rejected, "--reason", "made up")
+    review(served, "approve", again, *rest)
+    return served
+
+
+def test_judge_and_person_stand_beside_each_other_widest_gap_first(page: Page, decided: Served) -> None:
+    page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=people")
+    first = page.locator("article.answer").first
+    assert NAMES[0] in first.locator("h2").inner_text()
+    assert "apart" in first.locator(".says").inner_text()
+    assert first.locator("tbody th").all_inner_texts()[:-1] == list(CRITERIA)
+    assert "<img src=x" in first.inner_text(), "shown as it stands"
+    assert "by Ines" in first.inner_text()
+    summary = page.locator("section[aria-labelledby=summary-title]").inner_text()
+    assert "acceptance, not agreement" in summary
+    assert "nobody scored blind" in summary
+    found = decided.get(f"/compare/grades.json?run={decided.run_id}&by=people&only=differ")
+    assert [(row["candidate"], row["panes"][1]["score"]) for row in found["rows"]] == [(NAMES[0], 0.95)]
+    assert found["waiting"] == 2 * len(NAMES), "what waits is left out, and said"
+    assert decided.get(f"/compare/grades.json?run={decided.run_id}&by=people&only=error")["of"] == len(NAMES)
+
+
+def test_what_reviewers_scored_by_themselves_has_panes_and_only_what_was_blind_is_agreement(
+    page: Page, decided: Served
+) -> None:
+    with Workspace.open(decided.folder, environment={}) as workspace:
+        approved = [
+            one.key for one in workspace.archive.assessments(Selection(), states=frozenset({AssessmentState.APPROVED}))
+        ]
+        run, first, second = RunId(decided.run_id), approved[0], approved[1]
+
+        def note(kind: Seen, key: AssessmentKey, who: str, body: dict[str, Any]) -> None:
+            workspace.witness.note([
+                Observation(kind=kind, run_id=run, assessment=key, reviewer=who, at=workspace.clock.now(),
+                            once=f"{kind}:{key}:{who}", body=body)
+            ])  # fmt: skip
+
+        whole = dict.fromkeys(NAMES, 0.25)
+        scores = [[name, criterion, 0.25] for name in NAMES for criterion in CRITERIA]
+        for key in (first, second):
+            note(Seen.VERDICT, key, "<b>Ada</b>", {"whole": whole, "scores": scores})
+        note(Seen.SHOWN, first, "Bo", {})
+        note(Seen.VERDICT, first, "Bo", {"whole": whole, "scores": scores})
+        opinion = {"verb": "correct", "reason": "too kind", "note": "", "result": whole, "corrections": scores}
+        note(Seen.OPINION, first, "Cy", opinion)
+    page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=people")
+    found = decided.get(f"/compare/grades.json?run={decided.run_id}&by=people")
+    row = next(one for one in found["rows"] if len([pane for pane in one["panes"] if pane]) == 4)
+    assert row["panes"][2]["score"] == row["panes"][3]["score"] == 0.25
+    main = page.locator("main").inner_text()
+    assert "<b>Ada</b>, blind first" in main
+    assert "Cy, one of two" in main
+    assert "too kind" in main
+    assert "Bo" not in main, "who saw the judge's scores first has no verdict of their own"
+    assert found["summary"]["n_blind"] == 2 * len(NAMES), "an opinion and what was no blind verdict are no agreement"
+
+
+def test_attempts_stand_beside_each_other_with_their_words(page: Page, decided: Served) -> None:
+    page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=attempts")
+    assert page.locator("article.answer").count() == len(NAMES)
+    row = page.locator("article.answer").first
+    assert row.locator(".pane").count() == 2
+    assert row.locator("mark").count() > 0
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.matches('article.answer')")
+    page.keyboard.press("]")
+    assert page.evaluate("document.activeElement.matches('.words')")
+    page.keyboard.press("?")
+    assert page.locator("dialog#keys").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("d")
+    page.wait_for_url("**diff=line**")
+    page.keyboard.press("d")
+    page.wait_for_url("**diff=off**")
+    assert page.locator("article.answer mark").count() == 0
+
+
+def test_one_judge_alone_is_said_and_leads_on(page: Page, decided: Served) -> None:
+    page.goto(f"{decided.url}/compare/grades?run={decided.run_id}")
+    assert page.get_by_text("Only one judge graded this run.").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("by=nobody", "Say one of judges, attempts, people"),
+        ("apart=-3", "expected points from 0 to 100"),
+        ("from=x", "expected a whole number"),
+        ("by=people&judge=nobody", "nobody"),
+        ("by=people&candidate=wilhelmin", "wilhelmina"),
+    ],
+)
+def test_a_wrong_address_says_what_is_right(page: Page, watch: Any, decided: Served, asked: str, said: str) -> None:
+    watch.expected = ("422", "404")
+    page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&{asked}")
+    assert said in page.locator("main").inner_text()
+
+
+def test_its_keys_are_documented_as_they_are_bound() -> None:
+    page = Path(__file__).parents[2] / "docs" / "side-by-side.md"
+    assert keys.as_table(keys.BESIDE) in page.read_text("utf-8")
