@@ -31,7 +31,7 @@ SAID = re.compile(
 )
 """Scores and words of the judge, without the names."""
 
-LISTS = ("/start", "/api/suites", "/models", "/candidates", "/criteria", "/statistics")
+LISTS = ("/start", "/api/suites", "/models", "/candidates", "/criteria", "/statistics", "/calibration")
 """Addresses that say which names and models there are; they join none to an item that waits, and tell none of its scores."""
 
 AS_THEY_ARE = ("/arena", "/api/arena")
@@ -43,7 +43,8 @@ def addresses(workspace: Workspace, run: str) -> list[str]:
     known = {
         "run_id": [run], "assessment_id": ["a1", "a7"], "trial_id": ["t1", "t7"], "token": ["x"], "kind": ["csv", "jsonl"],
         "batch_id:path": [run, "b"], "batch_id": [run], "name:path": [NAMES[0]], "name": ["root", NAMES[0], "forest", "default"],
-        "ref:path": ["echo"], "evaluation_id": ["a1", "t1", run], "digest": [], "path": [],
+        "ref:path": ["echo"], "number": ["1"],
+        "ending": ["csv", "svg", "json"], "evaluation_id": ["a1", "t1", run], "digest": [], "path": [],
     }  # fmt: skip
     found: list[str] = []
     routes = [*create_app(workspace).routes]

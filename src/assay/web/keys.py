@@ -124,7 +124,8 @@ def groups(registry: tuple[Key, ...] = REGISTRY) -> dict[str, list[Key]]:
 def for_script(registry: tuple[Key, ...]) -> list[dict[str, object]]:
     """The keys as a page's script binds them."""
     return [
-        {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown} for key in registry
+        {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown, "about": key.about}
+        for key in registry
     ]
 
 
