@@ -186,7 +186,7 @@ def _pane(row: ShownRow, place: int, names: list[str], diff: str) -> dict[str, A
         grade = next((one for one in sheet.grades if one.criterion == name), None)
         if grade is None or not (grade.reason or grade.evidence):
             continue
-        against = theirs[name].reason if name in theirs else None
+        against = (theirs[name].reason or None) if name in theirs else None
         reason, evidence = grade.reason[:MOST_SHOWN], [visible(one[:MOST_SHOWN]) for one in grade.evidence]
         cut |= len(grade.reason) > MOST_SHOWN
         words.append({"criterion": name, "parts": _parts(reason, against, diff), "evidence": evidence})
