@@ -91,6 +91,8 @@ def test_diagnostics_stand_under_their_key_and_nowhere_else(reviewed: Command) -
     assert all(one["n_trials"] == 12 for one in stats["candidates"])
     back = {one["candidate"]: one for one in stats["diagnostics"]["with_rejected"]["scores"]}
     assert all(back[one["candidate"]]["n_trials"] == 13 for one in stats["candidates"])
+    for ends in stats["diagnostics"]["rejected_bounds"]:
+        assert ends["lowest"] < back[ends["candidate"]]["mean"] < ends["highest"]
     compared = reviewed("compare", "nora", "omar", "--json").document
     assert compared["n_trials_a"] == 12
     assert compared["diagnostics"]["with_rejected"]["put_back"] == 1

@@ -98,13 +98,29 @@ def reply(attempt: int, *, lacking: bool = False) -> str:
     )
 
 
-def judged_store(folder: Path, *, things: int = 2, trials: int = 5, judge: Path | None = None) -> Path:
-    """A store under `folder` with one run that waits for review."""
+def judged_store(
+    folder: Path,
+    *,
+    things: int = 2,
+    trials: int = 5,
+    judge: Path | str | None = None,
+    protocol: dict[str, float] | None = None,
+) -> Path:
+    """A store under `folder` with one run that waits for review; with a protocol, of a suite that says it."""
     folder.mkdir(parents=True, exist_ok=True)
     suite_path = write_set(folder, things=things, trials=trials)
+    if protocol is not None:
+        tasks = [
+            {"id": f"gate-{place + 1}", "thing": one["thingName"], "context": one["context"], "trials": trials,
+             "snippets": {snippet["name"]: snippet["content"] for snippet in one["snippets"]}}
+            for place, one in enumerate(json.loads(suite_path.read_text("utf-8")))
+        ]  # fmt: skip
+        suite_path = folder / "suite.json"
+        suite_path.write_text(json.dumps({"name": "gates", "protocol": protocol, "tasks": tasks}), "utf-8")
     judge = judge or write_judge(folder)
+    named = judge if judge == "human" else f"replay/{judge}"
     # a process of its own: the browser's event loop runs in this one
-    command = [sys.executable, "-m", "assay", "run", str(suite_path), "--judge", f"replay/{judge}"]
+    command = [sys.executable, "-m", "assay", "run", str(suite_path), "--judge", str(named)]
     done = subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     return folder

@@ -38,6 +38,8 @@ def furnish(folder: Path) -> Path:
     (folder / "assay.yaml").write_text("judge: replay/@demo\n", "utf-8")
     first = _run(folder, "run", "architects.json", "--batch-id", "spring")["run_id"]
     _decide(folder, first, every=1)
+    once = _run(folder, "run", "architects.json", "--trials", "1")["run_id"]
+    _decide(folder, once, every=1)
     second = _run(folder, "run", "architects.json", "--batch-id", "spring", "--trials", "3")["run_id"]
     _decide(folder, second, every=2)
     (folder / "clocks.json").write_text(

@@ -391,7 +391,7 @@ def test_the_pages_are_accessible_and_whole_at_every_width_and_hostile_text_does
     try:
         run = server.run_id
         for scheme in ("light", "dark"):
-            context = chromium.new_context(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+            context = chromium.new_context(color_scheme=scheme, reduced_motion="reduce")
             page = context.new_page()
             watch.on(page, server)
             for path in ("/arena", f"/arena/{run}", f"/arena/{run}/ranking"):

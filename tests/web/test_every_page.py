@@ -50,6 +50,7 @@ PAGES = {
     "grades-people": "/compare/grades?run={reviewed}&by=people",
     "reviewers": "/reviewers",
     "reviewer": "/reviewers/Ines",
+    "reviewer-checks": "/reviewers/Ines/checks",
     "adjudication": "/adjudication",
     "calibration": "/calibration",
     "calibration-one": "/calibration/1",
@@ -58,8 +59,9 @@ PAGES = {
     "models": "/models",
     "model": "/models/replay%2F@demo",
     "registry": "/registry",
-    "registry-diff": "/registry/diff?a={reviewed}&b={half}",
+    "registry-diff": "/registry/diff?a={reviewed}&b={once}",
     "registry-trend": "/registry/trend?suite=architects",
+    "registry-task": "/registry/task?suite=architects&task=rate-limiter",
     "batch": "/batches/spring",
     "candidates": "/candidates",
     "candidate": "/candidates/ada",
@@ -92,11 +94,17 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def addresses(furnished: Served) -> dict[str, str]:
-    clocks, half, reviewed = (run["run_id"] for run in furnished.get("/api/runs")["runs"])
+    clocks, half, once, reviewed = (run["run_id"] for run in furnished.get("/api/runs")["runs"])
     with Workspace.open(furnished.folder, environment={}) as workspace:
         rows = list(workspace.archive.assessments(Selection(runs=(reviewed,))))
     decided = next(row for row in rows if row.state is AssessmentState.CORRECTED)
-    ids = {"clocks": clocks, "half": half, "reviewed": reviewed, "assessment": shown_assessment(decided.key)}
+    ids = {
+        "clocks": clocks,
+        "half": half,
+        "once": once,
+        "reviewed": reviewed,
+        "assessment": shown_assessment(decided.key),
+    }
     return {name: path.format(**ids) for name, path in PAGES.items()}
 
 

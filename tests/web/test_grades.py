@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from assay.app.wiring import Workspace
+from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.observing import Observation, Seen
+from assay.domain.selection import Selection
 from assay.web import keys
 from tests.web.conftest import CRITERIA, NAMES, Served, clean_environment
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+    from assay.domain.identifiers import AssessmentKey
 
 
 def review(served: Served, *arguments: str) -> Any:
@@ -53,6 +60,41 @@ def test_judge_and_person_stand_beside_each_other_widest_gap_first(page: Page, d
     assert [(row["candidate"], row["panes"][1]["score"]) for row in found["rows"]] == [(NAMES[0], 0.95)]
     assert found["waiting"] == 2 * len(NAMES), "what waits is left out, and said"
     assert decided.get(f"/compare/grades.json?run={decided.run_id}&by=people&only=error")["of"] == len(NAMES)
+
+
+def test_what_reviewers_scored_by_themselves_has_panes_and_only_what_was_blind_is_agreement(
+    page: Page, decided: Served
+) -> None:
+    with Workspace.open(decided.folder, environment={}) as workspace:
+        approved = [
+            one.key for one in workspace.archive.assessments(Selection(), states=frozenset({AssessmentState.APPROVED}))
+        ]
+        run, first, second = RunId(decided.run_id), approved[0], approved[1]
+
+        def note(kind: Seen, key: AssessmentKey, who: str, body: dict[str, Any]) -> None:
+            workspace.witness.note([
+                Observation(kind=kind, run_id=run, assessment=key, reviewer=who, at=workspace.clock.now(),
+                            once=f"{kind}:{key}:{who}", body=body)
+            ])  # fmt: skip
+
+        whole = dict.fromkeys(NAMES, 0.25)
+        scores = [[name, criterion, 0.25] for name in NAMES for criterion in CRITERIA]
+        for key in (first, second):
+            note(Seen.VERDICT, key, "<b>Ada</b>", {"whole": whole, "scores": scores})
+        note(Seen.SHOWN, first, "Bo", {})
+        note(Seen.VERDICT, first, "Bo", {"whole": whole, "scores": scores})
+        opinion = {"verb": "correct", "reason": "too kind", "note": "", "result": whole, "corrections": scores}
+        note(Seen.OPINION, first, "Cy", opinion)
+    page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=people")
+    found = decided.get(f"/compare/grades.json?run={decided.run_id}&by=people")
+    row = next(one for one in found["rows"] if len([pane for pane in one["panes"] if pane]) == 4)
+    assert row["panes"][2]["score"] == row["panes"][3]["score"] == 0.25
+    main = page.locator("main").inner_text()
+    assert "<b>Ada</b>, blind first" in main
+    assert "Cy, one of two" in main
+    assert "too kind" in main
+    assert "Bo" not in main, "who saw the judge's scores first has no verdict of their own"
+    assert found["summary"]["n_blind"] == 2 * len(NAMES), "an opinion and what was no blind verdict are no agreement"
 
 
 def test_attempts_stand_beside_each_other_with_their_words(page: Page, decided: Served) -> None:

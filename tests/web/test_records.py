@@ -238,6 +238,21 @@ def test_hostile_ids_lead_nowhere(client: TestClient, workspace: Workspace, tmp_
     assert not list(tmp_path.parent.glob("x*"))
 
 
+def test_runs_are_listed_by_suite_batch_and_state(client: TestClient) -> None:
+    sent(client, runId="one")
+    sent(client, runId="two", batchId="other")
+
+    def listed(**asked: str) -> list[str]:
+        return [one["run_id"] for one in client.get("/api/runs", params=asked).json()["runs"]]
+
+    assert sorted(listed()) == ["one", "two"]
+    assert listed(batch_id="other") == ["two"]
+    assert sorted(listed(status="finished", suite="update-deps")) == ["one", "two"]
+    assert listed(status="running") == []
+    assert client.get("/api/runs", params={"status": "nonsense"}).status_code == 422
+    assert client.get("/api/runs", params={"suite": "nonsense"}).status_code == 404
+
+
 def test_unknown_batches_and_runs_are_not_found(client: TestClient) -> None:
     sent(client)
     for path in ("/api/batches/nothing", "/api/batches/%2e%2e", "/api/runs/nothing"):

@@ -105,6 +105,30 @@ def test_filters_are_put_into_the_address_and_taken_out_again(page: Page, served
     assert "run=" in page.url
 
 
+def test_what_rejections_and_reruns_could_have_moved_is_said_and_every_number_leads_to_its_trials(
+    page: Page, served: Served, counted: list[str]
+) -> None:
+    assert decide(served, "reject", counted[0], reason="It quotes what is not there")
+    open_page(page, served)
+    moved = page.locator("section[aria-labelledby=pressure-title]")
+    assert moved.locator("thead th").all_inner_texts()[1:] == [
+        "Rejected counted as 0", "Rejected as the judge scored them", "Rejected counted as 100",
+    ]  # fmt: skip
+    for row in moved.locator("tbody tr").all():
+        low, judged, high = (float(cell) for cell in row.locator("td").all_inner_texts())
+        assert low < judged < high
+    for part in ("criterion", "judge", "pressure", "fair", "variance"):
+        section = page.locator(f"section[aria-labelledby={part}-title]")
+        for row in section.locator("tbody tr").all():
+            assert row.locator("a[href]").count() >= 1, part
+    number = page.locator("section[aria-labelledby=criterion-title] tbody td a").first
+    assert number.get_attribute("aria-label")
+    number.click()
+    page.wait_for_url("**/statistics/trials?*criterion=*")
+    page.locator("tbody a").first.click()
+    page.wait_for_url("**/assessments/*")
+
+
 def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served, counted: list[str]) -> None:
     for path in ("/statistics", "/statistics/behind", "/statistics/trials", f"/statistics?run={served.run_id}"):
         themed.goto(served.url + path)

@@ -16,7 +16,7 @@ from assay.analysis.agreement import (
 from assay.analysis.coverage import coverages
 from assay.analysis.fair_play import FairPlay, fair_play
 from assay.analysis.partly import PartlyReviewed, partly_reviewed
-from assay.analysis.review_tables import as_judged, attempts, only, put_back, table_of, with_rejected
+from assay.analysis.review_tables import as_judged, attempts, only, put_back, rejected_as, table_of, with_rejected
 from assay.analysis.review_tables import counts as counting
 from assay.analysis.tables import names_of_tasks
 from assay.statistics.cautions import Caution
@@ -47,11 +47,17 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingDiagnostics:
-    """Beside `stats`. Each tuple of estimates is in the order of the candidates."""
+    """Beside `stats`. Each tuple of estimates is in the order of the candidates.
+
+    `rejected_worst`, `rejected_best`: as if what was rejected had deserved 0, or the full score: between them lies whatever
+    the rejected trials would have said.
+    """
 
     fair_play: FairPlay
     n_put_back: int
     with_rejected: tuple[Estimate, ...]
+    rejected_worst: tuple[Estimate, ...]
+    rejected_best: tuple[Estimate, ...]
     n_rerun: int
     first_attempts: tuple[Estimate, ...]
     final_attempts: tuple[Estimate, ...]
@@ -110,6 +116,8 @@ def of_standing(
         fair_play=fair_play(columns, rng=rng),
         n_put_back=len(np.unique(columns.assessment[put_back(columns)])),
         with_rejected=_all(with_rejected(columns), names, scope),
+        rejected_worst=_all(rejected_as(columns, 0.0), names, scope),
+        rejected_best=_all(rejected_as(columns, 1.0), names, scope),
         n_rerun=twice.n_rerun,
         first_attempts=_all(twice.first, names, scope),
         final_attempts=_all(twice.final, names, scope),

@@ -57,6 +57,12 @@ def with_rejected(columns: ReviewColumns) -> ScoreTable:
     return table_of(columns, counts(columns) | gone, np.where(gone, columns.judged, columns.final))
 
 
+def rejected_as(columns: ReviewColumns, score: float) -> ScoreTable:
+    """What counts, and every rejected current assessment as if its candidate had deserved this score, on 0 to 1."""
+    gone = in_state(columns, AssessmentState.REJECTED)
+    return table_of(columns, counts(columns) | gone, np.where(gone, score, columns.final))
+
+
 def as_judged(columns: ReviewColumns) -> ScoreTable:
     """What counts or waits, at the score the grader gave: as if nobody had corrected and all had been approved."""
     stands = in_state(columns, *COUNTS, AssessmentState.PENDING) & ~np.isnan(columns.judged)

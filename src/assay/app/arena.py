@@ -121,6 +121,7 @@ class Booth:
         self._skipped: OrderedDict[tuple[str, str], set[tuple[int, int, int, int]]] = OrderedDict()
         self._plans: OrderedDict[tuple[str, tuple[str, ...]], RunPlan] = OrderedDict()
         self._pages: dict[str, bool] = {}
+        self._extents: OrderedDict[tuple[str, int], tuple[int, int]] = OrderedDict()
 
     def offers(self, *, before: str | None, limit: int) -> tuple[tuple[Offer, ...], str | None]:
         """Runs with two candidates or more, newest first after the run `before`, and the id to go on after."""
@@ -229,7 +230,7 @@ class Booth:
         trials = sum(summary.trials.get(state, 0) for state in WITH_ANSWERS)
         brought = sum(one.model is None for one in plan.candidates)
         if brought == n:  # the same texts in every trial: once a task is enough
-            trials = min(trials, self._workspace.arena.extent(summary.id)[0])
+            trials = min(trials, self._extent(summary)[0])
         return Offer(
             summary=summary, votes=votes, pairs=pairs, items=pairs * trials, has_pages=self._has_pages(summary)
         )
@@ -259,12 +260,25 @@ class Booth:
                     self._plans.popitem(last=False)
         return found
 
+    def _extent(self, summary: RunSummary) -> tuple[int, int]:
+        """How many tasks and trials; looked up anew once trials were added."""
+        key = (str(summary.id), sum(summary.trials.values()))
+        with self._lock:
+            found = self._extents.get(key)
+        if found is None:
+            found = self._workspace.arena.extent(summary.id)
+            with self._lock:
+                self._extents[key] = found
+                while len(self._extents) > _RUNS_KNOWN:
+                    self._extents.popitem(last=False)
+        return found
+
     def _walk(
         self, summary: RunSummary, plan: RunPlan, reviewer: str, left_out: set[tuple[int, int, int, int]]
     ) -> Iterator[tuple[Pairing, Contest]]:
         """Pairs to vote on, the one with the fewest votes first; within each in an order drawn for this person."""
         arena = self._workspace.arena
-        tasks, most = arena.extent(summary.id)
+        tasks, most = self._extent(summary)
         votes = arena.by_pair(summary.id)
         pairs = sorted(
             combinations(range(len(summary.candidates)), 2),

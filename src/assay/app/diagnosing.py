@@ -26,6 +26,10 @@ def standing_diagnostics(found: StandingDiagnostics) -> dict[str, Any]:
     return {
         "fair_play": _fair_play(found.fair_play),
         "with_rejected": {"put_back": found.n_put_back, "scores": _scores(found.with_rejected)},
+        "rejected_bounds": [
+            {"candidate": low.candidate, "lowest": low.mean, "highest": high.mean}
+            for low, high in zip(found.rejected_worst, found.rejected_best, strict=True)
+        ],
         "first_attempts": {
             "rerun": found.n_rerun,
             "scores": [

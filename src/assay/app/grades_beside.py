@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from assay.analysis import grade_rows
 from assay.analysis.columns import TaskLabel
 from assay.analysis.grade_rows import MOST_PANES, GradeRows
 from assay.app import registry
+from assay.app.honest import standing_opinions
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentState, Verb
@@ -29,11 +31,16 @@ if TYPE_CHECKING:
     from assay.analysis.columns import ReviewColumns
     from assay.app.wiring import Workspace
     from assay.domain.assessment import Grade
+    from assay.domain.observing import Observation
     from assay.domain.selection import AssessmentDetail
 
 PORTION: Final = 20
 APART: Final = 0.05
 """Two scores at most this far apart agree, where nothing else is said."""
+
+BLIND: Final = ", blind first"
+OPINION: Final = ", one of two"
+"""Ends of the names of panes that hold a reviewer's own scores."""
 
 _SEED: Final = 20_250_101
 _RESAMPLES: Final = 199
@@ -172,7 +179,7 @@ def page(workspace: Workspace, wanted: Wanted, *, start: int = 0, limit: int = P
         judges=judges,
         tasks=tuple(dict.fromkeys(label.task for label in columns.tasks)),
         candidates=columns.candidates,
-        rows=_shown(workspace, columns, shown),
+        rows=_shown(workspace, columns, shown, run),
         summary=_summary(workspace, columns, rows, wanted, run, states),
         of=len(found.task),
         waiting=rows.waiting,
@@ -194,7 +201,49 @@ def _rows(
     chosen = wanted.judge or next((name for name in models if _has_attempts(columns, name)), models[0])
     if wanted.by is By.ATTEMPTS:
         return grade_rows.of_attempts(columns, chosen), models
-    return grade_rows.of_people(columns, wanted.judge or models[0]), models
+    rows = grade_rows.of_people(columns, wanted.judge or models[0])
+    return _with_verdicts(columns, rows, _verdicts(workspace, runs[0])), models
+
+
+_Verdicts = dict[tuple[str, int], "Mapping[str, Any]"]
+
+
+def _verdicts(workspace: Workspace, run: RunId) -> _Verdicts:
+    """Reviewers' own scores by (pane, assessment): given before the judge's were sent to them, or one of two opinions."""
+    found: _Verdicts = {}
+    shown: set[tuple[str, int]] = set()
+    opinions: dict[int, list[Observation]] = {}
+    for one in workspace.witness.observations(kinds=(Seen.SHOWN, Seen.VERDICT, Seen.OPINION), run=run):
+        key = int(one.assessment)
+        if one.kind is Seen.SHOWN:
+            shown.add((one.reviewer, key))
+        elif one.kind is Seen.OPINION:
+            opinions.setdefault(key, []).append(one)
+        elif (one.reviewer, key) not in shown:
+            found[f"{one.reviewer}{BLIND}", key] = {"whole": one.body["whole"], "scores": one.body["scores"]}
+    for key, given in opinions.items():
+        for name, one in standing_opinions(given).items():
+            words = " ".join(part for part in (one.body["reason"], one.body["note"]) if part)
+            found[f"{name}{OPINION}", key] = {
+                "whole": one.body["result"], "scores": one.body["corrections"], "said": words,
+            }  # fmt: skip
+    return found
+
+
+def _with_verdicts(columns: ReviewColumns, rows: GradeRows, verdicts: _Verdicts) -> GradeRows:
+    """The rows with a pane for each reviewer whose own scores are known, as many as fit; those with most come first."""
+    there = {int(key) for key in rows.assessment[:, 0]}
+    counts = Counter(pane for pane, key in verdicts if key in there)
+    for pane, _ in counts.most_common(MOST_PANES - len(rows.panes)):
+        score = np.full((len(rows.task), 1), np.nan)
+        keys = np.full((len(rows.task), 1), -1, np.int64)
+        for place, key in enumerate(rows.assessment[:, 0].tolist()):
+            if (body := verdicts.get((pane, key))) is not None:
+                value = body["whole"].get(columns.candidates[rows.candidate[place]])
+                keys[place], score[place] = key, np.nan if value is None else value
+        rows = replace(rows, panes=(*rows.panes, pane), score=np.hstack([rows.score, score]),
+                       assessment=np.hstack([rows.assessment, keys]))  # fmt: skip
+    return rows
 
 
 def _of_judges(
@@ -267,17 +316,23 @@ def _order(rows: GradeRows, states: Mapping[int, AssessmentState], wanted: Wante
     return at[np.argsort(-np.nan_to_num(gap[at], nan=-1.0), kind="stable")]
 
 
-def _shown(workspace: Workspace, columns: ReviewColumns, rows: GradeRows) -> tuple[ShownRow, ...]:
+def _shown(workspace: Workspace, columns: ReviewColumns, rows: GradeRows, run: RunId) -> tuple[ShownRow, ...]:
     """The rows with their grades and words."""
     keys = sorted({int(key) for key in rows.assessment.ravel() if key >= 0})
     details = {detail.row.key: detail for detail in workspace.archive.in_full([AssessmentKey(key) for key in keys])}
     gaps = rows.gap
     found = []
+    own = any(pane.endswith((BLIND, OPINION)) for pane in rows.panes[2:])
+    verdicts = _verdicts(workspace, run) if own and rows.panes[1] == "person" else {}
     for place in range(len(rows.task)):
         candidate = columns.candidates[rows.candidate[place]]
         its = [details.get(AssessmentKey(int(key))) for key in rows.assessment[place]]
         sheets = tuple(
-            None if detail is None else _sheet(detail, candidate, final=rows.panes[pane] == "person")
+            None
+            if detail is None
+            else _own_sheet(detail, candidate, rows.panes[pane], verdicts[rows.panes[pane], int(detail.row.key)])
+            if (rows.panes[pane], int(detail.row.key)) in verdicts
+            else _sheet(detail, candidate, final=rows.panes[pane] == "person")
             for pane, detail in enumerate(its)
         )
         first = next(detail for detail in its if detail is not None)
@@ -310,6 +365,20 @@ def _sheet(detail: AssessmentDetail, candidate: str, *, final: bool) -> Sheet:
         who=last.reviewer if final and last else "",
         said=" ".join(part for part in (last.reason, last.note) if part) if final and last else "",
     )
+
+
+def _own_sheet(detail: AssessmentDetail, candidate: str, pane: str, body: Mapping[str, Any]) -> Sheet:
+    """A reviewer's own scores, criterion by criterion where they gave them."""
+    given = {criterion: float(score) for name, criterion, score in body["scores"] if name == candidate and criterion}
+    grades = tuple(
+        replace(grade, score=given[grade.criterion], reason="", evidence=())
+        for grade in detail.judged.grades
+        if grade.candidate == candidate and grade.criterion in given
+    )
+    return Sheet(
+        assessment=detail.row.key, state=detail.row.state, score=body["whole"].get(candidate), grades=grades, report="",
+        who=pane.removesuffix(BLIND).removesuffix(OPINION), said=str(body.get("said", "")),
+    )  # fmt: skip
 
 
 def _summary(
@@ -356,10 +425,11 @@ def _blind(workspace: Workspace, columns: ReviewColumns, rows: GradeRows, run: R
         if not np.isnan(score)
     }
     pairs = [
-        (judged[int(one.assessment), name], float(score))
-        for one in workspace.witness.observations(kinds=(Seen.VERDICT,), run=run)
-        for name, score in dict(one.body.get("whole") or {}).items()
-        if score is not None and (int(one.assessment), name) in judged
+        (judged[key, name], float(score))
+        for (pane, key), body in _verdicts(workspace, run).items()
+        if pane.endswith(BLIND)
+        for name, score in dict(body["whole"]).items()
+        if score is not None and (key, name) in judged
     ]
     return (_alpha(np.array(pairs)) if pairs else None), len(pairs)
 

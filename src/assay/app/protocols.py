@@ -13,7 +13,7 @@ from assay.domain.lifecycle import DECIDED, AssessmentState, Policy
 from assay.domain.observing import Observation, Seen
 from assay.domain.protocol import MOST, NUMBERS, PLAIN, Protocol, effort, protocol_of
 from assay.domain.selection import Selection
-from assay.domain.suite import JudgeMode
+from assay.domain.suite import PERSON, JudgeMode
 from assay.scoring.building import evaluators_for
 
 if TYPE_CHECKING:
@@ -35,10 +35,11 @@ def holding(workspace: Workspace, plan: RunPlan) -> Protocol:
 
 
 def withholds(workspace: Workspace, summary: RunSummary) -> bool:
-    """Whether a page must not say who wrote what in a run: items wait, and its protocol is more than plain."""
+    """Whether a page must not say who wrote what in a run: items wait, and people grade alone or its protocol is no plain one."""
     if not summary.assessments.get(AssessmentState.PENDING):
         return False
-    return holding(workspace, workspace.journal.plan_of(summary.id)).mode != PLAIN.mode
+    plan = workspace.journal.plan_of(summary.id)
+    return holding(workspace, plan).mode != PLAIN.mode or any(one.model.provider == PERSON for one in plan.judges)
 
 
 def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Protocol:

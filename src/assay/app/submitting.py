@@ -317,7 +317,7 @@ def _message(state: str, summary: RunSummary, waiting: int) -> str:
         return f"It was stopped before its end; what is done is kept. Go on with: assay resume {summary.id}"
     waits = f"{waiting} {'assessment waits' if waiting == 1 else 'assessments wait'} for a person's review."
     texts = {
-        TrialState.PENDING: "It was accepted and is not begun yet.",
+        TrialState.PENDING: f"It is stored and not begun. If its server was stopped: assay resume {summary.id}",
         RunState.RUNNING: "It is being judged.",
         RunState.PAUSED: "It is paused.",
         RunState.CANCELLED: "It was cancelled; what was done is kept.",

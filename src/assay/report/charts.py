@@ -446,27 +446,42 @@ def _pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
     words = ["better", "worse", "equivalent", "not decided"]
     keys = ("better", "worse", "equal", "open")
+    found = [word for word in words if any(row["decision"] == word for row in chart.rows)]
     fill = alt.Color(
-        "decision:N",
-        scale=alt.Scale(domain=words, range=[colours[f"{key}_fill"] for key in keys]),
-        legend=alt.Legend(title="row is", orient="bottom", symbolType="square", symbolSize=160),
+        "decision:N", scale=alt.Scale(domain=words, range=[colours[f"{key}_fill"] for key in keys]), legend=None
     )
-    ink = alt.Color("decision:N", scale=alt.Scale(domain=words, range=[colours[key] for key in keys]), legend=None)
+    ink_scale = alt.Scale(domain=words, range=[colours[key] for key in keys])
+    ink = alt.Color("decision:N", scale=ink_scale, legend=None)
+    # A decision is a shape, a colour and a word at once; the legend shows the very marks that stand in the cells.
+    legend = alt.Legend(title="row is", orient="bottom", symbolSize=90, values=found, columns=2)
+    marked = {
+        "color": alt.Color("decision:N", scale=ink_scale, legend=legend),
+        "shape": alt.Shape(
+            "decision:N",
+            scale=alt.Scale(domain=words, range=["triangle-up", "triangle-down", "square", "circle"]),
+            legend=legend,
+        ),
+    }
     tips = [
         alt.Tooltip("row:N", title="candidate"), alt.Tooltip("column:N", title="less"), alt.Tooltip("points:Q", format="+.1f"),
         alt.Tooltip("low:Q", format="+.1f"), alt.Tooltip("high:Q", format="+.1f"),
         alt.Tooltip("p_holm:Q", title="p (Holm)", format=".4f"), alt.Tooltip("decision:N"),
     ]  # fmt: skip
+    high = max(side - 22, 34)
     cells = base.mark_rect(cornerRadius=4, stroke=colours["ground"], strokeWidth=3).encode(
         x=x, y=y, color=fill, tooltip=tips, **_linked(alt, chart)
     )
-    numbers = base.mark_text(fontSize=13 if side >= 60 else 10, fontWeight=600, dy=-6 if side >= 60 else 0)
-    layers = [cells, numbers.encode(x=x, y=y, text="label:N", color=ink)]
+    signs = base.mark_point(
+        filled=True, opacity=1, size=52 if side >= 60 else 22, xOffset=side / 2 - (14 if side >= 60 else 8),
+        yOffset=(14 if side >= 60 else 8) - high / 2, aria=False,
+    )  # fmt: skip
+    numbers = base.mark_text(fontSize=13 if side >= 60 else 10, fontWeight=600, dy=-4 if side >= 60 else 2)
+    layers = [cells, signs.encode(x=x, y=y, **marked), numbers.encode(x=x, y=y, text="label:N", color=ink)]
     if side >= 60:
-        said = base.mark_text(fontSize=10, dy=10).encode(x=x, y=y, text="decision:N", color=ink)
+        said = base.mark_text(fontSize=10, dy=12).encode(x=x, y=y, text="decision:N", color=ink)
         layers.append(said)
-    drawn = alt.layer(*layers).resolve_scale(color="independent")
-    return drawn.properties(width=side * len(order), height=max(side - 22, 34) * len(order))
+    drawn = alt.layer(*layers).resolve_scale(color="independent", shape="independent")
+    return drawn.properties(width=side * len(order), height=high * len(order))
 
 
 def _scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:

@@ -21,7 +21,7 @@ from assay.app.showing import Item, Showcase, named
 from assay.app.wiring import Workspace
 from assay.domain.errors import InputError, Refused
 from assay.domain.identifiers import shown_assessment
-from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.lifecycle import AssessmentState, RunState, Verb
 from assay.domain.review import Via
 from assay.domain.selection import Selection
 from assay.web import replies
@@ -209,9 +209,16 @@ def health(request: Request) -> dict[str, str]:
 
 
 @router.get("/api/runs", tags=["runs"], response_model=replies.Runs, responses=replies.problems(401, 404))
-def runs(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 50, suite: str | None = None) -> Response:
-    """Runs, newest first."""
-    found = registry.runs(rooms_of(request).workspace, Selection(suites=(suite,) if suite else ()))
+def runs(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    suite: str | None = None,
+    batch_id: str | None = None,
+    status: RunState | None = None,
+) -> Response:
+    """Runs, newest first; `status` is a state of runs."""
+    said = Selection(suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ())
+    found = [one for one in registry.runs(rooms_of(request).workspace, said) if status in {None, one.state}]
     return Answer({"runs": [{"run_id": summary.id, **run_row(summary)} for summary in found[:limit]]})
 
 

@@ -132,7 +132,14 @@ def _offered(workspace: Workspace) -> list[dict[str, str]]:
 
 
 def _panes(found: Page) -> list[str]:
-    return [t("grades.person") if name == "person" else name for name in found.panes]
+    return [_named(name) for name in found.panes]
+
+
+def _named(pane: str) -> str:
+    if pane == "person":
+        return t("grades.person")
+    word, _, number = pane.partition(" ")
+    return t("grades.attempt", n=number) if word == "attempt" and number.isdecimal() else pane
 
 
 def _nothing(found: Page, asked: Asked) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from assay.app.findings import wording
 from assay.domain.identifiers import shown_trial
@@ -11,6 +12,7 @@ from assay.web.texts import t
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assay.analysis.diagnostics import StandingDiagnostics
     from assay.app.overview import Behind, CountedTrial, Overview
     from assay.statistics.cautions import Caution
     from assay.statistics.comparisons import Comparison
@@ -147,9 +149,9 @@ def behind_parts(first: Overview, found: Behind, asked: Asked) -> dict[str, Any]
         "hides": first.hides,
         "warnings": [_warning(one) for one in dict.fromkeys(shown)],
         "names": names,
-        "criteria": [_split(one.name, one.estimates, names, asked.address("/statistics", criterion=one.name))
+        "criteria": [_split(one.name, one.estimates, names, asked, criterion=one.name)
                      for one in beside.by_criterion],
-        "judges": [_split(one.name, one.estimates, names, asked.address("/statistics", judge=one.name)) for one in beside.by_judge],
+        "judges": [_split(one.name, one.estimates, names, asked, judge=one.name) for one in beside.by_judge],
         "rates": [
             {
                 "name": one.candidate, "judged": one.n_judged, "decided": one.n_decided,
@@ -160,6 +162,8 @@ def behind_parts(first: Overview, found: Behind, asked: Asked) -> dict[str, Any]
             for one in sorted(beside.fair_play.rates, key=lambda one: names.index(one.candidate))
         ],
         "fair": _fair(beside.fair_play),
+        "pressure": _pressure(beside, names),
+        "trials_of": {name: asked.address("/statistics/trials", candidate=name) for name in names},
         "people": [wording.judge_bias(one) for one in beside.against_people],
         "among": None if beside.among_judges is None else wording.agreement(beside.among_judges),
         "coverage": [wording.coverage_line(one) for one in beside.coverage],
@@ -226,6 +230,7 @@ def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
     numbers = {"pending": one.pending, "rejected": one.rejected, "failed": one.failed, "superseded": one.superseded}
     if len(found.runs) == 1:
         links["rejected"] = links["failed"] = f"/runs/{found.runs[0]}"
+        links["superseded"] = "/compare/grades?" + urlencode({"run": found.runs[0], "by": "attempts"})
     return [
         {"name": name, "n": n, "word": t(f"stats.left.{name}", n=n), "open": links[name]} for name, n in numbers.items()
     ]
@@ -235,14 +240,39 @@ def _warning(one: Caution) -> dict[str, str]:
     return {"code": one.code, "text": one.text}
 
 
-def _split(name: str, estimates: Sequence[Estimate], names: Sequence[str], address: str) -> dict[str, Any]:
+def _pressure(found: StandingDiagnostics, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Each candidate's score by first attempts, and as what was rejected might have been; empty where neither happened."""
+    gone = any(one.rejected for one in found.fair_play.rates)
+    if not (found.n_rerun or gone):
+        return []
+    columns: list[tuple[str, Sequence[Estimate]]] = []
+    if found.n_rerun:
+        columns += [("first", found.first_attempts), ("final", found.final_attempts)]
+    if gone:
+        columns += [("lowest", found.rejected_worst), ("judged", found.with_rejected), ("highest", found.rejected_best)]
+    means = {said: {str(one.candidate): one.mean for one in estimates} for said, estimates in columns}
+    return [
+        {
+            "name": name,
+            "cells": [
+                (t(f"stats.pressure.{said}"), NOTHING if (mean := its.get(name)) is None else wording.number(mean))
+                for said, its in means.items()
+            ],
+        }
+        for name in names
+    ]
+
+
+def _split(name: str, estimates: Sequence[Estimate], names: Sequence[str], asked: Asked, **part: str) -> dict[str, Any]:
+    """One line of a split; the name leads to the statistics of that part, each number to its trials."""
     by_name = {str(one.candidate): one for one in estimates}
     return {
         "name": name,
-        "open": address,
+        "open": asked.address("/statistics", **part),
         "cells": [
             {"mean": NOTHING if one.mean is None else wording.number(one.mean),
-             "range": "" if one.ci95 is None else wording.range_words(one.ci95), "n": one.n_trials}
+             "range": "" if one.ci95 is None else wording.range_words(one.ci95), "n": one.n_trials,
+             "open": asked.address("/statistics/trials", candidate=str(one.candidate), **part) if one.n_trials else None}
             for one in (by_name[name] for name in names if name in by_name)
         ],
     }  # fmt: skip

@@ -16,7 +16,7 @@ from assay.analysis.coverage import coverages
 from assay.analysis.diagnostics import of_contrast
 from assay.analysis.fair_play import fair_play
 from assay.analysis.partly import partly_reviewed
-from assay.analysis.review_tables import as_judged, attempts, counts, table_of, with_rejected
+from assay.analysis.review_tables import as_judged, attempts, counts, rejected_as, table_of, with_rejected
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import Excluded, RunSummary
@@ -137,6 +137,8 @@ def test_rejected_trials_come_back_at_the_judge_s_score_and_nothing_else_does() 
     given = columns(rows, final={(4, "ann"): 1.0})
     assert estimate(counted(given), "ann").mean == pytest.approx(0.9)
     assert estimate(with_rejected(given), "ann").mean == pytest.approx((0.8 + 0.2 + 1.0) / 3)
+    assert estimate(rejected_as(given, 0.0), "ann").mean == pytest.approx((0.8 + 0.0 + 1.0) / 3)
+    assert estimate(rejected_as(given, 1.0), "ann").mean == pytest.approx((0.8 + 1.0 + 1.0) / 3)
     assert estimate(as_judged(given), "ann").mean == pytest.approx((0.8 + 0.0 + 0.6) / 3)
     twice = attempts(given)
     assert twice.n_rerun == 1
