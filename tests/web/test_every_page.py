@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -123,6 +124,15 @@ def test_each_page_has_an_address_here() -> None:
     assert {path for path in pages if not any(_fits(path, one) for one in given)} == set()
 
 
+def test_the_gallery_shows_each_page_at_each_width_light_and_dark() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    gallery = (docs / "pages.md").read_text("utf-8")
+    shown = set(re.findall(r"pictures/pages/([\w-]+)\.webp", gallery))
+    wanted = {f"{name}-{width}-{theme}" for name in PAGES for width, _ in WIDTHS for theme in ("light", "dark")}
+    assert shown == wanted
+    assert {file.stem for file in (docs / "pictures" / "pages").glob("*.webp")} == wanted
+
+
 def _fits(route: str, path: str) -> bool:
     ours, theirs = route.strip("/").split("/"), path.strip("/").split("/")
     return len(ours) == len(theirs) and all(a.startswith("{") or a == b for a, b in zip(ours, theirs, strict=True))
@@ -161,7 +171,7 @@ def _keep(page: Page, name: str) -> None:
     if folder := os.environ.get("ASSAY_PICTURES"):
         page.wait_for_timeout(700)
         size = page.viewport_size or {"width": 0, "height": 0}
-        whole = page.evaluate("() => Math.min(document.documentElement.scrollHeight, 2400)")
+        whole = page.evaluate("() => Math.min(document.documentElement.scrollHeight, 1600)")
         bar = page.locator("footer.actions").count()  # stays at the window's lower edge, wherever that is
         clip = {
             "x": 0,
@@ -172,7 +182,7 @@ def _keep(page: Page, name: str) -> None:
         }
         session = page.context.new_cdp_session(page)
         taken = session.send(
-            "Page.captureScreenshot", {"format": "webp", "quality": 72, "clip": clip, "captureBeyondViewport": True}
+            "Page.captureScreenshot", {"format": "webp", "quality": 45, "clip": clip, "captureBeyondViewport": True}
         )
         Path(folder).mkdir(parents=True, exist_ok=True)
         (Path(folder) / f"{name}.webp").write_bytes(base64.b64decode(taken["data"]))

@@ -176,7 +176,7 @@ def test_every_text_is_used() -> None:
              "start.mode.", "start.review.",
              "steer.",
              "stats.left.", "stats.filter.", "stats.fact.", "stats.decision.", "stats.scope.", "stats.rate.", "stats.var.",
-             "stats.fair.",
+             "stats.fair.", "stats.pressure.",
              "compare.head.", "compare.only.", "compare.by.", "compare.says.", "compare.cell.",
              "correct.", "reviewers.",
              "registry.batch", "registry.mode.", "candidates.rename", "candidates.merge", "record.original", "record.criterion",
