@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,8 +58,17 @@ def run(workspace: Workspace, folder: Path, name: str) -> Any:
     }  # fmt: skip
     path = folder / f"{name}.yaml"
     path.write_text(yaml.safe_dump(suite), "utf-8")
-    with ThreadPoolExecutor(1) as beside:  # the browser's event loop may run in this thread
-        return beside.submit(running.run, workspace, running.load(workspace, path), RunOptions()).result()
+    return beside(running.run, workspace, running.load(workspace, path), RunOptions())
+
+
+def beside(what: Callable[..., Any], *given: Any) -> Any:
+    """Do it in another thread, since the browser's event loop may run in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(what, *given).result()
+
+
+def checked(models: Models, ref: str) -> Any:
+    return beside(models.check, ref)
 
 
 def by_ref(models: Models, role: str) -> dict[str, Any]:
@@ -130,7 +139,7 @@ def test_runs_in_which_reviews_wait_are_not_named(asked: Workspace) -> None:
 def test_a_check_is_one_call_and_says_what_the_endpoint_takes(asked: Workspace, server: ModelServer) -> None:
     models = Models(asked, Plans(asked))
     before = len(server.calls)
-    found = models.check("openai/gpt-4o")
+    found = checked(models, "openai/gpt-4o")
     assert len(server.calls) == before + 1
     assert found.ok
     assert found.latency_s is not None
@@ -140,7 +149,7 @@ def test_a_check_is_one_call_and_says_what_the_endpoint_takes(asked: Workspace, 
     assert one.check_costs is not None
     assert found.cost_usd <= one.check_costs
     server.refuses = {"response_format"}
-    assert models.check("openai/nonesuch").takes.schema == "in_words"  # type: ignore[union-attr]
+    assert checked(models, "openai/nonesuch").takes.schema == "in_words"
     assert one.used.calls == 2, "a check is no call of a run"
 
 
@@ -148,7 +157,7 @@ def test_a_check_that_fails_says_why_and_is_not_repeated(asked: Workspace, serve
     models = Models(asked, Plans(asked))
     before = len(server.calls)
     server.script([Mishap.HTTP_401])
-    found = models.check("openai/gpt-4o")
+    found = checked(models, "openai/gpt-4o")
     assert len(server.calls) == before + 1
     assert not found.ok
     assert found.kind == "http_401"

@@ -99,12 +99,14 @@ def check_plans(heard: Heard) -> None:
     assert len(read) > 3
     for connection, statement, parameters in read:
         if COUNTS.search(statement):
-            assert "FROM lease" in statement, statement  # what lies on desks, a handful
+            # what lies on desks, and one reviewer's own checks: few beside what waits
+            assert re.search(r"FROM (lease|aside)\b", statement), statement
         if OFFSET.search(statement):
             assert parameters[-1] == 0, statement  # as SQLAlchemy writes a mere limit
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]
         for line in plan:
-            assert not (line.startswith("SCAN") and LARGE.search(line)), f"{line}\n{statement}"
+            newest = "ORDER BY review_event.id DESC" in statement and "LIMIT" in statement  # one step from the end
+            assert newest or not (line.startswith("SCAN") and LARGE.search(line)), f"{line}\n{statement}"
 
 
 def test_a_filter_by_task_finds_its_items_and_only_them(asked: tuple[TestClient, Heard]) -> None:
