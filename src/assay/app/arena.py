@@ -151,9 +151,9 @@ class Booth:
 
     def withholds(self, summary: RunSummary) -> bool:
         """Whether nobody may be told yet who wrote what, since the run is under blind review."""
-        if not summary.assessments.get(AssessmentState.PENDING):
+        if protocols.holding(self._workspace, self._plan(summary)).mode == PLAIN.mode:
             return False
-        return protocols.holding(self._workspace, self._plan(summary)).mode != PLAIN.mode
+        return protocols.withholds(self._workspace, summary)
 
     def next(
         self, summary: RunSummary, reviewer: str, *, beside: tuple[int, int, int, int] | None = None

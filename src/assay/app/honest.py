@@ -177,11 +177,13 @@ class Honest:
             InputError: a candidate's score cannot be made of what was given, or a number lies outside 0 to 1.
             Refused: the item does not wait.
         """
-        detail, _ = self.detail(key, reviewer=reviewer)
+        detail, aside = self.detail(key, reviewer=reviewer)
         where = shown_assessment(key)
         if detail.row.state is not AssessmentState.PENDING:
             raise Refused(where, f"is {detail.row.state}, not pending.", remedy="Undo that first.")
         if self._verdict(key, reviewer) is None:
+            if self._arm(detail, aside, reviewer) is not None:
+                raise Refused(where, "is not blind: you have its grades.", remedy="Approve, correct or reject it.")
             given = named(detail.row, scores)
             whole = _wholes(detail, given)
             lacking = [name for name in detail.row.candidates if whole.get(name) is None]
@@ -202,6 +204,8 @@ class Honest:
             InputError, UnknownName: the decision makes no sense.
         """
         detail, aside = self.detail(key, reviewer=said.reviewer)
+        if self._counted_before(detail, said):
+            return str(detail.row.state)
         arm = self._arm(detail, aside, said.reviewer)
         if said.verb in (Verb.APPROVE, Verb.CORRECT) and arm is None:
             raise Refused(
@@ -222,6 +226,10 @@ class Honest:
             state = str(AssessmentState.PENDING)
         else:
             state = how["apply"]()
+            if said.verb is Verb.UNDO and self._opinions(key).get(
+                said.reviewer
+            ):  # theirs was one of the two that agreed
+                self._note(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", {"withdrawn": True})
         decision = self._note(
             Seen.DECISION, detail, said.reviewer, f"decision:{said.once}",
             {"verb": str(said.verb), "arm": arm or BLIND, "active_ms": said.active_ms, "aside": aside is not None,
@@ -231,6 +239,14 @@ class Honest:
         if aside is None and said.verb is not Verb.UNDO:
             self._put_aside(detail, decision)
         return state
+
+    def _counted_before(self, detail: AssessmentDetail, said: Said) -> bool:
+        """Whether this is an opinion, or its withdrawal, that was sent once more and needs nothing done."""
+        mine = self._workspace.witness.observations(
+            kinds=(Seen.OPINION,), assessments=(detail.row.key,), reviewer=said.reviewer
+        )
+        again = any(one.once == f"opinion:{said.once}" for one in mine)
+        return again and (said.verb is Verb.UNDO or detail.row.state is not AssessmentState.PENDING)
 
     def _measured(self, detail: AssessmentDetail, said: Said) -> dict[str, Any]:
         """How far a decision lies from the judge, how long what was read is, and on which side the better one stood.
@@ -257,11 +273,10 @@ class Honest:
 
     def ask_second(self, key: AssessmentKey, *, reviewer: str, once: str) -> None:
         """Want two people to decide this item; raises `Refused` where it does not wait."""
-        detail, aside = self.detail(key, reviewer=reviewer)
+        detail, _ = self.detail(key, reviewer=reviewer)
         if detail.row.state is not AssessmentState.PENDING:
             raise Refused(shown_assessment(key), f"is {detail.row.state}, not pending.")
-        if aside is None:
-            self._note(Seen.SECOND, detail, reviewer, f"second:{key}", {"asked": once})
+        self._note(Seen.SECOND, detail, reviewer, f"second:{key}", {"asked": once})
 
     def mine_not(self, keys: Collection[AssessmentKey], *, reviewer: str) -> frozenset[AssessmentKey]:
         """Those of the keys that are not this reviewer's to decide: their own opinion stands, or two do and are disputed."""

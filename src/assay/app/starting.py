@@ -89,7 +89,8 @@ class Model:
 def suite_files(workspace: Workspace) -> tuple[str, ...]:
     """Files below the working folder that look like suites or sets, shallow ones first."""
     root = workspace.folder.resolve()
-    found = [path for path in _walked(root) if _looks_like_a_suite(path)]
+    kept = root / str(workspace.settings.values["results"] or "results")  # what we wrote ourselves is no suite
+    found = [path for path in _walked(root) if not path.is_relative_to(kept) and _looks_like_a_suite(path)]
     found.sort(key=lambda path: (len(path.relative_to(root).parts), path.relative_to(root).as_posix()))
     return tuple(path.relative_to(root).as_posix() for path in found[:MOST_FILES])
 

@@ -85,7 +85,7 @@ class UndoBody(Body):
 
     key: str = Field(min_length=8, max_length=80)
     reviewer: str = Field(min_length=1, max_length=120)
-    vote: int | None = Field(default=None, ge=1)
+    vote: int | None = Field(default=None, ge=1, lt=2**62)
 
 
 def hall_of(request: Request) -> Hall:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from assay.app import calibrations as verbs
@@ -24,6 +24,8 @@ from assay.web.texts import for_script, t
 if TYPE_CHECKING:
     from assay.app.calibrations import Listed, Wanted
     from assay.web.measuring import Job
+
+Number = Annotated[int, Path(ge=1, lt=2**62)]
 
 router = APIRouter()
 
@@ -78,7 +80,7 @@ class StopBody(Body):
 
 
 @router.get("/calibration.json", include_in_schema=False)
-def calibrations_twin(request: Request, before: Annotated[int | None, Query(ge=1)] = None) -> Response:
+def calibrations_twin(request: Request, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None) -> Response:
     """The calibration page as data."""
     found = judging_of(request).calibrations.some(before=before, limit=SHOWN + 1)
     older = f"/calibration.json?before={found[SHOWN - 1].record.number}" if len(found) > SHOWN else None
@@ -89,7 +91,7 @@ def calibrations_twin(request: Request, before: Annotated[int | None, Query(ge=1
 
 
 @router.get("/calibration", include_in_schema=False)
-def calibrations_page(request: Request, before: Annotated[int | None, Query(ge=1)] = None) -> Response:
+def calibrations_page(request: Request, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None) -> Response:
     """Every calibration, newest first, and the way to a new one."""
     rooms = rooms_of(request)
     found = judging_of(request).calibrations.some(before=before, limit=SHOWN + 1)
@@ -107,14 +109,16 @@ def calibrations_page(request: Request, before: Annotated[int | None, Query(ge=1
 
 
 @router.get("/calibration/{number}.json", include_in_schema=False)
-def calibration_twin(request: Request, number: int) -> Response:
+def calibration_twin(request: Request, number: Number) -> Response:
     """One calibration as data."""
     found = judging_of(request).calibrations.one(number)
     return Answer({**_standing(found), **record_document(found.record)})
 
 
 @router.get("/calibration/{number}/chart.{ending}", include_in_schema=False)
-def calibration_chart(request: Request, number: int, ending: str, dark: bool = False, page: bool = False) -> Response:
+def calibration_chart(
+    request: Request, number: Number, ending: str, dark: bool = False, page: bool = False
+) -> Response:
     """Given against deserved scores: `svg`, `png`, `csv` (its table) or `json` (Vega-Lite)."""
     if ending not in _KINDS:
         raise UnknownName("chart", f"chart.{ending}", remedy=f"Endings: {', '.join(_KINDS)}.")
@@ -127,7 +131,7 @@ def calibration_chart(request: Request, number: int, ending: str, dark: bool = F
 
 
 @router.get("/calibration/{number}", include_in_schema=False)
-def calibration_page(request: Request, number: int) -> Response:
+def calibration_page(request: Request, number: Number) -> Response:
     """One calibration: every figure, the chart, each reference."""
     found = judging_of(request).calibrations.one(number)
     document: Any = found.record.document

@@ -201,7 +201,9 @@ class Guard:
         codes = [value for name, value in query if name == "token"]
         if codes and scope["method"] == "GET" and self._token.spend(codes[0]):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
-            response = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), status_code=303)
+            response = RedirectResponse(
+                "/" + scope["path"].lstrip("/\\") + (f"?{rest}" if rest else ""), status_code=303
+            )
             response.set_cookie(COOKIE, self._token.session, httponly=True, samesite="strict", path="/",
                                 secure=scope.get("scheme") == "https", max_age=30 * 86400)  # fmt: skip
             return response

@@ -214,7 +214,7 @@ def _start_data(request: Request, path: str | None) -> dict[str, Any]:
 
 
 @router.get("/runs/{run_id}.json")
-def run_twin(request: Request, run_id: str, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+def run_twin(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The run page as data."""
     return Answer(_run_data(request, run_id, start))
 
@@ -234,7 +234,7 @@ def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
 
 
 @router.get("/runs/{run_id}")
-def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """One run: what it was, its matrix of tasks and trials, and what failed."""
     data = _run_data(request, run_id, start)
     run = data["run"]

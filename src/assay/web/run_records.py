@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import RedirectResponse
 
 from assay.app import charting, differing, dossier, trending
 from assay.app.findings import wording
@@ -171,7 +172,9 @@ def diff_twin(request: Request, a: str = "", b: str = "") -> Response:
 
 @router.get("/registry/diff")
 def diff_page(request: Request, a: str = "", b: str = "") -> Response:
-    """What two runs differ in, in their set-up and in what came out."""
+    """What two runs differ in, in their set-up and in what came out; without runs, the way to choose them."""
+    if not (a or b):
+        return RedirectResponse("/registry", status_code=303)
     found = _diff(request, a, b)
     one, other = found.before, found.after
     shown = found.set_up[:SET_UP_SHOWN]

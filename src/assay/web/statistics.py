@@ -38,7 +38,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/statistics")
-def statistics_page(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+def statistics_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """Scores, comparison, ranks and the matrix of tasks, for what the address selects."""
     asked = Asked(request)
     found = rooms_of(request).overviews.of(asked.selection, **asked.how)
@@ -81,7 +81,7 @@ def _grades(asked: Asked) -> str:
 
 
 @router.get("/statistics/trials.json")
-def trials_twin(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The trials behind a number as data."""
     asked = Asked(request)
     rows, more = trials_behind(rooms_of(request).workspace, asked.selection, start=start, limit=TRIALS_SHOWN)
@@ -91,7 +91,7 @@ def trials_twin(request: Request, start: Annotated[int, Query(ge=0, alias="from"
 
 
 @router.get("/statistics/trials")
-def trials_page(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The trials behind a number, each with its scores and the way to its assessment."""
     asked = Asked(request)
     candidate = request.query_params.get("candidate")

@@ -130,7 +130,7 @@ TEXTS: Final[dict[str, str]] = {
     "reviewers.plant.score_against_reason": "a score against its reason",
     "adjudication.title": "Adjudication",
     "adjudication.lead": "Two people decided these differently. Neither name is shown; a third settles it, or both together.",
-    "adjudication.none": "Nothing is disputed.",
+    "adjudication.none": "Nothing is disputed. An item comes here when two people who decided it apart from each other differ.",
     "adjudication.open": "Look at it",
     "adjudication.verdict": "Verdict",
     "adjudication.decision": "Decision",
