@@ -215,3 +215,26 @@ def test_the_new_pages_are_accessible_and_not_clipped(themed: Page, served: Serv
     themed.locator("[name=reason]").fill("read again")
     themed.get_by_role("button", name="Settle").click()
     themed.wait_for_function("() => document.getElementById('said').textContent.includes('Settled')")
+
+
+def test_undoing_what_two_agreed_on_frees_the_item_and_a_resent_opinion_is_no_quarrel(served: Served) -> None:
+    switch(served.folder, second=1.0)
+    first = decide(served, "a1", "approve", as_="ann")
+    assert first["state"] == "pending"
+    assert decide(served, "a1", "approve", as_="bob")["state"] == "approved"
+    again = decide(served, "a1", "approve", as_="ann")
+    assert again["ok"], "the same key once more, after the other agreed"
+    assert again["state"] == "approved"
+    assert decide(served, "a1", "undo", as_="bob")["state"] == "pending"
+    assert decide(served, "a1", "undo", as_="bob")["ok"], "sent twice"
+    assert decide(served, "a1", "reject", as_="bob")["state"] == "pending", "bob may decide anew"
+    assert [one["id"] for one in asked(served, "/adjudication.json")["disputes"]] == ["a1"], "ann's opinion stands"
+
+
+def test_a_verdict_after_the_scores_were_seen_is_refused(served: Served) -> None:
+    item = upcoming(served)[0]
+    assert not item["blind"]
+    scores = [{"pane": pane, "criterion": None, "score": 0.5} for pane in range(len(item["panes"]))]
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        asked(served, "/api/review/verdict", {"key": "v" * 10, "id": item["id"], "reviewer": "ann", "scores": scores})
+    assert caught.value.code == 409
