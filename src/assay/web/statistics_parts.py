@@ -268,7 +268,7 @@ def _split(name: str, estimates: Sequence[Estimate], names: Sequence[str], asked
     by_name = {str(one.candidate): one for one in estimates}
     return {
         "name": name,
-        "open": asked.address("/statistics", **part),
+        "open": asked.address("/statistics", a=None, b=None, **part),
         "cells": [
             {"mean": NOTHING if one.mean is None else wording.number(one.mean),
              "range": "" if one.ci95 is None else wording.range_words(one.ci95), "n": one.n_trials,

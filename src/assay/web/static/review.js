@@ -261,8 +261,10 @@ function drawActions() {
     undo: !undoable(),
   };
   for (const one of document.querySelectorAll("[data-action]")) one.setAttribute("aria-disabled", String(Boolean(off[one.dataset.action])));
-  byId("approve-why").textContent = open && item.missing.length ? t("review.blocked", { what: missingWords(item) }) : "";
+  byId("approve-why").textContent = open && item.missing.length ? whyNot(item) : "";
 }
+
+const whyNot = (item) => t(item.person ? "review.by_hand" : "review.blocked", { what: missingWords(item) });
 
 function drawProgress() {
   if (!progress || boot.single) return;
@@ -466,7 +468,7 @@ function undoable() {
 function approve(event) {
   const record = decidable();
   if (!record) return;
-  if (record.item.missing.length) return say(t("review.blocked", { what: missingWords(record.item) }), { alert: true });
+  if (record.item.missing.length) return say(whyNot(record.item), { alert: true });
   decide(record, "approve", "approved", {}, event?.timeStamp);
 }
 

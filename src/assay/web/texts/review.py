@@ -44,6 +44,7 @@ TEXTS: Final[dict[str, str]] = {
     "review.flags": "{n} things to look at",
     "review.flags.one": "1 thing to look at",
     "review.blocked": "It cannot be approved as it is: {what}. Correct it first, reject it or rerun it.",
+    "review.by_hand": "People alone grade this: give each criterion a score, then save them.",
     "review.blocked.cell": "{criterion} of {candidate} has no score",
     "review.blocked.pane": "{candidate} has no score",
     "review.own": "you {n}",
