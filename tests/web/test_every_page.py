@@ -151,7 +151,8 @@ def test_every_page_is_whole_and_accessible(
     if name in {"review", "assessment"}:
         ready(page)
     faults = []
-    for width, height in (*WIDTHS, ZOOMED):
+    pictures = bool(os.environ.get("ASSAY_PICTURES"))
+    for width, height in (*WIDTHS, ZOOMED) if theme == "light" or pictures else WIDTHS[-1:]:  # boxes know no colours
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(50)
         over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
