@@ -151,19 +151,6 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def problem_page(status: int, where: str, said: str, remedy: str) -> Response:
-    """The page for a request that failed."""
-    key = (
-        f"problem.{status}" if f"problem.{status}" in ("problem.404", "problem.409", "problem.500") else "problem.other"
-    )
-    return HTMLResponse(
-        templates().get_template("problem.html").render(
-            page="problem", title=t(key), status=status, where=where, said=said, remedy=remedy, theme="auto", reviewer=None
-        ),
-        status_code=status,
-    )  # fmt: skip
-
-
 @router.get("/")
 def queue_page(request: Request, before: str | None = None) -> Response:
     """The runs, and the way into review; for an empty store, the way to a first run."""

@@ -51,9 +51,4 @@ TEXTS: Final[dict[str, str]] = {
     "signin.field": "Token",
     "signin.button": "Sign in",
     "signin.wrong": "That is not the token.",
-    "problem.404": "Not here",
-    "problem.409": "Not possible now",
-    "problem.500": "Something broke",
-    "problem.other": "That did not work",
-    "problem.home": "Back to the queue",
 }
