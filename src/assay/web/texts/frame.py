@@ -13,6 +13,7 @@ TEXTS: Final[dict[str, str]] = {
     "nav.compare": "Side by side",
     "nav.more": "More",
     "nav.label": "Main",
+    "wide.hint": "Scroll sideways for more",
     "nav.reviewers": "Reviewers",
     "theme.button": "Colours: {now}",
     "theme.auto": "as the system",

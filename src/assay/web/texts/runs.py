@@ -99,7 +99,7 @@ TEXTS: Final[dict[str, str]] = {
     "run.task": "Task",
     "run.trial": "Trial {k}",
     "run.failures": "Failures",
-    "run.failures_about": "What a failed trial has is kept; `assay resume {run}` tries the rest again.",
+    "run.failures_about": "What a failed trial has is kept. Resume, on the queue, tries the rest again; so does `assay resume {run}`.",
     "run.failure.trial": "Trial",
     "run.failure.fault": "Whose fault",
     "run.failure.kind": "Kind",
