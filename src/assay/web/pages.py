@@ -157,9 +157,16 @@ def queue_page(request: Request, before: str | None = None) -> Response:
     rows, older = rooms_of(request).live.rows(before=before)
     waiting = progress(rooms_of(request), Selection())["waiting"]
     twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
-    return _page(request, "queue.html", "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
-                 waiting=waiting, boot={"texts": for_script("queue", "state", "run", "first", "steer", "notice"), "page": "queue",
-                                        "live": before is None})  # fmt: skip
+    template = "queue.html" if rows or before else "first.html"
+    files = 0 if rows or before else len(starting.suite_files(rooms_of(request).workspace))
+    first = rows[0] if len(rows) == 1 and not before and not older else None  # its way to a verdict is shown
+    boot = {
+        "texts": for_script("queue", "state", "run", "first", "steer", "notice"),
+        "page": "queue",
+        "live": before is None,
+    }
+    return _page(request, template, "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
+                 waiting=waiting, first=first, files=files, boot=boot)  # fmt: skip
 
 
 @router.get("/queue.json")

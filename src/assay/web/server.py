@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 import webbrowser
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
@@ -276,10 +276,10 @@ def _plain(request: Request, error: Exception) -> Response:
 def _unexpected(request: Request, error: Exception) -> Response:
     """A mistake of ours: the log has the traceback, the answer has nothing of it. The guard is not around this one."""
     said = "the server made a mistake; its log says more."
+    answer: Response = JSONResponse(problem(request.url.path, said), status_code=500)
     if _wants_page(request):
-        answer = problems.problem_page(request.scope, 500, AssayError(request.url.path, said))
-    else:
-        answer = JSONResponse(problem(request.url.path, said), status_code=500)
+        with suppress(Exception):  # the mistake may lie in what every page has
+            answer = problems.problem_page(request.scope, 500, AssayError(request.url.path, said))
     answer.headers.update({name.decode(): value.decode() for name, value in HEADERS})
     return answer
 
