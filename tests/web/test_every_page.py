@@ -177,6 +177,7 @@ def _keep(page: Page, name: str) -> None:
         size = page.viewport_size or {"width": 0, "height": 0}
         whole = page.evaluate("() => Math.min(document.documentElement.scrollHeight, 1600)")
         bar = page.locator("footer.actions").count()  # stays at the window's lower edge, wherever that is
+        bar = bar or (size["width"] < 861 and page.locator(".go-part").count())
         clip = {
             "x": 0,
             "y": 0,

@@ -22,7 +22,6 @@ from assay.domain.errors import InputError, Refused, SuiteError, UnknownName
 from assay.domain.identifiers import folded
 from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
-from assay.domain.suite import PERSON
 from assay.engine.planning import planned_tasks
 from assay.suites.complaints import SuiteErrors
 from assay.suites.files import whole_text
@@ -97,7 +96,7 @@ def suite_files(workspace: Workspace) -> tuple[str, ...]:
 
 
 def known_models(workspace: Workspace) -> tuple[Model, ...]:
-    """Models that may be named by a click: of the settings, of the newest runs, recordings, people, and `echo`."""
+    """Models that may be named by a click: of the settings, of the newest runs, recordings, and `echo`."""
     found: dict[str, str] = {}
     judge: Any = workspace.settings.values["judge"]
     for one in judge if isinstance(judge, list) else [judge]:
@@ -111,7 +110,6 @@ def known_models(workspace: Workspace) -> tuple[Model, ...]:
         for model in (*(c.model for c in plan.candidates), *(j.model for j in plan.judges)):
             if model is not None:
                 found.setdefault(model.ref, summary.suite)
-    found.setdefault(PERSON, "")
     found.setdefault("echo", "")
     return tuple(Model(ref=ref, origin=origin) for ref, origin in found.items())
 

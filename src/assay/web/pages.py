@@ -24,6 +24,7 @@ from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
+from assay.domain.suite import PERSON
 from assay.web import keys
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
 from assay.web.protocols import standing
@@ -197,12 +198,13 @@ def start_twin(request: Request, suite: str | None = None) -> Response:
 def _start_data(request: Request, path: str | None) -> dict[str, Any]:
     workspace = rooms_of(request).workspace
     read = {"suite": None, "problems": []} if path is None else suite_document(workspace, path)
+    models = {PERSON: "", **{model.ref: model.origin for model in starting.known_models(workspace)}}
     return {
         "path": path,
         "suite": read["suite"],
         "problems": read["problems"],
         "files": list(starting.suite_files(workspace)) if path is None else [],
-        "models": [{"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)],
+        "models": [{"ref": ref, "from": origin} for ref, origin in models.items()],
         "suggested": protocols.numbers(SUGGESTED),
     }
 
@@ -353,7 +355,9 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         "review": review,
         "said_protocol": wording.protocol(review["protocol"]).partition(";")[0],
         "suggested": protocols.numbers(SUGGESTED),
-        "models": [] if waits else [model.ref for model in starting.known_models(rooms.workspace)],
+        "models": []
+        if waits
+        else [model.ref for model in starting.known_models(rooms.workspace) if model.ref != PERSON],
         "tasks": tasks,
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,
