@@ -1,8 +1,8 @@
 """Steering a run from beside it: pause, resume, cancel, and what may be done with a run that stands where it stands.
 
 Theory. Pause and cancel are wishes in the store; whichever process carries the run out reads them again and again, ends the
-trials it has begun, gives back those it has not, and then waits or leaves. Resume takes a wish back where a process waits for that; where none is left
-somebody has to carry the run out, and the answer says so.
+trials it has begun, gives back those it has not, and then waits or leaves. Resume takes a wish back where a process waits
+for that; where none is left somebody has to carry the run out, and the answer says so.
 """
 
 from __future__ import annotations

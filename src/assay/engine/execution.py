@@ -142,9 +142,7 @@ class Engine:
             return None
         return () if wish.state is RunState.CANCELLED else self.journal.claim(plan.id, limit=limit)
 
-    async def _work(
-        self, bench: Bench, queue: asyncio.Queue[ClaimedTrial | None], held: set[int], wish: _Wish
-    ) -> None:
+    async def _work(self, bench: Bench, queue: asyncio.Queue[ClaimedTrial | None], held: set[int], wish: _Wish) -> None:
         while (claimed := await queue.get()) is not None:
             if wish.state in (RunState.PAUSED, RunState.CANCELLED):
                 wish.gave_back = True
