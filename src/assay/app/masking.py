@@ -57,7 +57,7 @@ def masked(text: str, mask: re.Pattern[str] | None) -> str:
         return text
     if text.isascii():
         return mask.sub(HIDDEN_NAME, text)
-    plain = "".join(map(_plain, text))
+    plain = text.translate({ord(char): _plain(char) for char in set(text) if not char.isascii()})
     kept, rest = [], 0
     for found in mask.finditer(plain):
         kept += [text[rest : found.start()], HIDDEN_NAME]
@@ -67,8 +67,6 @@ def masked(text: str, mask: re.Pattern[str] | None) -> str:
 
 def _plain(char: str) -> str:
     """The character a compatibility form stands for, where that is one."""
-    if char.isascii():
-        return char
     form = unicodedata.normalize("NFKC", char)
     return form if len(form) == 1 else char
 
