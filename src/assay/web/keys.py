@@ -48,7 +48,7 @@ REGISTRY: Final = (
     Key(action="rerun", keys=("r",), about="Judge only this trial again, then 1 to 5 for the reason", group=DECIDE),
     Key(action="skip", keys=("s",), about="Skip: put it back for later", group=DECIDE),
     Key(action="second", keys=("f",), about="Second opinion: two people decide this one, neither sees the other's", group=DECIDE),
-    Key(action="score", keys=tuple("0123456789"), about="Score the selected criterion of an open form, then the next one",
+    Key(action="score", keys=tuple("0123456789"), about="Score the framed cell of an open form, then the next; above 9 a digit begins the number and Enter, Tab or an arrow ends it",
         group=DECIDE, badge="0–9"),
     Key(action="top", keys=("+",), about="The same with the best score of its scale", group=DECIDE),
     Key(action="undo", keys=("u", "Mod+z"), about="Undo your last decision", group=DECIDE),

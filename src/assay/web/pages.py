@@ -389,7 +389,8 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
         "filters": dict(filters),
         "single": single,
         "texts": for_script(
-            "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel", "remap"
+            "review", "do", "said", "state", "trial", "correct", "form", "reject", "rerun", "panel", "close", "cancel",
+            "remap"
         ),
         "keys": keys.for_script(keys.REGISTRY),
         "reject_reasons": REJECT_REASONS,
