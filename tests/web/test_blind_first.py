@@ -236,3 +236,19 @@ def test_from_an_empty_store_to_a_first_verdict_by_pasting(chromium: Browser, tm
         page.close()
     finally:
         server.kill()
+
+
+def test_a_correction_begins_with_the_own_verdict_also_after_a_reload_and_its_total_is_theirs(
+    page: Page, served: Served
+) -> None:
+    item = served.get("/api/assessments/a3")
+    post(served, "/api/review/verdict", {"key": "v" * 10, "id": "a3", "scores": scores_for(item)})
+    page.goto(f"{served.url}/assessments/a3")
+    ready(page)
+    page.wait_for_load_state("networkidle")
+    page.keyboard.press("c")
+    page.locator(".ways").wait_for()
+    fields = page.locator("[data-field]").evaluate_all("found => found.map(one => [one.dataset.field, one.value])")
+    scores = {value for name, value in fields if not name.startswith("-1")}
+    assert scores == {"5"}
+    assert {value for name, value in fields if name.startswith("-1")} == {"50"}

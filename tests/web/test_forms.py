@@ -32,7 +32,7 @@ def forms_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     tasks = [
         {"id": f"gate-{n}", "thing": f"Gate {n}", "language": "python", "trials": 1,
-         "snippets": {name: f"x = {n}" for name in ("ann", "bob")}}
+         "snippets": dict.fromkeys(("ann", "bob"), f"x = {n}")}
         for n in (1, 2)
     ]  # fmt: skip
     (folder / "suite.json").write_text(json.dumps({"name": "gates", "rubric": RUBRIC, "tasks": tasks}), "utf-8")
@@ -127,7 +127,14 @@ def test_a_word_may_be_written_or_chosen_by_its_digit_inside_the_field(form: Pag
 
 def test_the_form_says_its_scales_and_guidance_and_marks_the_current_cell(form: Page) -> None:
     said = form.locator(".grades").first.inner_text()
-    for words in ("0–100", "How much of it works?", "1–5", "<img src=x onerror=alert(1)>", "1 bad / 2 ok / 3 good", "0–1"):
+    for words in (
+        "0–100",
+        "How much of it works?",
+        "1–5",
+        "<img src=x onerror=alert(1)>",
+        "1 bad / 2 ok / 3 good",
+        "0–1",
+    ):
         assert words in said
     ways = form.locator(".ways").inner_text()
     assert "0–100, 0–1: a digit begins the score" in ways

@@ -10,7 +10,6 @@ export async function sendVerdict(page, record, scores) {
   const { item } = record;
   try {
     record.item = await call("/api/review/verdict", { key: fresh(), id: item.id, reviewer: boot.reviewer, scores });
-    record.own = ownValues(record.item);
     storage.remove(page.draftKey(item.id));
     if (page.current() === record) page.show();
     page.say(t("said.verdict"));
@@ -31,6 +30,7 @@ let shown = null; // the page with the form
 export function draw(item, page) {
   shown = page;
   page.own = all;
+  for (const key of Object.keys(page.view.draft?.values ?? {})) foresee(page, key.split(".")[1]);
   const ways = new Map();
   for (const criterion of item.criteria) ways.set(wayOf(criterion), (ways.get(wayOf(criterion)) ?? new Set()).add(criterion.scale));
   return h("div", { class: "ways soft" }, h("p", {}, t("form.current", { key: page.badge("top") })),
@@ -157,8 +157,9 @@ export async function second(page) {
   }
 }
 
-/** A correction after an own verdict begins with it. */
-function ownValues(item) {
+/** A correction after an own verdict begins with it, also when the page is new. */
+export function recall(_, record) {
+  const { item } = record;
   const found = {};
   for (const [pane, criterion, score] of item.own ?? []) {
     const row = item.criteria.findIndex((one) => one.name === criterion);
@@ -166,5 +167,5 @@ function ownValues(item) {
     const text = row < 0 ? shownScore(score) : worded(item.criteria[row], low + score * (high - low));
     if (text !== (row < 0 ? shownScore(item.panes[pane].judged) : worded(item.criteria[row], item.criteria[row].cells[pane]?.judged))) found[`${row}.${pane}`] = text;
   }
-  return found;
+  record.own = found;
 }

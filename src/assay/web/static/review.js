@@ -137,6 +137,7 @@ function show(index, { focus = true } = {}) {
   if (focus) focusItem();
   remember();
   document.title = `${what(item)} · Assay`;
+  if (item.own) own("recall", record);
   painted().then(() => {
     if (current() !== record) return;
     record.ready = true;
@@ -611,7 +612,7 @@ function correct() {
   const record = decidable();
   if (!record) return;
   if (!view.draft) {
-    view.draft = { ...emptyForm(), values: record.own ?? {} };
+    view.draft = { ...emptyForm(), values: { ...record.own } };
     drawRight();
   }
   const wanted = record.item.missing[0];
