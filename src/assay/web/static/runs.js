@@ -151,24 +151,28 @@ function extension() {
   const join = byId("join").value.trim();
   return { trials: more === "" ? 0 : Number.isInteger(Number(more)) ? Number(more) : more, candidates: join ? [join] : [] };
 }
-async function sendExtension(onlyLook) {
+async function sendExtension(onlyLook, replacing = 0) {
   const run = extend.closest("[data-run]").dataset.run;
   const place = byId("extend-said");
   try {
-    const said = await call(`/api/runs/${encodeURIComponent(run)}/extend`, { ...extension(), only_look: onlyLook });
+    const said = await call(`/api/runs/${encodeURIComponent(run)}/extend`, { ...extension(), only_look: onlyLook, replacing });
     const { calls, likely_usd: likely, most_usd: most, unpriced } = said.estimate;
     const cost = unpriced.length || likely === null ? t("steer.unpriced") : t("steer.cost", { likely: money(likely), most: money(most) });
     place.className = "small";
-    place.textContent = t("steer.asked", { n: calls, cost });
-    if (!onlyLook) location.reload();
+    const replaces = onlyLook && said.replaces ? t("steer.replaces", { n: said.replaces }) : "";
+    place.textContent = [t("steer.asked", { n: calls, cost }), replaces].filter(Boolean).join(". ");
+    return said.replaces;
   } catch (error) {
     place.className = "small error";
     place.textContent = [error.message, error.said?.remedy].filter(Boolean).join(" ");
+    return null;
   }
 }
-extend?.addEventListener("submit", (event) => {
+extend?.addEventListener("submit", async (event) => {
   event.preventDefault();
-  sendExtension(false);
+  const replaces = await sendExtension(true);
+  if (replaces === null || (replaces && !confirm(t("steer.replaces_confirm", { n: replaces })))) return;
+  if ((await sendExtension(false, replaces)) !== null) location.reload();
 });
 byId("extend-look")?.addEventListener("click", () => sendExtension(true));
 
