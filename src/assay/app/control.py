@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from assay.app.running import resumable
 from assay.domain.errors import Refused
 from assay.domain.lifecycle import RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
@@ -30,7 +31,9 @@ _OPEN: Final = (TrialState.PENDING, TrialState.RUNNING, TrialState.FAILED)
 
 
 def moves(summary: RunSummary) -> tuple[str, ...]:
-    """What may be done with a run as it stands; a finished one is resumed only for what failed in it."""
+    """What may be done with a run as it stands; a finished one is resumed only for what failed in it, an imported one never."""
+    if summary.imported:
+        return ()
     if summary.state is RunState.FINISHED and summary.trials.get(TrialState.FAILED):
         return (RESUME, EXTEND)
     return _MOVES.get(summary.state, ())
@@ -53,6 +56,8 @@ def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
         Refused: it is running, or nothing of it is left to do.
     """
     summary = _named(workspace, run_id)
+    if summary.imported:
+        resumable(workspace, summary.id)  # which says why it is none
     if RESUME not in moves(summary):
         _refuse(summary, RESUME)
     if not any(summary.trials.get(state) for state in _OPEN):
