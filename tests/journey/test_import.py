@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 from tests.journey.conftest import Command
+from tests.journey.test_regrade import graded
+from tests.support.model_server import ModelServer
 
 DATA = Path(os.environ.get("ASSAY_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 
@@ -393,3 +395,39 @@ def test_text_that_was_read_with_the_wrong_encoding_is_named_and_kept(assay: Com
     assert "wrong encoding" in said.out + said.err
     shown = assay("stats", "--json").document["candidates"][0]["by_task"]
     assert [one["task"] for one in shown] == ["caf\u00c3\u00a9"]
+
+
+def test_imported_answers_are_judged_by_a_regrade_with_a_rubric_and_what_lacked_an_answer_stays_failed(
+    assay: Command, project: Path, server: ModelServer
+) -> None:
+    server.answer = graded()
+    write("in.jsonl", [request("a", model="x"), request("b", model="x"), request("c", model="x")])
+    write("out.jsonl", [answer("a", "yes", model="x"), answer("c", "no" * 500, model="x")])
+    run = assay("import", "in.jsonl", "out.jsonl", "--json").document["run_ids"][0]
+    without = assay("regrade", run)
+    assert without.code == 2
+    assert "was imported, and no judge belongs to it" in without.err
+    ahead = assay("regrade", run, "--judge", "openai/judge-1", "--dry-run", "--json").document
+    assert (ahead["trials"], ahead["calls"]) == (3, 2), "the answers that are there are counted, each once"
+    done = assay("regrade", run, "--judge", "openai/judge-1", "--json")
+    assert done.code == 1, "one trial has no answer"
+    assert len(server.calls) == 2, "candidates are never asked"
+    assert "Person a" in str(server.calls[0].body), "the judge sees what was asked"
+    assert "yes" in str(server.calls[0].body)
+    document = done.document
+    assert document["trials"]["failed"] == 1
+    assert [one["kind"] for one in document["failures"]] == ["missing"]
+    assert document["assessments"]["pending"] == 2
+    people = assay("regrade", run, "--judge", "human", "--json").document
+    assert people["assessments"]["pending"] == 2
+    assert len(server.calls) == 2, "people are not asked over the network"
+
+
+def test_a_judge_of_answers_alone_says_that_what_was_asked_is_not_known(
+    assay: Command, project: Path, server: ModelServer
+) -> None:
+    server.answer = graded()
+    write("out.jsonl", [answer("a", "yes", model="x")])
+    run = assay("import", "out.jsonl", "--json").document["run_ids"][0]
+    said = assay("regrade", run, "--judge", "openai/judge-1", "--dry-run")
+    assert "1 of 1 tasks came without what was asked" in said.err
