@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, Response
 
 from assay.app.arena import Booth
 from assay.app.asides import Asides
+from assay.app.grades_beside import GradesBeside
 from assay.app.honest import Honest
 from assay.app.notices import check_webhook
 from assay.app.overview import Overviews
@@ -97,6 +98,7 @@ def create_app(
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
         await asyncio.to_thread(runner.stop)
+        await asyncio.to_thread(app.state.rooms.grades.close)
         await asyncio.to_thread(app.state.judging.measuring.close)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
@@ -115,6 +117,7 @@ def create_app(
         starts=Starts(),
         reruns=Reruns(workspace, queue),
         overviews=Overviews(workspace),
+        grades=GradesBeside(workspace),
         token=known,
     )
     app.state.judging = judging(workspace)
