@@ -123,4 +123,4 @@ def paired_trials(connection: Connection, other_key: int, trials: Collection[int
         )
         .where(mine.c.key.in_(list(trials)))
     )
-    return dict(rows.tuples().all())
+    return {theirs_key: mine_key for theirs_key, mine_key in rows}

@@ -158,6 +158,7 @@ def compare_page(request: Request) -> Response:
         criteria=_criteria(side_by_side.plans_of(workspace, sides.wanted)), looked_at=found.looked_at,
         next=sides.address("/compare", after=found.after) if found.after else None,
         first=sides.address("/compare") if sides.after else None, agreement=sides.address("/compare/agreement"),
+        grades=f"/compare/grades?{urlencode({'run': sides.columns[0].run})}",
         boot={"texts": for_script("compare"), "page": "compare"},
     )  # fmt: skip
 

@@ -24,6 +24,7 @@ from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
+from assay.domain.suite import PERSON
 from assay.web import keys
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
 from assay.web.protocols import standing
@@ -35,7 +36,9 @@ from assay.web.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from assay.domain.selection import AssessmentRow, TrialRow
+    from assay.app.showing import Item
+    from assay.app.wiring import Workspace
+    from assay.domain.selection import AssessmentRow, RunSummary, TrialRow
 
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
@@ -288,7 +291,7 @@ def review_page(
     if not (far["waiting"] or far["decided"]):
         boot["texts"]["review.done.lead"] = t("review.done.never")
     return _page(request, "review.html", "review", t("review.title"), twin=twin, run=summary, filters=filters, single=None,
-                 past=(), boot=boot)  # fmt: skip
+                 grades=None, past=(), boot=boot)  # fmt: skip
 
 
 @router.get("/assessments/{assessment_id}.json")
@@ -313,7 +316,7 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(item.run_id,)))
     title = f"{item.thing} · {t('review.trial', k=item.k, of=item.of)}"
     return _page(request, "review.html", "assessment", title, twin=f"/assessments/{item.id}.json", run=summary,
-                 filters={"run": item.run_id}, single=item, past=others,
+                 filters={"run": item.run_id}, single=item, past=others, grades=_grades_beside(rooms.workspace, summary, item),
                  boot=_review_boot({"run": item.run_id}, item.id))  # fmt: skip
 
 
@@ -357,6 +360,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "regrade": plan.regrade_of is not None,
         },
         "review": review,
+        "grades": _grades_of(rooms.workspace, summary),
         "said_protocol": wording.protocol(review["protocol"]).partition(";")[0],
         "suggested": protocols.numbers(SUGGESTED),
         "models": [] if waits else [model.ref for model in starting.known_models(rooms.workspace)],
@@ -366,6 +370,25 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         "later": start + TASKS_SHOWN if more else None,
         "failures": failures,
     }
+
+
+def _grades_beside(workspace: Workspace, summary: RunSummary, item: Item) -> str | None:
+    """Where an assessment's grades stand beside others of the same task, once it is decided."""
+    if item.state == AssessmentState.PENDING or not item.by_model:
+        return None
+    ways = _grades_of(workspace, summary)
+    by = "attempts" if len(item.attempts) > 1 else "people"
+    return None if by not in ways else f"{ways[by]}&{urlencode({'task': item.task, 'sort': 'run'})}"
+
+
+def _grades_of(workspace: Workspace, summary: RunSummary) -> dict[str, str]:
+    """Where a run's grades stand beside each other; nowhere before there are any, nor while nobody may see them."""
+    decided = sum(n for state, n in summary.assessments.items() if state is not AssessmentState.PENDING)
+    if not decided or not any(judge != PERSON for judge in summary.judges) or protocols.withholds(workspace, summary):
+        return {}
+    ways = ["people", *(["judges"] if len(summary.judges) > 1 else [])]
+    ways += ["attempts"] if summary.assessments.get(AssessmentState.SUPERSEDED) else []
+    return {by: f"/compare/grades?{urlencode({'run': summary.id, 'by': by})}" for by in ways}
 
 
 def _tasks_from(trials: Iterable[TrialRow], start: int) -> tuple[list[dict[str, Any]], bool]:

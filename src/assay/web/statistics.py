@@ -76,8 +76,9 @@ def behind_page(request: Request) -> Response:
 
 def _grades(asked: Asked) -> str:
     """Where the grades behind these numbers stand beside what people made of them."""
-    runs = asked.filters["run"]
-    return "/compare/grades?" + urlencode({"by": "people", **({"run": runs[0]} if len(runs) == 1 else {})})
+    said = {name: asked.filters[name] for name in ("run", "judge", "task", "criterion")}
+    narrowed = {name: values[0] for name, values in said.items() if len(values) == 1}
+    return "/compare/grades?" + urlencode({"by": "people", **(narrowed if "run" in narrowed else {})})
 
 
 @router.get("/statistics/trials.json")
