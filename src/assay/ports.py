@@ -519,6 +519,10 @@ class EventLog(Protocol):
         """The run of an assessment, or of a planted check or a repeat; None where nothing has this key."""
         ...
 
+    def reviewers(self) -> Sequence[str]:
+        """Everybody who decided something; reads every event."""
+        ...
+
     def newest(self) -> tuple[int, str]:
         """The number and the hash of the newest event; 0 and empty where there is none."""
         ...

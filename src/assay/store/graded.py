@@ -123,4 +123,4 @@ def paired_trials(connection: Connection, other_key: int, trials: Collection[int
         )
         .where(mine.c.key.in_(list(trials)))
     )
-    return {theirs_key: mine_key for theirs_key, mine_key in rows}
+    return {int(theirs_key): int(mine_key) for theirs_key, mine_key in rows}

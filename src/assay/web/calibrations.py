@@ -17,6 +17,7 @@ from assay.web.judging import judging_of
 from assay.web.models import address as model_address
 from assay.web.models import when
 from assay.web.pages import count, page_of, usd
+from assay.web.parameters import reads
 from assay.web.statistics import key_of
 from assay.web.steering import estimate_document
 from assay.web.texts import for_script, t
@@ -116,6 +117,7 @@ def calibration_twin(request: Request, number: Number) -> Response:
 
 
 @router.get("/calibration/{number}/chart.{ending}", include_in_schema=False)
+@reads("at")
 def calibration_chart(
     request: Request, number: Number, ending: str, dark: bool = False, page: bool = False
 ) -> Response:

@@ -17,7 +17,7 @@ from assay.domain.selection import Selection
 from assay.web import keys
 from assay.web.api import Answer, rooms_of
 from assay.web.pages import count, page_of
-from assay.web.parameters import one_of, place, whole
+from assay.web.parameters import one_of, place_of, reads, whole
 from assay.web.texts import for_script, t
 from assay.web.visible import visible
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.statistics.agreement import Alpha
 
+READS: Final = (
+    "run", "by", "beside", "judge", "task", "candidate", "criterion", "apart", "only", "sort", "diff", "from", "after",
+)  # fmt: skip
 DIFFS: Final = ("word", "line", "off")
 RUNS_OFFERED: Final = 100
 MOST_SHOWN: Final = 8_000
@@ -41,7 +44,7 @@ class Asked:
         query = request.query_params
         self.diff = one_of("diff", query.get("diff") or "word", DIFFS)
         self.start = whole("from", query.get("from") or "0", high=WIDEST)
-        self.after = place("after", query.get("after", "").strip())
+        self.after = place_of("after", query.get("after", "").strip())
         self.points = _points(query.get("apart") or f"{100 * APART:g}")
         self.wanted = Wanted(
             run=query.get("run", "").strip(),
@@ -71,6 +74,7 @@ class Asked:
 
 
 @router.get("/compare/grades.json")
+@reads(*READS)
 def grades_twin(request: Request) -> Response:
     """The page as data."""
     asked, workspace = Asked(request), rooms_of(request).workspace
@@ -96,6 +100,7 @@ def grades_twin(request: Request) -> Response:
 
 
 @router.get("/compare/grades")
+@reads(*READS)
 def grades_page(request: Request) -> Response:
     """Grades side by side; without a run, the runs to choose from."""
     asked, workspace = Asked(request), rooms_of(request).workspace

@@ -27,6 +27,7 @@ from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.web import keys
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
+from assay.web.parameters import one_of, reads, whole, within
 from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
 from assay.web.starting import suite_document
@@ -42,6 +43,13 @@ if TYPE_CHECKING:
 
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
+CHOICES: Final = (
+    "trials", "mode", "review", "batch_id", "limit", "budget", "benchmark", "rotate", "protocol", "candidate", "judge",
+)  # fmt: skip
+"""What the script of the start page keeps in its address."""
+CHOSEN: Final = {
+    "mode": ("joint", "each", "pairwise"), "review": ("every", "flagged", "none"), "benchmark": ("1",), "rotate": ("1",),
+}  # fmt: skip
 THEMES: Final = ("auto", "light", "dark")
 
 NAV: Final = (
@@ -170,7 +178,7 @@ def problem_page(status: int, where: str, said: str, remedy: str) -> Response:
 @router.get("/")
 def queue_page(request: Request, before: str | None = None) -> Response:
     """The runs, and the way into review; for an empty store, the way to a first run."""
-    rows, older = rooms_of(request).live.rows(before=before)
+    rows, older = _queue_rows(request, before)
     waiting = progress(rooms_of(request), Selection())["waiting"]
     twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
     return _page(request, "queue.html", "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
@@ -178,15 +186,22 @@ def queue_page(request: Request, before: str | None = None) -> Response:
                                         "live": before is None})  # fmt: skip
 
 
+def _queue_rows(request: Request, before: str | None) -> tuple[list[dict[str, Any]], str | None]:
+    """Runs after one of them; raises `UnknownName` where there is no such run."""
+    rooms = rooms_of(request)
+    return rooms.live.rows(before=registry.runs(rooms.workspace, Selection(runs=(before,)))[0].id if before else None)
+
+
 @router.get("/queue.json")
 def queue_twin(request: Request, before: str | None = None) -> Response:
     """The queue page as data."""
-    rows, older = rooms_of(request).live.rows(before=before)
+    rows, older = _queue_rows(request, before)
     next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
     return Answer({"runs": rows, "waiting": progress(rooms_of(request), Selection())["waiting"], "next": next_})
 
 
 @router.get("/start")
+@reads(*CHOICES)
 def start_page(request: Request, suite: str | None = None) -> Response:
     """Start a run from a file of the folder, or write a set first; the choices stand in the address."""
     data = _start_data(request, suite)
@@ -198,13 +213,20 @@ def start_page(request: Request, suite: str | None = None) -> Response:
 
 
 @router.get("/start.json")
+@reads(*CHOICES)
 def start_twin(request: Request, suite: str | None = None) -> Response:
     """The page as data."""
     return Answer(_start_data(request, suite))
 
 
 def _start_data(request: Request, path: str | None) -> dict[str, Any]:
-    workspace = rooms_of(request).workspace
+    workspace, query = rooms_of(request).workspace, request.query_params
+    for name, values in CHOSEN.items():
+        if said := query.get(name):
+            one_of(name, said, values)
+    for name in ("trials", "limit"):
+        if said := query.get(name):
+            whole(name, said, low=1)
     read = {"suite": None, "problems": []} if path is None else suite_document(workspace, path)
     return {
         "path": path,
@@ -247,7 +269,19 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
                                "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
 
 
+def _check_review(request: Request, selection: Selection) -> None:
+    """Raise `UnknownName` or `InputError` for a filter, an item or a score to begin with that cannot be."""
+    rooms_of(request).workspace.archive.tally(selection)
+    query = request.query_params
+    if item := query.get("item"):
+        reviewing.assessment_key(item)
+    for name in ("candidate", "criterion"):
+        if said := query.get(name):
+            whole(name, said, low=1, high=10_000)
+
+
 @router.get("/review.json")
+@reads("candidate", "criterion")
 def review_twin(
     request: Request,
     run: str | None = None,
@@ -258,6 +292,7 @@ def review_twin(
 ) -> Response:
     """How far a review is, and the item of the address; nothing is put on a desk by looking here."""
     rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
+    _check_review(request, selection)
     found = shown(rooms, item, reviewer=reviewer_of(request)) if item else None
     waiting = reviewing.assessments(rooms.workspace, selection, states=frozenset({AssessmentState.PENDING}), limit=50)
     return Answer(
@@ -270,6 +305,7 @@ def review_twin(
 
 
 @router.get("/review")
+@reads("item", "candidate", "criterion")
 def review_page(
     request: Request,
     run: str | None = None,
@@ -279,6 +315,7 @@ def review_page(
 ) -> Response:
     """Review: one waiting assessment after the other."""
     rooms = rooms_of(request)
+    _check_review(request, selection_of(run, suite, task, judge))
     filters = {
         name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value
     }
@@ -295,14 +332,18 @@ def review_page(
 
 
 @router.get("/assessments/{assessment_id}.json")
+@reads("candidate", "criterion")
 def assessment_twin(request: Request, assessment_id: str) -> Response:
     """The page of an assessment as data, responses in full length."""
+    _check_review(request, Selection())
     return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request), whole=True))
 
 
 @router.get("/assessments/{assessment_id}")
+@reads("candidate", "criterion")
 def assessment_page(request: Request, assessment_id: str) -> Response:
     """One assessment at its permanent address, with what was decided about it."""
+    _check_review(request, Selection())
     rooms = rooms_of(request)
     reviewer = reviewer_of(request)
     item = shown(rooms, assessment_id, reviewer=reviewer)
@@ -343,6 +384,8 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         for trial in islice(rooms.workspace.archive.trials(where, failed_only=True), FAILURES_SHOWN)
         if trial.failure is not None
     ]  # fmt: skip
+    if start and not tasks:
+        within("from", start, len({trial.task for trial in rooms.workspace.archive.trials(where)}))
     waits = bool(row["waiting"])
     review = standing(request, str(summary.id))
     return {

@@ -16,6 +16,7 @@ from assay.domain.register import WAITS, RunFilter
 from assay.domain.selection import Selection
 from assay.web.api import Answer, rooms_of
 from assay.web.pages import page_of
+from assay.web.parameters import reads
 from assay.web.rows import run_row
 from assay.web.texts import t
 from assay.web.visible import visible
@@ -56,10 +57,11 @@ class Wanted:
 
 
 @router.get("/registry")
+@reads(*FILTERS, "before")
 def registry_page(request: Request) -> Response:
     """All runs, newest first, with what each rests on."""
     wanted = Wanted(request)
-    found = run_list.run_list(rooms_of(request).workspace, wanted.filter, before=wanted.before)
+    found = _listed(request, wanted)
     return page_of(
         request, "registry.html", "registry", t("registry.title"), twin=wanted.address("/registry.json", before=wanted.before),
         rows=[row_of(line) for line in found.lines], facets=_facets(wanted, found), states=STATES, said=wanted.said,
@@ -70,11 +72,25 @@ def registry_page(request: Request) -> Response:
     )  # fmt: skip
 
 
+def _listed(request: Request, wanted: Wanted) -> RunList:
+    """The runs that match; where none does because a name is not there, raises `UnknownName` with the nearest."""
+    workspace, said = rooms_of(request).workspace, wanted.said
+    found = run_list.run_list(workspace, wanted.filter, before=wanted.before)
+    if not found.lines:
+        suites = (said["suite"],) if "suite" in said else ()
+        batches = (said["batch"],) if "batch" in said else ()
+        workspace.archive.tally(Selection(suites=suites, batch_ids=batches))
+        if "candidate" in said:
+            workspace.register.runs_of_candidate(said["candidate"], limit=1)
+    return found
+
+
 @router.get("/registry.json")
+@reads(*FILTERS, "before")
 def registry_twin(request: Request) -> Response:
     """The page as data."""
     wanted = Wanted(request)
-    found = run_list.run_list(rooms_of(request).workspace, wanted.filter, before=wanted.before)
+    found = _listed(request, wanted)
     return Answer({
         "filters": wanted.said,
         "runs": [run_list.line_document(line) for line in found.lines],

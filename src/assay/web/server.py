@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -54,6 +54,7 @@ from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.judging import judging
 from assay.web.live import Live
+from assay.web.parameters import known_names
 from assay.web.previews import Previews
 from assay.web.reruns import Reruns
 from assay.web.runner import Runner, Starts
@@ -104,7 +105,14 @@ def create_app(
         await app.state.rooms.live.stop()
         await asyncio.to_thread(workspace.results.flush)
 
-    app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
+    app = FastAPI(
+        title="Assay",
+        version=_version(),
+        docs_url=None,
+        redoc_url=None,
+        lifespan=living,
+        dependencies=[Depends(known_names)],
+    )
     showcase = Showcase(workspace.archive, workspace.journal)
     app.state.rooms = api.Rooms(
         workspace=workspace,
@@ -261,6 +269,12 @@ def _malformed(request: Request, error: Exception) -> Response:
         return problem_response(request.scope, 422, where, "is no field of this request.", remedy="See /openapi.json.")
     if first["type"] == "json_invalid":
         return problem_response(request.scope, 400, "body", f"is no JSON: {first['ctx']['error']}.")
+    if first["loc"][0] == "query":
+        name = str(first["loc"][1])
+        if first["type"] == "missing":
+            return problem_response(request.scope, 422, name, "is missing.", remedy=f"Write {name}=….")
+        said = f"is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
+        return problem_response(request.scope, 422, name, said, remedy=f"Take {name} away, or mend it.")
     return problem_response(request.scope, 422, where, f"{first['msg']}.")
 
 

@@ -13,11 +13,13 @@ from starlette.responses import RedirectResponse
 
 from assay.app import charting, findings, registry, reviewing
 from assay.app.overview import trials_behind
+from assay.app.run_list import waits
 from assay.domain.errors import UnknownName
 from assay.domain.selection import Selection
 from assay.web.api import Answer, rooms_of
 from assay.web.asked import FILTERS, Asked
 from assay.web.pages import page_of
+from assay.web.parameters import known, reads, within
 from assay.web.statistics_parts import behind_parts, first_parts, matrix_part, trial_parts
 from assay.web.texts import for_script, t
 
@@ -38,10 +40,12 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/statistics")
+@reads(*FILTERS, "a", "b", "scope", "margin")
 def statistics_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """Scores, comparison, ranks and the matrix of tasks, for what the address selects."""
     asked = Asked(request)
     found = rooms_of(request).overviews.of(asked.selection, **asked.how)
+    within("from", start, len(found.tasks))
     return page_of(
         request, "statistics.html", "statistics", t("stats.title"), twin=asked.address("/statistics.json"),
         **first_parts(found, asked), matrix=matrix_part(found, asked, start), form=_form(request, asked, found),
@@ -52,6 +56,7 @@ def statistics_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9
 
 
 @router.get("/statistics.json")
+@reads(*FILTERS, "a", "b", "scope", "margin")
 def statistics_twin(request: Request) -> Response:
     """The page as data: the documents of `assay stats`, `assay rank` and `assay compare`, and what they hold for."""
     asked = Asked(request)
@@ -61,6 +66,7 @@ def statistics_twin(request: Request) -> Response:
 
 
 @router.get("/statistics/behind")
+@reads(*FILTERS, "a", "b", "scope", "margin")
 def behind_page(request: Request) -> Response:
     """What stands behind the numbers: fair play, agreement, calibration, coverage, partial review, single trials."""
     asked = Asked(request)
@@ -81,22 +87,38 @@ def _grades(asked: Asked) -> str:
     return "/compare/grades?" + urlencode({"by": "people", **(narrowed if "run" in narrowed else {})})
 
 
+def _candidate(request: Request, asked: Asked) -> str | None:
+    """The candidate whose trials are asked for; raises `UnknownName`, and lists no names of what waits."""
+    said = request.query_params.get("candidate")
+    if not said:
+        return None
+    runs = rooms_of(request).workspace.archive.runs(asked.selection)
+    if any(said == name for run in runs for name in run.candidates):
+        return said
+    return known("candidate", said, (name for run in runs if not waits(run) for name in run.candidates))
+
+
 @router.get("/statistics/trials.json")
+@reads(*FILTERS, "a", "b", "scope", "margin", "candidate")
 def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The trials behind a number as data."""
     asked = Asked(request)
+    candidate = _candidate(request, asked)
     rows, more = trials_behind(rooms_of(request).workspace, asked.selection, start=start, limit=TRIALS_SHOWN)
-    parts = trial_parts(rows, asked, request.query_params.get("candidate"))
+    parts = trial_parts(rows, asked, candidate)
     after = asked.address("/statistics/trials.json", **{"from": start + TRIALS_SHOWN}) if more else None
     return Answer({"candidates": parts["candidates"], "trials": parts["rows"], "next": after})
 
 
 @router.get("/statistics/trials")
+@reads(*FILTERS, "a", "b", "scope", "margin", "candidate")
 def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The trials behind a number, each with its scores and the way to its assessment."""
     asked = Asked(request)
-    candidate = request.query_params.get("candidate")
+    candidate = _candidate(request, asked)
     rows, more = trials_behind(rooms_of(request).workspace, asked.selection, start=start, limit=TRIALS_SHOWN)
+    if start and not rows:
+        within("from", start, sum(1 for _ in rooms_of(request).workspace.archive.trials(asked.selection)))
     state: dict[str, str | int | None] = {"candidate": candidate}
     earlier = asked.address("/statistics/trials", **state, **{"from": max(start - TRIALS_SHOWN, 0) or None})
     later = asked.address("/statistics/trials", **state, **{"from": start + TRIALS_SHOWN})
@@ -119,6 +141,7 @@ def one_trial(request: Request, trial_id: str) -> Response:
 
 
 @router.get("/statistics/charts/{name}")
+@reads(*FILTERS, "a", "b", "scope", "margin", "at")
 def chart_file(request: Request, name: str, dark: bool = False, page: bool = False) -> Response:
     """One chart: `.svg`, `.png`, `.csv` (its table) or `.json` (Vega-Lite); with `page`, for a page's own colours."""
     kind, _, ending = name.rpartition(".")
