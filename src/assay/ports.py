@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from assay.domain.criteria import CriterionFacts, RubricUse
     from assay.domain.digest import JsonValue
     from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
-    from assay.domain.graded import GradedRun, PlacedTrial
+    from assay.domain.graded import GradedRun, MatrixRow, PlacedTrial
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
@@ -396,6 +396,12 @@ class Archive(Protocol):
         limit: int,
     ) -> tuple[PlacedTrial, ...]:
         """Up to `limit` trials after a place, in plan order; with `again`, of those judged anew."""
+        ...
+
+    def task_matrix(
+        self, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int
+    ) -> tuple[MatrixRow, ...]:
+        """Up to `limit` tasks of several runs after a place, each once, with their trials up to number `trials`."""
         ...
 
     def paired_trials(self, other: RunId, trials: Collection[TrialKey], /) -> dict[TrialKey, TrialKey]:

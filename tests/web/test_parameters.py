@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from fastapi import APIRouter
@@ -22,9 +22,6 @@ from assay.domain.selection import Selection
 from assay.web.parameters import READ
 from assay.web.server import create_app
 from tests.contract.stores import a_plan, a_task, grades, judged, planned, wait
-
-if TYPE_CHECKING:
-    from httpx import Response
 
 RUN = "20250101-000000-alpha-aaaa"
 FREE = {"find", "q", "read", "labels", "title", "at", "budget", "batch_id", "protocol", "candidate", "judge"}
@@ -66,7 +63,7 @@ def pages() -> list[tuple[str, frozenset[str]]]:
     return found
 
 
-def said(answer: Response) -> str:
+def said(answer: Any) -> str:
     return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]*>", " ", answer.text.partition("<main")[2])))
 
 

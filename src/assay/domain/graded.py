@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from assay.domain.identifiers import RunId, TrialKey
+    from assay.domain.lifecycle import TrialState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +38,30 @@ class PlacedTrial:
 
     key: TrialKey
     place: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixTrial:
+    """One trial of one run, for a matrix."""
+
+    key: TrialKey
+    k: int
+    state: TrialState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixRow:
+    """A task in several runs.
+
+    Attributes:
+        place: (number of the run that has it first, its position there), after which the next page goes on.
+        thing: as the first of them calls it.
+        trials: by run, first to last, no more than were asked for.
+        planned: by run, how many trials there are.
+    """
+
+    place: tuple[int, int]
+    task: str
+    thing: str
+    trials: Mapping[RunId, tuple[MatrixTrial, ...]]
+    planned: Mapping[RunId, int]

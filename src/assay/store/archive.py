@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.criteria import CriterionFacts, RubricUse
-    from assay.domain.graded import GradedRun, PlacedTrial
+    from assay.domain.graded import GradedRun, MatrixRow, PlacedTrial
     from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import (
@@ -271,6 +271,14 @@ class StoreArchive:
                 if column.candidate not in names:
                     raise UnknownName("candidate", column.candidate, names, remedy=f"{run} has {', '.join(names)}.")
             return answers.answer_rows(connection, columns, keys, after=after, limit=limit)
+
+    def task_matrix(
+        self, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int
+    ) -> tuple[MatrixRow, ...]:
+        """Up to `limit` tasks of several runs after a place, each once, with their trials up to number `trials`."""
+        with self._database.reading() as connection:
+            keys = {run: run_key_of(connection, run) for run in runs}
+            return graded.task_matrix(connection, keys, after=after, limit=limit, trials=trials)
 
     def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
         """Scores row by row from one snapshot: those that count, with `everything` the others too."""

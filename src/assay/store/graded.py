@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import func, select, tuple_
+from sqlalchemy import bindparam, func, select, tuple_
 
-from assay.domain.graded import GradedRun, PlacedTrial
+from assay.domain.graded import GradedRun, MatrixRow, MatrixTrial, PlacedTrial
 from assay.domain.identifiers import TrialKey
-from assay.domain.lifecycle import AssessmentState
+from assay.domain.lifecycle import AssessmentState, TrialState
 from assay.store import schema
+from assay.store.answers import task_places
 from assay.store.names import candidate_names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -124,3 +125,39 @@ def paired_trials(connection: Connection, other_key: int, trials: Collection[int
         .where(mine.c.key.in_(list(trials)))
     )
     return {int(theirs_key): int(mine_key) for theirs_key, mine_key in rows}
+
+
+def task_matrix(
+    connection: Connection, runs: Mapping[RunId, int], *, after: tuple[int, int] | None, limit: int, trials: int
+) -> tuple[MatrixRow, ...]:
+    """The next tasks of several runs with their trials up to number `trials`; `runs` are keys by id."""
+    places = task_places(connection, list(runs.values()), after=after, limit=limit)
+    ids = [task for _, task in places]
+    things: dict[str, str] = {}
+    planned: dict[str, dict[RunId, int]] = {task: {} for task in ids}
+    found: dict[str, dict[RunId, tuple[MatrixTrial, ...]]] = {task: {} for task in ids}
+    task, trial = schema.run_task, schema.trial
+    for run, key in runs.items():
+        seek = select(task.c.position, task.c.thing, task.c.trials).where(
+            task.c.run_key == key, task.c.task_id == bindparam("one")
+        )
+        positions: dict[int, str] = {}
+        for one in ids:  # one seek an id: given a list, SQLite reads the whole run instead
+            own = connection.execute(seek, {"one": one}).first()
+            if own is not None:
+                positions[own.position] = one
+                things.setdefault(one, own.thing)
+                planned[one][run] = own.trials
+        rows = connection.execute(
+            select(trial.c.key, trial.c.position, trial.c.k, trial.c.state)
+            .where(trial.c.run_key == key, trial.c.position.in_(list(positions)), trial.c.k <= trials)
+            .order_by(trial.c.position, trial.c.k)
+        ).all()
+        for row in rows:
+            new = MatrixTrial(key=TrialKey(row.key), k=row.k, state=TrialState(row.state))
+            of_task = found[positions[row.position]]
+            of_task[run] = (*of_task.get(run, ()), new)
+    return tuple(
+        MatrixRow(place=place, task=one, thing=things[one], trials=found[one], planned=planned[one])
+        for place, one in places
+    )

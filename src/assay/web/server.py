@@ -33,6 +33,7 @@ from assay.web import (
     api,
     arena,
     audit,
+    batches,
     calibrations,
     compare,
     criteria,
@@ -143,6 +144,7 @@ def create_app(
     app.include_router(reviewers.router)
     app.include_router(protocols.router)
     app.include_router(registry.router)
+    app.include_router(batches.router)
     app.include_router(run_records.router)
     app.include_router(audit.router)
     app.include_router(calibrations.router)
