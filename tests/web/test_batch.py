@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -54,7 +55,8 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
         yield TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False)
 
 
-def tasks_of(answer: Any) -> dict[str, list[tuple[str, int, str, float | None]]]:
+def tasks_of(answer: Any) -> dict[str, list[Any]]:
+    """By task, its trials as (run, number, state, score)."""
     return {
         one["task"]: [(trial["run_id"], trial["trial"], trial["state"], trial["score"]) for trial in one["trials"]]
         for one in answer["matrix"]["tasks"]
@@ -144,7 +146,8 @@ def test_ten_thousand_tasks_are_never_read_at_once(tmp_path: Path, monkeypatch: 
 def test_it_is_accessible_whole_and_scrolls_in_its_own_box(
     chromium: Browser, served: Served, watch: Watch, theme: Any
 ) -> None:
-    fill(served.folder).close()
+    with ThreadPoolExecutor() as pool:  # the browser has a loop of its own in this thread
+        pool.submit(fill, served.folder).result().close()
     context = chromium.new_context(color_scheme=theme, reduced_motion="reduce")
     page = context.new_page()
     watch.on(page, served)

@@ -96,6 +96,7 @@ def review_columns(connection: Connection, scope: Scope, trials: Collection[int]
         planned=_planned(connection, scope, tuple(candidates), task_keys)
         if trials is None
         else np.zeros((len(candidates), len(task_keys)), dtype=np.int64),
+        number=None if trials is not None else _numbers(connection, scope, rows[:, 3]),
     )
 
 
@@ -269,6 +270,15 @@ def _reviews(scope: Scope) -> Select[Any]:
         .where(*where, grade.c.criterion_key.in_(scope.criteria))
         .group_by(table.c.run_key, table.c.assessment_key, *first, its.c.state, *last)
     )
+
+
+def _numbers(connection: Connection, scope: Scope, keys: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The number within its task of each trial in `keys`; read apart, since trials are fewer than scores."""
+    import numpy as np
+
+    table = schema.trial
+    found = _matrix(connection, select(table.c.key, table.c.k).where(*scope.where(table)).order_by(table.c.key))
+    return found[np.searchsorted(found[:, 0], keys), 1].astype(np.int64) if len(found) else np.empty(0, dtype=np.int64)
 
 
 def _portions(keys: Collection[int], size: int) -> Iterator[list[int]]:
