@@ -20,7 +20,7 @@ from assay.domain.lifecycle import RunState
 from assay.web import keys
 from assay.web.api import Answer, Body, reviewer_of, rooms_of
 from assay.web.pages import page_of
-from assay.web.previews import LARGEST, SANDBOX
+from assay.web.previews import LARGEST, SANDBOX, check_framed
 from assay.web.statistics import key_of
 from assay.web.texts import for_script, t
 
@@ -235,8 +235,7 @@ def preview(request: Request, run_id: str, body: PreviewBody) -> Response:
 @router.get("/preview/{token}", include_in_schema=False)
 def previewed(request: Request, token: str) -> Response:
     """A page in its frame."""
-    if request.headers.get("sec-fetch-dest", "iframe") != "iframe":
-        raise Refused("preview", "is shown in its frame only.", remedy="Start it on its page.")
+    check_framed(request)
     return hall_of(request).previews.answer(token)
 
 
