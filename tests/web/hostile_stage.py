@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from playwright.sync_api import Error
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from playwright.sync_api import Browser, Dialog, Page
+
+
+T = TypeVar("T")
 
 
 class Outside:
@@ -99,15 +102,21 @@ class Around:
             self.out.append(f"the page is called {called}")
 
 
-def until(page: Page, holds: Callable[[], Any], *, within_s: float) -> bool:
-    """Let browsers go on until something is so; whether it became so."""
+def until(page: Page, holds: Callable[[T], Any], of: Iterable[T], *, within_s: float) -> bool:
+    """Let browsers go on until something holds of all; whether it came to that."""
+    every = tuple(of)
     deadline = time.monotonic() + within_s
-    while not holds():
+    while not all(map(holds, every)):
         if time.monotonic() > deadline:
             return False
         with suppress(Error):
             page.wait_for_timeout(30)
     return True
+
+
+def both_ran(around: Around) -> bool:
+    """Whether both pages in it began to run."""
+    return around.ran >= 2
 
 
 def portions(names: Iterable[str], size: int) -> Iterable[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from assay.web.previews import guarded
 from tests.support.evil import Evil
 from tests.web.conftest import Served
 from tests.web.escapes import AROUND, BUSY, GREEDY, KEYS, NETWORK, QUIET, RAN
-from tests.web.hostile_stage import Around, Outside, held_openly, portions, until
+from tests.web.hostile_stage import Around, Outside, both_ran, held_openly, portions, until
 from tests.web.pages_store import SECRETS, ask, pages_store
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def all_of(names: Iterable[str]) -> dict[str, str]:
 
 
 SIDES = [*grouped(NETWORK), *grouped((*AROUND, *GREEDY))]
-HOSTILE = {f"pair-{n}": (two[0], two[-1]) for n, two in enumerate(portions(SIDES, 2))}
+HOSTILE = {f"pair-{n}": (SIDES[n], SIDES[min(n + 1, len(SIDES) - 1)]) for n in range(0, len(SIDES), 2)}
 TASKS = [*HOSTILE, "busy", "keys"]
 """Two hostile pages stand beside each other."""
 
@@ -133,13 +133,14 @@ def freed(stage: list[Around], outside: Outside) -> dict[str, bool]:
     outward = [
         free for group in grouped(NETWORK) if (free := tuple(name for name in group if name not in NOT_EVEN_FREE))
     ]
-    for groups in portions(outward, 12):
-        names = [name for group in groups for name in group]
+    for start in range(0, len(outward), 12):
+        groups = outward[start : start + 12]
+        names = tuple(name for group in groups for name in group)
         around = stage[0].anew()
         around.page.goto(held_openly(outside, map(all_of, groups), host), wait_until="commit")
-        if not until(around.page, lambda names=names: all(map(heard, names)), within_s=2):
+        if not until(around.page, heard, names, within_s=2):
             around.clicked()
-            until(around.page, lambda names=names: all(map(heard, names)), within_s=2)
+            until(around.page, heard, names, within_s=2)
         found |= {name: heard(name) for name in names}
     for names in portions((name for name in AROUND if name not in NOT_EVEN_FREE), AT_ONCE):
         there = {name: one.anew() for name, one in zip(names, stage, strict=False)}
@@ -154,11 +155,11 @@ def freed(stage: list[Around], outside: Outside) -> dict[str, bool]:
             with suppress(Error):
                 around.page.goto(at[name], wait_until="commit")
         last = around.page
-        if not until(last, lambda names=names, got_out=got_out: all(map(got_out, names)), within_s=2):
+        if not until(last, got_out, names, within_s=2):
             for name in names:
                 if not got_out(name):
                     there[name].clicked()
-            until(last, lambda names=names, got_out=got_out: all(map(got_out, names)), within_s=2)
+            until(last, got_out, names, within_s=2)
         found |= {name: got_out(name) for name in names}
     host.close()
     return found
@@ -189,7 +190,7 @@ def held(
         for around in there.values():
             started(around.page)
         last = around.page
-        until(last, lambda there=there: all(one.ran >= 2 for one in there.values()), within_s=8)
+        until(last, both_ran, there.values(), within_s=8)
         last.wait_for_timeout(LOOK_MS)
         for around in there.values():
             around.clicked()
@@ -202,7 +203,7 @@ def held(
             around.page.wait_for_function("() => !document.querySelector('iframe')")
         last.wait_for_timeout(100)
         for task, around in there.items():
-            shared = [*around.out, *([] if around.ran >= 2 else [f"only {around.ran} pages ran"])]
+            shared = [*around.out, *([] if both_ran(around) else [f"only {around.ran} pages ran"])]
             found |= {name: [*shared, *outside.of(name).heard] for name in names[task]}
     return found
 
@@ -257,7 +258,7 @@ def test_without_a_frame_nothing_of_a_page_runs(stage: list[Around], outside: Ou
     around.page.wait_for_timeout(LOOK_MS)
     assert (around.ran, around.page.locator("body *").count(), evil.heard) == (0, 0, [])
     around.page.goto(f"{evil.url}/framed", wait_until="commit")
-    assert until(around.page, lambda: around.ran, within_s=3), "else the guard would stop every page"
+    assert until(around.page, lambda one: one.ran, [around], within_s=3), "else the guard would stop every page"
 
 
 def test_a_page_that_never_ends_is_stopped_by_a_button(

@@ -209,7 +209,10 @@ _Verdicts = dict[tuple[str, int], "Mapping[str, Any]"]
 
 
 def _verdicts(workspace: Workspace, run: RunId) -> _Verdicts:
-    """Reviewers' own scores by (pane, assessment): given before the judge's were sent to them, or one of two opinions."""
+    """Reviewers' own scores by (pane, assessment): given before the judge's were sent to them, or one of two opinions.
+
+    Whoever was told of a trial in the arena is asked for no own verdict on it, so that every one here came before that.
+    """
     found: _Verdicts = {}
     shown: set[tuple[str, int]] = set()
     opinions: dict[int, list[Observation]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from urllib.parse import quote, urlencode
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from assay.app.arena import Booth, Bout, Offer, Reveal
     from assay.app.arena_ranking import Standing
     from assay.app.charting import Chart
-    from assay.domain.assessment import Response as Given
     from assay.domain.selection import RunSummary
     from assay.web.previews import Previews
 
@@ -198,11 +197,16 @@ def next_pair(
 
 @router.post("/api/arena/{run_id}/votes", tags=["arena"], status_code=201)
 def vote(request: Request, run_id: str, body: VoteBody) -> Response:
-    """A vote; the answer says who wrote what. The same `key` again is the same vote."""
+    """A vote; the answer says who wrote what, and has the responses anew where names were hidden in them.
+
+    The same `key` again is the same vote.
+    """
     booth = hall_of(request).booth
     bout = booth.bout(run_id, body.task, body.trial, body.pair, body.reviewer)
     reveal = booth.cast(bout, CHOICES[body.choice], once=body.key, active_ms=body.active_ms)
-    return Answer({"reveal": reveal_document(reveal)}, status_code=201)
+    hid = reveal.names is not None and any(map(bout.names_somebody, (0, 1)))
+    panes = {"panes": _panes(replace(bout, hides=None))} if hid else {}
+    return Answer({"reveal": reveal_document(reveal), **panes}, status_code=201)
 
 
 @router.post("/api/arena/{run_id}/undo", tags=["arena"])
@@ -279,7 +283,7 @@ def bout_document(bout: Bout) -> dict[str, Any]:
         "address": _address(bout),
         "context": contest.task.context,
         "prompt": [{"role": str(one.role), "content": one.content} for one in contest.task.prompt],
-        "panes": [_pane(one, bout.page(side)) for side, one in enumerate(bout.sides)],
+        "panes": _panes(bout),
         "reviewer": bout.reviewer,
         "reveal": None if bout.reveal is None else reveal_document(bout.reveal),
     }
@@ -302,12 +306,19 @@ def reveal_document(reveal: Reveal) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _pane(given: Given, page: str | None) -> dict[str, Any]:
+def _panes(bout: Bout) -> list[dict[str, Any]]:
+    return [_pane(bout, side) for side in (0, 1)]
+
+
+def _pane(bout: Bout, side: int) -> dict[str, Any]:
+    given, page = bout.sides[side], bout.page(side)
     return {
-        "text": given.text[:MOST_SHOWN],
+        "text": bout.text(side, MOST_SHOWN),
         "cut": len(given.text) > MOST_SHOWN,
         "truncated": given.truncated,
         "page": page is not None and len(page) <= LARGEST,
+        "too_large": page is not None and len(page) > LARGEST,
+        "names_hidden": bout.names_somebody(side),
     }
 
 
