@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,8 @@ from assay.domain.lifecycle import AssessmentState
 from assay.domain.observing import Observation, Seen
 from assay.domain.selection import Selection
 from assay.web import keys
-from tests.web.conftest import CRITERIA, NAMES, Served, clean_environment
+from tests.support import warm
+from tests.web.conftest import CRITERIA, NAMES, Served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -25,10 +24,7 @@ if TYPE_CHECKING:
 
 
 def review(served: Served, *arguments: str) -> Any:
-    command = [sys.executable, "-m", "assay", "review", *arguments, "--json", "--reviewer", "Ines"]
-    done = subprocess.run(
-        command, cwd=served.folder, env=clean_environment(), capture_output=True, text=True, check=False
-    )
+    done = warm.run("review", *arguments, "--json", "--reviewer", "Ines", folder=served.folder)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
