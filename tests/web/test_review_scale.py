@@ -96,7 +96,7 @@ def check_plans(heard: Heard) -> None:
     read = [
         one for one in heard.statements if one[1].lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE", "INSERT"))
     ]
-    assert len(read) > 3
+    assert len(read) >= 3
     for connection, statement, parameters in read:
         if COUNTS.search(statement):
             # what lies on desks, and one reviewer's own checks: few beside what waits

@@ -127,11 +127,8 @@ class Booth:
         """Runs with two candidates or more, newest first after the run `before`, and the id to go on after."""
         arena = self._workspace.arena
         found: list[RunSummary] = []
-        passed, more = before is None, False
-        for one in self._workspace.archive.runs(Selection()):
-            if not passed:
-                passed = one.id == before
-                continue
+        more = False
+        for one in self._workspace.archive.newest_first(before=before):
             if len(one.candidates) < 2:
                 continue
             if len(found) == limit:

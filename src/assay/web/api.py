@@ -218,8 +218,8 @@ def runs(
 ) -> Response:
     """Runs, newest first; `status` is a state of runs."""
     said = Selection(suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ())
-    found = [one for one in registry.runs(rooms_of(request).workspace, said) if status in {None, one.state}]
-    return Answer({"runs": [{"run_id": summary.id, **run_row(summary)} for summary in found[:limit]]})
+    found = registry.runs_in_state(rooms_of(request).workspace, said, status, limit=limit)
+    return Answer({"runs": [{"run_id": summary.id, **run_row(summary)} for summary in found]})
 
 
 @router.get("/api/runs/{run_id}", tags=["runs"], response_model=replies.Run, responses=replies.problems(401, 404))
