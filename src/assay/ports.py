@@ -229,8 +229,8 @@ class Witness(Protocol):
         """Planted checks and repeats, oldest first."""
         ...
 
-    def asides_answered(self, *, reviewer: str, runs: Collection[RunId] = ()) -> int:
-        """How many of them a reviewer has answered, in these runs or in all."""
+    def asides_answered(self, selection: Selection, /, *, reviewer: str) -> int:
+        """How many of them a reviewer has answered in the selected runs."""
         ...
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:

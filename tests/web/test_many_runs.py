@@ -22,6 +22,9 @@ RUNS = 240
 SHOWN = 80
 """A page of 50 runs, the one that says whether more follow, and the twenty whose plans say what is in use."""
 
+OFFERED = {"/compare/grades": 100, "/statistics?run=20250101-000001-waiting-abcd": 205}
+"""Pages whose forms offer more."""
+
 PAGES = {
     "/": 60,
     "/queue.json": 60,
@@ -36,12 +39,12 @@ PAGES = {
     "/assessments/a7": 60,
     "/start": 130,
     "/compare": 500,
-    "/compare/grades": 30,
+    "/compare/grades": 40,
     "/statistics?run=20250101-000001-waiting-abcd": 60,
-    "/calibration": 30,
+    "/calibration": 150,
     "/models": 150,
     "/registry": 60,
-    "/arena": 320,
+    "/arena": 450,
     "/audit": 60,
 }
 """Statements that each may ask, of which none may be one a run of the store."""
@@ -92,7 +95,7 @@ def test_a_page_summarises_no_more_runs_than_it_shows(
         assert client.get(path, headers={"accept": "text/html"}).status_code == 200
     finally:
         event.remove(Engine, "before_cursor_execute", heard)
-    assert summaries.n <= SHOWN
+    assert summaries.n <= OFFERED.get(path, SHOWN)
     assert len(statements) <= PAGES[path]
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentDetail, AssessmentRow, TrialMark
+    from assay.domain.suite import Task
     from assay.ports import Archive, Journal
     from assay.report.markdown import Node
 
@@ -36,8 +37,8 @@ Lines: TypeAlias = "tuple[int, int]"
 HIDDEN_NAME: Final = "▒▒▒"
 """What stands in a text where a candidate's name would give away who wrote it."""
 
-MOST_TEXT: Final = 50_000
-"""Characters of a response that travel before somebody asks for all of them; five items of four such are a megabyte."""
+MOST_TEXT: Final = 12_000
+"""Characters of a text that travel before somebody asks for all of it: some 300 lines. Five items of four such are 240 kB."""
 
 _SHORT: Final = 3  # shorter names are words of their own too often to be hidden inside texts
 _CODE_SPAN: Final = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
@@ -145,6 +146,7 @@ class Item:
         hidden: whether names are hidden.
         judge: who graded; None while names are hidden.
         stamp: what the grades rest on, in words: a judge that is calibrated or not, or a rule.
+        told_cut: whether context, prompt or expected answer are but their beginnings.
         missing: what has to be corrected before the assessment can be approved, as (pane, criterion or None).
         ranking: panes, best first.
         rerunnable: whether one more attempt is allowed without insisting.
@@ -174,6 +176,7 @@ class Item:
     context: str
     prompt: tuple[tuple[str, str], ...]
     expected: str | None
+    told_cut: bool
     panes: tuple[Pane, ...]
     criteria: tuple[RubricRow, ...]
     report: list[Node]
@@ -230,6 +233,7 @@ class Showcase:
         hidden = any(other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier))
         plan = self._plan(row.run_id)
         order = panes_of(row)
+        told = detail.task if whole else _beginning(detail.task)
         mask = _mask(_identities(plan)) if hidden else None
         pages = _pages(detail)
         trials = tuple(_sibling(mark) for mark in self._archive.marks(row))
@@ -252,11 +256,13 @@ class Showcase:
             person=self.by_person(row),
             rerunnable=row.by_model and not self.by_person(row) and row.current and row.attempt < MAX_ATTEMPTS,
             language=detail.task.language,
-            context=detail.task.context,
-            prompt=tuple((message.role, message.content) for message in detail.task.prompt),
-            expected=detail.task.expected,
+            context=told.context,
+            prompt=tuple((message.role, message.content) for message in told.prompt),
+            expected=told.expected,
+            told_cut=told is not detail.task,
             panes=tuple(
-                _pane(detail, name, place, order, mask, hidden=hidden, whole=whole) for place, name in enumerate(order)
+                _pane(detail, name, place, pages[name], mask, hidden=hidden, whole=whole)
+                for place, name in enumerate(order)
             ),
             criteria=tuple(_rubric_rows(detail, order, plan, pages, mask)),
             report=_linked(safe_tree(_masked(detail.judged.report, mask)), pages, order),
@@ -332,8 +338,22 @@ def _label(row: AssessmentRow, name: str, place: int) -> str:
     return f"Candidate {label}" if len(label) <= 2 else label
 
 
+def _head(text: str) -> str:
+    """The text, or its beginning up to the end of a line where it is long."""
+    return text if len(text) <= MOST_TEXT else text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT]
+
+
+def _beginning(task: Task) -> Task:
+    """The task with the beginnings of its long texts; itself where none is long."""
+    context, expected = _head(task.context), None if task.expected is None else _head(task.expected)
+    prompt = tuple(replace(message, content=_head(message.content)) for message in task.prompt)
+    if (context, expected, prompt) == (task.context, task.expected, task.prompt):
+        return task
+    return replace(task, context=context, expected=expected, prompt=prompt)
+
+
 def _pane(
-    detail: AssessmentDetail, name: str, place: int, order: Sequence[str], mask: re.Pattern[str] | None, *,
+    detail: AssessmentDetail, name: str, place: int, page: Page, mask: _Mask | None, *,
     hidden: bool, whole: bool,
 ) -> Pane:  # fmt: skip
     response = next((response for response in detail.responses if response.candidate == name), None)
@@ -342,10 +362,10 @@ def _pane(
     return Pane(
         label=_label(detail.row, name, place),
         name=None if hidden else name,
-        text=_masked(text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT] if cut else text, mask),
+        text=_masked(_head(text) if cut else text, mask),
         cut=cut,
         chars=len(text),
-        lines=len(text.splitlines()),
+        lines=page.lines,
         truncated=bool(response and response.truncated),
         score=detail.row.assessment.scores.get(name),
         judged=detail.judged.scores.get(name),
@@ -357,7 +377,7 @@ def _rubric_rows(
     order: Sequence[str],
     plan: RunPlan,
     pages: Mapping[str, Page],
-    mask: re.Pattern[str] | None,
+    mask: _Mask | None,
 ) -> Iterable[RubricRow]:
     guidance = {criterion.name: criterion.guidance for criterion in plan.rubric.criteria}
     counted = {(grade.candidate, grade.criterion): grade for grade in detail.row.assessment.grades}
@@ -378,7 +398,7 @@ def _rubric_rows(
         )
 
 
-def _cell(grade: Grade, judged: Grade, page: Page | None, mask: re.Pattern[str] | None) -> Cell:
+def _cell(grade: Grade, judged: Grade, page: Page | None, mask: _Mask | None) -> Cell:
     raw = grade.raw_score
     if grade.score is not None:
         raw = round(grade.min_score + grade.score * (grade.max_score - grade.min_score), 6)
@@ -392,11 +412,11 @@ def _cell(grade: Grade, judged: Grade, page: Page | None, mask: re.Pattern[str] 
     )
 
 
-def _quote(text: str, page: Page | None, mask: re.Pattern[str] | None) -> Quote:
+def _quote(text: str, page: Page | None, mask: _Mask | None) -> Quote:
     return Quote(text=_masked(text, mask), at=page.where(text) if page else None)
 
 
-def _with_quotes(reason: str, page: Page | None, mask: re.Pattern[str] | None) -> Iterable[str | Quote]:
+def _with_quotes(reason: str, page: Page | None, mask: _Mask | None) -> Iterable[str | Quote]:
     """The reason, with code spans that stand in the response set apart; other spans stay as they were written."""
     rest = 0
     for span in _CODE_SPAN.finditer(reason):
@@ -432,7 +452,7 @@ def _pages(detail: AssessmentDetail) -> dict[str, Page]:
     return {name: Page(texts.get(name, "")) for name in detail.row.candidates}
 
 
-def _flag(flag: Flag, order: Sequence[str], mask: re.Pattern[str] | None) -> ShownFlag:
+def _flag(flag: Flag, order: Sequence[str], mask: _Mask | None) -> ShownFlag:
     pane = order.index(flag.candidate) if flag.candidate in order else None
     return ShownFlag(kind=str(flag.kind), detail=_masked(flag.detail, mask), pane=pane, criterion=flag.criterion)
 
@@ -474,14 +494,31 @@ def _identities(plan: RunPlan) -> Iterable[str]:
         yield judge.model.ref
 
 
-def _mask(names: Iterable[str]) -> re.Pattern[str] | None:
-    """Finds these names standing alone, in any case."""
+@dataclass(frozen=True, slots=True)
+class _Mask:
+    """Finds names standing alone, in any case. Most texts hold none, which is soon seen where all is ASCII."""
+
+    pattern: re.Pattern[str]
+    names: tuple[str, ...]
+
+    def hides(self, text: str) -> str:
+        if text.isascii():
+            small = text.lower()
+            if not any(name in small for name in self.names):
+                return text
+        return self.pattern.sub(HIDDEN_NAME, text)
+
+
+def _mask(names: Iterable[str]) -> _Mask | None:
+    """What hides these names."""
     long = sorted({name for name in names if len(name) >= _SHORT}, key=len, reverse=True)
     if not long:
         return None
     either = "|".join(re.escape(name) for name in long)
-    return re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
+    pattern = re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
+    # The few letters beyond ASCII that match one of it (the Kelvin sign does k) must not keep a name from being found.
+    return _Mask(pattern, tuple("" if not name.isascii() else name.lower() for name in long))
 
 
-def _masked(text: str, mask: re.Pattern[str] | None) -> str:
-    return mask.sub(HIDDEN_NAME, text) if mask else text
+def _masked(text: str, mask: _Mask | None) -> str:
+    return mask.hides(text) if mask else text

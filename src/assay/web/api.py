@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote, unquote
 
 import orjson
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
@@ -300,6 +300,13 @@ def review_leave(request: Request, body: DeskBody) -> Response:
 def assessment(request: Request, assessment_id: str, whole: bool = False) -> Response:
     """One assessment as a person is shown it: without names while it waits; with `whole`, responses in full length."""
     return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request), whole=whole))
+
+
+@router.get("/api/assessments/{assessment_id}/panes/{pane}", tags=["review"])
+def response_of(request: Request, assessment_id: str, pane: Annotated[int, Path(ge=0, le=999)]) -> Response:
+    """One response of an assessment in full length, as a person is shown it: without names while it waits."""
+    rooms, key = rooms_of(request), reviewing.assessment_key(assessment_id)
+    return Answer(rooms.honest.pane(key, pane, reviewer=reviewer_of(request)))
 
 
 @router.post("/api/review/verdict", tags=["review"])

@@ -195,14 +195,15 @@ function select(row, pane) {
   remember();
 }
 
-function showLines(span, pane) {
+async function showLines(span, pane) {
   if (pane !== view.pane || view.rules) {
     view.rules = false;
     view.pane = pane;
     drawLeft();
     drawSelectedReason();
   }
-  const first = light(left, current().item, view, span);
+  let first = light(left, current().item, view, span);
+  if (!first && !view.whole && (await showWhole())) first = light(left, current().item, view, span); // beyond the beginning
   center(first);
   if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
 }
@@ -210,15 +211,16 @@ function showLines(span, pane) {
 /** The whole of a long response, of which only the beginning travelled. */
 async function showWhole() {
   const { item } = current();
-  if (item.panes[view.pane].cut) {
-    try {
-      item.panes = (await asStored(`${item.id}?whole=1`)).panes;
-    } catch (error) {
-      return alertOf(error);
-    }
+  const { pane } = view;
+  try {
+    if (item.panes[pane].cut) item.panes[pane] = await asStored(`${item.id}/panes/${pane}`);
+  } catch (error) {
+    return alertOf(error);
   }
+  if (current()?.item !== item || view.pane !== pane || view.rules) return false;
   view.whole = true;
-  if (current().item === item) drawLeft();
+  drawLeft();
+  return true;
 }
 
 function toggleRules() {
