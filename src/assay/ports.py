@@ -31,9 +31,11 @@ if TYPE_CHECKING:
         AssessmentDetail,
         AssessmentRow,
         CallTotals,
+        DrawnOrder,
         Excluded,
         NotCounted,
         RunSummary,
+        RunTotals,
         ScoreRow,
         Selection,
         TrialMark,
@@ -229,8 +231,8 @@ class Witness(Protocol):
         """Planted checks and repeats, oldest first."""
         ...
 
-    def asides_answered(self, *, reviewer: str, runs: Collection[RunId] = ()) -> int:
-        """How many of them a reviewer has answered, in these runs or in all."""
+    def asides_answered(self, selection: Selection, /, *, reviewer: str) -> int:
+        """How many of them a reviewer has answered in the selected runs."""
         ...
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
@@ -323,8 +325,24 @@ class Archive(Protocol):
         """The id of the first review event that was changed after it was stored; None when all are as they were."""
         ...
 
-    def runs(self, selection: Selection | None = None, /) -> tuple[RunSummary, ...]:
-        """Runs that match, newest first."""
+    def runs(self, selection: Selection | None = None, /, *, limit: int | None = None) -> tuple[RunSummary, ...]:
+        """Runs that match, newest first, `limit` at most. Costs as much as there are runs: pages ask for no more than they show."""
+        ...
+
+    def newest_first(self, *, before: str | None = None) -> Iterator[RunSummary]:
+        """Every run, newest first, after the run `before`; read portion by portion as they are asked for."""
+        ...
+
+    def run_totals(self, selection: Selection, /) -> RunTotals:
+        """What the matching runs come to, without a summary of each."""
+        ...
+
+    def waiting_runs(self) -> frozenset[RunId]:
+        """Runs of which something waits for a person."""
+        ...
+
+    def drawn_orders(self, after: int, /) -> tuple[int, tuple[DrawnOrder, ...]]:
+        """From where to ask on the next time, and the runs above `after` that are reviewed in an order drawn by chance."""
         ...
 
     def assessments(

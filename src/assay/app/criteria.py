@@ -202,7 +202,10 @@ class Criteria:
         archive, clock = self._workspace.archive, self._workspace.clock
         ids = {one.run_id for one in use.runs}
         event, _ = archive.decided_since(None)
-        version = (event, tuple((run.id, _tally(run.assessments)) for run in archive.runs() if run.id in ids))
+        version = (
+            event,
+            tuple((run.id, _tally(run.assessments)) for run in archive.runs(Selection(runs=tuple(sorted(ids))))),
+        )
         known = self._read.get(use.digest)
         if known is not None and (self._is_good(known, version) or self._reading.locked()):
             return known

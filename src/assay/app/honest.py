@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import protocols, reviewing, telling
 from assay.app.checks import Checks
-from assay.app.showing import Item, Showcase, named, panes_of, withheld
+from assay.app.showing import Item, Pane, Showcase, named, panes_of, withheld
 from assay.app.stamps import Stamps
 from assay.domain import decisions as rules
 from assay.domain.assessment import weighted_score
-from assay.domain.errors import InputError, Refused
-from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
+from assay.domain.errors import InputError, Refused, UnknownName
+from assay.domain.identifiers import AssessmentKey, RunId, folded, shown_assessment
 from assay.domain.lifecycle import DECIDED, AssessmentState, Verb
 from assay.domain.observing import Aside, AsideKind, Observation, Seen
 from assay.domain.protocol import PLAIN, Protocol
@@ -179,6 +179,14 @@ class Honest:
             found[one.assessment] = replace(found[one.assessment], second=True)
         return found
 
+    def pane(self, key: AssessmentKey, place: int, *, reviewer: str) -> Pane:
+        """One response in full length, as the item of this reviewer has it; raises `UnknownName`."""
+        panes = self.item(key, reviewer=reviewer, whole=True).panes
+        if place >= len(panes):
+            said = f"{shown_assessment(key)} has {len(panes)}, counted from 0."
+            raise UnknownName("response", str(place), remedy=said)
+        return panes[place]
+
     def verdict(self, key: AssessmentKey, scores: Sequence[tuple[int, str | None, float]], *, reviewer: str) -> Item:
         """Keep a reviewer's own scores of a blind item, then show the judge's.
 
@@ -302,8 +310,10 @@ class Honest:
         if selection.tasks or selection.judges:
             return ()
         found: Sequence[Aside] = self._workspace.witness.asides(reviewer=reviewer, done=False)
-        if selection.suites:
-            known = {run.id for run in self._workspace.archive.runs(selection)}
+        if selection.suites and found:
+            wanted = {folded(name) for name in selection.suites}
+            theirs = self._workspace.archive.runs(Selection(runs=tuple({one.run_id for one in found})))
+            known = {run.id for run in theirs if folded(run.suite) in wanted}
             found = [one for one in found if one.run_id in known]
         found = [one for one in found if not selection.runs or one.run_id in selection.runs]
         return tuple(one.key for one in self._checks.due(found, reviewer=reviewer))
@@ -312,10 +322,7 @@ class Honest:
         """How many of them this reviewer has answered in a selection of runs."""
         if selection.tasks or selection.judges:
             return 0
-        runs = tuple(RunId(run) for run in selection.runs)
-        if selection.suites:
-            runs = tuple(run.id for run in self._workspace.archive.runs(selection)) or (RunId(""),)
-        return self._workspace.witness.asides_answered(reviewer=reviewer, runs=runs)
+        return self._workspace.witness.asides_answered(selection, reviewer=reviewer)
 
     def rerun_wished(self, key: AssessmentKey, *, reviewer: str, once: str) -> None:
         """Note that this reviewer had a real item judged again."""

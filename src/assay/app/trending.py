@@ -45,9 +45,7 @@ def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (),
     Raises:
         UnknownName: a suite, or a candidate none of its runs has.
     """
-    summaries = sorted(workspace.archive.runs(Selection(suites=(suite,))), key=lambda one: (one.started, one.id))
-    if newest is not None:
-        summaries = summaries[-newest:]
+    summaries = workspace.archive.runs(Selection(suites=(suite,)), limit=newest)[::-1]
     known = {folded(name): name for one in summaries for name in one.candidates}
     for name in candidates:
         if folded(name) not in known:

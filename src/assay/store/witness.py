@@ -14,12 +14,14 @@ from assay.domain.observing import Aside, AsideKind, Observation, Seen
 from assay.store import schema
 from assay.store.codec import assessment_record, bytes_json, json_bytes, plain
 from assay.store.database import take_keys
+from assay.store.selecting import scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from sqlalchemy import Connection, Row
 
+    from assay.domain.selection import Selection
     from assay.store.database import Database
     from assay.store.writer import Writer
 
@@ -105,16 +107,13 @@ class StoreWitness:
 
         return self._writer.call(put)
 
-    def asides_answered(self, *, reviewer: str, runs: Collection[RunId] = ()) -> int:
-        """How many asides a reviewer has answered, in these runs or in all."""
-        table, run = schema.aside, schema.run
+    def asides_answered(self, selection: Selection, /, *, reviewer: str) -> int:
+        """How many asides a reviewer has answered in the selected runs."""
+        table = schema.aside
         statement = select(func.count()).select_from(table).where(table.c.reviewer == plain(reviewer), table.c.done)
-        if runs:
-            statement = statement.join(run, run.c.key == table.c.run_key).where(
-                run.c.id.in_([plain(one) for one in runs])
-            )
         with self._database.reading() as connection:
-            return int(connection.execute(statement).scalar_one())
+            scope = scope_of(connection, selection)
+            return int(connection.execute(statement.where(*scope.where_run(table))).scalar_one())
 
     def aside(self, key: AssessmentKey, /) -> Aside | None:
         """What has this key, None where it is a real assessment's or nobody's."""

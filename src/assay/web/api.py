@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote, unquote
 
 import orjson
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
@@ -220,8 +220,8 @@ def runs(
 ) -> Response:
     """Runs, newest first; `status` is a state of runs."""
     said = Selection(suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ())
-    found = [one for one in registry.runs(rooms_of(request).workspace, said) if status in {None, one.state}]
-    return Answer({"runs": [{"run_id": summary.id, **run_row(summary)} for summary in found[:limit]]})
+    found = registry.runs_in_state(rooms_of(request).workspace, said, status, limit=limit)
+    return Answer({"runs": [{"run_id": summary.id, **run_row(summary)} for summary in found]})
 
 
 @router.get("/api/runs/{run_id}", tags=["runs"], response_model=replies.Run, responses=replies.problems(401, 404))
@@ -302,6 +302,13 @@ def review_leave(request: Request, body: DeskBody) -> Response:
 def assessment(request: Request, assessment_id: str, whole: bool = False) -> Response:
     """One assessment as a person is shown it: without names while it waits; with `whole`, responses in full length."""
     return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request), whole=whole))
+
+
+@router.get("/api/assessments/{assessment_id}/panes/{pane}", tags=["review"])
+def response_of(request: Request, assessment_id: str, pane: Annotated[int, Path(ge=0, le=999)]) -> Response:
+    """One response of an assessment in full length, as a person is shown it: without names while it waits."""
+    rooms, key = rooms_of(request), reviewing.assessment_key(assessment_id)
+    return Answer(rooms.honest.pane(key, pane, reviewer=reviewer_of(request)))
 
 
 @router.post("/api/review/verdict", tags=["review"])

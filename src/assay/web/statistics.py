@@ -250,7 +250,7 @@ def _figure(asked: Asked, chart: Chart) -> dict[str, Any]:
 
 def _form(request: Request, asked: Asked, found: Overview) -> dict[str, Any]:
     """The filters as they stand, each with the address that takes it away, and what may be added."""
-    summaries = registry.runs(rooms_of(request).workspace, Selection())[:_CHOICES]
+    summaries = registry.runs(rooms_of(request).workspace, limit=_CHOICES)
     names = [str(one.candidate) for one in found.report.ranking.candidates]
     return {
         "active": [

@@ -196,14 +196,15 @@ function select(row, pane) {
   remember();
 }
 
-function showLines(span, pane) {
+async function showLines(span, pane) {
   if (pane !== view.pane || view.rules) {
     view.rules = false;
     view.pane = pane;
     drawLeft();
     drawSelectedReason();
   }
-  const first = light(left, current().item, view, span);
+  let first = light(left, current().item, view, span);
+  if (!first && !view.whole && (await own("showWhole"))) first = light(left, current().item, view, span); // beyond the beginning
   center(first);
   if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
 }
@@ -695,10 +696,8 @@ function saveCorrection(event) {
 }
 
 /** What only blind items, forms and second opinions need is fetched when first needed; from then on it is called at once. */
-const own = (name, ...said) => {
-  if (page.own) page.own[name](page, ...said);
-  else import("./own.js").then((found) => found[name](page, ...said), alertOf);
-};
+const own = (name, ...said) =>
+  page.own ? page.own[name](page, ...said) : import("./own.js").then((found) => found[name](page, ...said), alertOf);
 const page = { view, current, numberIn, asStored, drawLeft, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
 
 function discardDraft() {
