@@ -80,13 +80,18 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricRow:
-    """One criterion with a cell for each pane, None where the judge gave no grade."""
+    """One criterion with a cell for each pane, None where the judge gave no grade.
+
+    `scale` is its range in words, `labels` the words that stand for raw scores, in the order in which digits choose them.
+    """
 
     name: str
     weight: float
     low: float
     high: float
     guidance: str
+    scale: str
+    labels: tuple[tuple[str, float], ...]
     cells: tuple[Cell | None, ...]
 
 
@@ -149,6 +154,7 @@ class Item:
         own: the own verdict given before, as (pane, criterion or None, score); None where there is none.
         second: whether two people decide it independently.
         person: whether people alone grade it, so that there are no scores to look at.
+        told: whether the arena has told this person who wrote the responses, so that nothing of it is blind.
     """
 
     id: str
@@ -185,6 +191,7 @@ class Item:
     own: tuple[tuple[int, str | None, float], ...] | None = None
     second: bool = False
     person: bool = False
+    told: bool = False
 
 
 def withheld(item: Item) -> Item:
@@ -356,23 +363,35 @@ def _rubric_rows(
     pages: Mapping[str, Page],
     mask: re.Pattern[str] | None,
 ) -> Iterable[RubricRow]:
-    guidance = {criterion.name: criterion.guidance for criterion in plan.rubric.criteria}
+    rubric = {criterion.name: criterion for criterion in plan.rubric.criteria}
     counted = {(grade.candidate, grade.criterion): grade for grade in detail.row.assessment.grades}
     judged = {(grade.candidate, grade.criterion): grade for grade in detail.judged.grades}
     for criterion in dict.fromkeys((*detail.judged.weights, *(grade.criterion for grade in detail.judged.grades))):
         grades = [counted.get((name, criterion)) for name in order]
         scale = next((grade for grade in grades if grade is not None), None)
+        low, high = (scale.min_score, scale.max_score) if scale else (0.0, 1.0)
+        known = rubric.get(criterion)
+        labels = known.labels if known is not None and (known.low, known.high) == (low, high) else ()
         yield RubricRow(
             name=criterion,
             weight=detail.judged.weights.get(criterion, 1.0),
-            low=scale.min_score if scale else 0.0,
-            high=scale.max_score if scale else 1.0,
-            guidance=guidance.get(criterion, ""),
+            low=low,
+            high=high,
+            guidance=known.guidance if known is not None else "",
+            scale=_scale_in_words(low, high, labels),
+            labels=labels,
             cells=tuple(
                 _cell(grade, judged.get((name, criterion), grade), pages.get(name), mask) if grade else None
                 for name, grade in zip(order, grades, strict=True)
             ),
         )
+
+
+def _scale_in_words(low: float, high: float, labels: Sequence[tuple[str, float]]) -> str:
+    """`0–100`, `-1 to 1`, or the words with the digits that choose them: `1 bad / 2 ok / 3 good`."""
+    if labels:
+        return " / ".join(f"{place} {word}" for place, (word, _) in enumerate(labels, 1))
+    return f"{low:.10g}{' to ' if low < 0 else '–'}{high:.10g}"
 
 
 def _cell(grade: Grade, judged: Grade, page: Page | None, mask: re.Pattern[str] | None) -> Cell:

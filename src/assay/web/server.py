@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, Response
 
 from assay.app.arena import Booth
 from assay.app.asides import Asides
+from assay.app.grades_beside import GradesBeside
 from assay.app.honest import Honest
 from assay.app.notices import check_webhook
 from assay.app.overview import Overviews
@@ -32,6 +33,7 @@ from assay.web import (
     api,
     arena,
     audit,
+    batches,
     calibrations,
     compare,
     criteria,
@@ -54,6 +56,7 @@ from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.judging import judging
 from assay.web.live import Live
+from assay.web.parameters import known_names
 from assay.web.previews import Previews
 from assay.web.reruns import Reruns
 from assay.web.runner import Runner, Starts
@@ -98,12 +101,20 @@ def create_app(
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
         await asyncio.to_thread(runner.stop)
+        await asyncio.to_thread(app.state.rooms.grades.close)
         await asyncio.to_thread(app.state.judging.measuring.close)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
         await asyncio.to_thread(workspace.results.flush)
 
-    app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
+    app = FastAPI(
+        title="Assay",
+        version=_version(),
+        docs_url=None,
+        redoc_url=None,
+        lifespan=living,
+        dependencies=[Depends(known_names)],
+    )
     showcase = Showcase(workspace.archive, workspace.journal)
     app.state.rooms = api.Rooms(
         workspace=workspace,
@@ -116,6 +127,7 @@ def create_app(
         starts=Starts(),
         reruns=Reruns(workspace, queue),
         overviews=Overviews(workspace),
+        grades=GradesBeside(workspace),
         token=known,
     )
     app.state.judging = judging(workspace)
@@ -133,6 +145,7 @@ def create_app(
     app.include_router(reviewers.router)
     app.include_router(protocols.router)
     app.include_router(registry.router)
+    app.include_router(batches.router)
     app.include_router(run_records.router)
     app.include_router(audit.router)
     app.include_router(calibrations.router)
@@ -261,6 +274,10 @@ def _malformed(request: Request, error: Exception) -> Response:
         return problem_response(request.scope, 400, "body", f"is no JSON: {first['ctx']['error']}.")
     if _wants_page(request):
         return problems.malformed_page(request.scope, first)
+    if first["loc"][0] == "query":
+        name = str(first["loc"][1])
+        remedy = f"Write {name}=…." if first["type"] == "missing" else f"Take {name} away, or mend it."
+        return problem_response(request.scope, 422, name, problems.in_words(first), remedy=remedy)
     return problem_response(request.scope, 422, where, problems.in_words(first))
 
 
