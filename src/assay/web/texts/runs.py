@@ -76,6 +76,7 @@ TEXTS: Final[dict[str, str]] = {
     "steer.cost": "about {likely}, at most {most}",
     "steer.unpriced": "price unknown",
     "run.title": "{suite}",
+    "run.moved": "This run has moved on meanwhile; what you typed would be lost.",
     "run.matrix": "Tasks and trials",
     "run.matrix_about": "One row a task, one cell a trial. A cell leads to its assessment.",
     "run.task": "Task",
