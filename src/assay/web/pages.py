@@ -35,7 +35,9 @@ from assay.web.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from assay.domain.identifiers import AssessmentKey
     from assay.domain.selection import AssessmentRow, TrialRow
+    from assay.web.api import Rooms
 
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
@@ -224,6 +226,8 @@ def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
     """The assessment behind a cell of the matrix: one that waits before others."""
     key = reviewing.trial_key(trial_id)
     workspace = rooms_of(request).workspace
+    (summary,) = registry.runs(workspace, Selection(runs=(run_id,)))
+    rooms_of(request).cover.refuse(summary.id, "which assessment is behind which trial")
     found = [] if key is None else [
         row for row in workspace.archive.assessments(Selection(runs=(run_id,)), trial=key) if row.current
     ]  # fmt: skip
@@ -261,7 +265,7 @@ def review_twin(
         {
             "progress": progress(rooms, selection),
             "item": found,
-            "waiting": [shown_assessment(row.key) for row in waiting],
+            "waiting": [shown_assessment(row.key) for row in waiting if not rooms.cover.covers(row.run_id)],
         }
     )
 
@@ -303,14 +307,8 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
     rooms = rooms_of(request)
     reviewer = reviewer_of(request)
     item = shown(rooms, assessment_id, reviewer=reviewer)
-    detail, _ = rooms.honest.detail(reviewing.assessment_key(assessment_id), reviewer=reviewer)
-    same_trial = rooms.workspace.archive.assessments(Selection(runs=(item.run_id,)), trial=detail.row.trial)
-    others = [
-        _other(row)
-        for row in same_trial
-        if row.current and (row.grader, row.candidate) != (detail.row.grader, detail.row.candidate)
-    ]
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(item.run_id,)))
+    others = [] if rooms.cover.covers(summary.id) else _same_trial(rooms, rooms.cover.key_of(assessment_id))
     title = f"{item.thing} · {t('review.trial', k=item.k, of=item.of)}"
     return _page(request, "review.html", "assessment", title, twin=f"/assessments/{item.id}.json", run=summary,
                  filters={"run": item.run_id}, single=item, past=others,
@@ -329,8 +327,9 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
-    row = looked_at(rooms.workspace, summary, rooms.runner)
-    tasks, more = _tasks_from(rooms.workspace.archive.trials(where), start)
+    row = looked_at(rooms.workspace, rooms.cover, summary, rooms.runner)
+    covered = rooms.cover.covers(summary.id)
+    tasks, more = _tasks_from(rooms.workspace.archive.trials(where), start, covered=covered)
     failures = [
         {
             "id": f"t{trial.key}", "task": trial.task, "thing": trial.thing, "k": trial.k, "of": trial.of,
@@ -361,6 +360,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         "suggested": protocols.numbers(SUGGESTED),
         "models": [] if waits else [model.ref for model in starting.known_models(rooms.workspace)],
         "tasks": tasks,
+        "covered": covered,
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,
         "later": start + TASKS_SHOWN if more else None,
@@ -368,15 +368,23 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     }
 
 
-def _tasks_from(trials: Iterable[TrialRow], start: int) -> tuple[list[dict[str, Any]], bool]:
+def _tasks_from(trials: Iterable[TrialRow], start: int, *, covered: bool) -> tuple[list[dict[str, Any]], bool]:
     """The tasks of one page of the matrix, and whether more follow."""
     shown_: list[dict[str, Any]] = []
     for place, (_, group) in enumerate(groupby(trials, key=lambda trial: trial.task)):
         if place >= start + TASKS_SHOWN:
             return shown_, True
         if place >= start:
-            shown_ += matrix(group)
+            shown_ += matrix(group, covered=covered)
     return shown_, False
+
+
+def _same_trial(rooms: Rooms, key: AssessmentKey) -> list[dict[str, str]]:
+    """What other graders made of the trial of an assessment."""
+    detail, _ = rooms.honest.detail(key)
+    row = detail.row
+    same = rooms.workspace.archive.assessments(Selection(runs=(row.run_id,)), trial=row.trial)
+    return [_other(one) for one in same if one.current and (one.grader, one.candidate) != (row.grader, row.candidate)]
 
 
 def _other(row: AssessmentRow) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -59,7 +60,7 @@ class Wanted:
 def registry_page(request: Request) -> Response:
     """All runs, newest first, with what each rests on."""
     wanted = Wanted(request)
-    found = run_list.run_list(rooms_of(request).workspace, wanted.filter, before=wanted.before)
+    found = _runs(request, wanted)
     return page_of(
         request, "registry.html", "registry", t("registry.title"), twin=wanted.address("/registry.json", before=wanted.before),
         rows=[row_of(line) for line in found.lines], facets=_facets(wanted, found), states=STATES, said=wanted.said,
@@ -74,13 +75,20 @@ def registry_page(request: Request) -> Response:
 def registry_twin(request: Request) -> Response:
     """The page as data."""
     wanted = Wanted(request)
-    found = run_list.run_list(rooms_of(request).workspace, wanted.filter, before=wanted.before)
+    found = _runs(request, wanted)
     return Answer({
         "filters": wanted.said,
         "runs": [run_list.line_document(line) for line in found.lines],
         "facets": {name: [{"value": one.value, "runs": one.runs} for one in of] for name, of in found.facets.items()},
         "next": None if found.next_before is None else wanted.address("/registry.json", before=found.next_before),
     })  # fmt: skip
+
+
+def _runs(request: Request, wanted: Wanted) -> RunList:
+    rooms = rooms_of(request)
+    found = run_list.run_list(rooms.workspace, wanted.filter, before=wanted.before)
+    lines = tuple(replace(line, summary=rooms.cover.shown(line.summary)) for line in found.lines)
+    return replace(found, lines=lines)
 
 
 @router.get("/batches/{batch_id:path}.json")
@@ -230,10 +238,11 @@ def _state(value: str) -> str:
 
 
 def _batch(request: Request, batch_id: str) -> tuple[RunSummary, ...]:
-    found = rooms_of(request).workspace.archive.runs(Selection(batch_ids=(batch_id,)))
+    rooms = rooms_of(request)
+    found = rooms.workspace.archive.runs(Selection(batch_ids=(batch_id,)))
     if not found:
         raise UnknownName("batch", batch_id)
-    return found
+    return tuple(rooms.cover.shown(one) for one in found)
 
 
 def _together(summaries: tuple[RunSummary, ...]) -> dict[str, Any]:
