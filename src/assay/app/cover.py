@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from assay.app import protocols, reviewing
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, shown_assessment
-from assay.domain.lifecycle import DECIDED, AssessmentState, TrialState, Verb
+from assay.domain.lifecycle import DECIDED, AssessmentState, RunState, TrialState, Verb
 from assay.domain.observing import Observation, Seen
 from assay.domain.protocol import protocol_of
 from assay.domain.selection import Selection
@@ -196,7 +196,7 @@ class Cover:
         counts = {state: real.get(state, 0) + answered[state] for state in (*_STATES, AssessmentState.SUPERSEDED)}
         waiting = max(1, expected - sum(counts[state] for state in _STATES))
         trials = dict(summary.trials)
-        over = sum(trials.pop(state, 0) for state in (TrialState.APPROVED, TrialState.REJECTED))
+        over = sum(trials.pop(state, 0) for state in under_review(summary) - {TrialState.NEEDS_REVIEW})
         trials[TrialState.NEEDS_REVIEW] = trials.get(TrialState.NEEDS_REVIEW, 0) + over
         return replace(summary, trials=trials, assessments={**real, **counts, AssessmentState.PENDING: waiting})
 
@@ -237,7 +237,7 @@ class Cover:
         return frozenset(self._known())
 
     def told(self, selection: Selection) -> tuple[Selection, tuple[RunId, ...]]:
-        """The selection less its runs under cover, of which no statistic is told, and those runs.
+        """The selection less its runs under cover of which something is decided, and those runs: no statistic of them is told.
 
         A mean that moves with a decision, or does not, would tell what the decision was about, and how many trials of a task
         count tells which are decided.
@@ -249,14 +249,20 @@ class Cover:
         if not known:
             return selection, ()
         wanted = self._workspace.archive.runs(selection)
-        hidden = tuple(one.id for one in wanted if one.id in known)
-        rest = tuple(str(one.id) for one in wanted if one.id not in known)
+        hidden = tuple(one.id for one in wanted if one.id in known and any(one.assessments.get(n) for n in _STATES))
+        rest = tuple(str(one.id) for one in wanted if one.id not in hidden)
         if not hidden:
             return selection, ()
         if not rest:
             raise Refused(f"run {hidden[0]}", "is reviewed with checks among its items, and shows no statistics meanwhile.",
                           remedy=REMEDY)  # fmt: skip
         return replace(selection, runs=rest, suites=(), batch_ids=()), hidden
+
+
+def under_review(summary: RunSummary) -> frozenset[TrialState]:
+    """The states of trials that are not told apart. In a run that is not carried out, one that runs is being judged again."""
+    again = () if summary.state is RunState.RUNNING else (TrialState.RUNNING,)
+    return frozenset({TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED, *again})
 
 
 def state_after(decision: Observation) -> AssessmentState:

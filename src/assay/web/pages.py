@@ -18,6 +18,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from assay.app import protocols, registry, reviewing, starting
+from assay.app.cover import under_review
 from assay.app.findings import wording
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
@@ -33,9 +34,10 @@ from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
 from assay.web.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from assay.domain.identifiers import AssessmentKey
+    from assay.domain.lifecycle import TrialState
     from assay.domain.selection import AssessmentRow, TrialRow
     from assay.web.api import Rooms
 
@@ -329,7 +331,9 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     plan = rooms.workspace.journal.plan_of(summary.id)
     row = looked_at(rooms.workspace, rooms.cover, summary, rooms.runner)
     covered = rooms.cover.covers(summary.id)
-    tasks, more = _tasks_from(rooms.workspace.archive.trials(where), start, covered=covered)
+    tasks, more = _tasks_from(
+        rooms.workspace.archive.trials(where), start, alike=under_review(summary) if covered else ()
+    )
     failures = [
         {
             "id": f"t{trial.key}", "task": trial.task, "thing": trial.thing, "k": trial.k, "of": trial.of,
@@ -368,14 +372,16 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     }
 
 
-def _tasks_from(trials: Iterable[TrialRow], start: int, *, covered: bool) -> tuple[list[dict[str, Any]], bool]:
+def _tasks_from(
+    trials: Iterable[TrialRow], start: int, *, alike: Collection[TrialState]
+) -> tuple[list[dict[str, Any]], bool]:
     """The tasks of one page of the matrix, and whether more follow."""
     shown_: list[dict[str, Any]] = []
     for place, (_, group) in enumerate(groupby(trials, key=lambda trial: trial.task)):
         if place >= start + TASKS_SHOWN:
             return shown_, True
         if place >= start:
-            shown_ += matrix(group, covered=covered)
+            shown_ += matrix(group, alike=alike)
     return shown_, False
 
 

@@ -12,7 +12,7 @@ from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from assay.app.cover import Cover
     from assay.app.wiring import Workspace
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 UNDER_REVIEW: Final = "under_review"
 """What is said of a trial in place of `needs_review`, `approved` and `rejected` where telling them apart would tell a check."""
-
-_REVIEWED: Final = (TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED)
 
 DECIDED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 
@@ -195,11 +193,11 @@ def _evaluation(row: AssessmentRow) -> dict[str, Any]:
     }
 
 
-def matrix(trials: Iterable[TrialRow], *, covered: bool = False) -> list[dict[str, Any]]:
-    """Trials in plan order as rows of a table, one a task; of a run under cover without which of them are decided."""
+def matrix(trials: Iterable[TrialRow], *, alike: Collection[TrialState] = ()) -> list[dict[str, Any]]:
+    """Trials in plan order as rows of a table, one a task; `alike`: states that are not told apart, of a run under cover."""
     rows: dict[str, dict[str, Any]] = {}
     for trial in trials:
-        state = UNDER_REVIEW if covered and trial.state in _REVIEWED else str(trial.state)
+        state = UNDER_REVIEW if trial.state in alike else str(trial.state)
         row = rows.setdefault(trial.task, {"task": trial.task, "thing": trial.thing, "of": trial.of, "cells": []})
         row["cells"].append({"id": shown_trial(trial.key), "k": trial.k, "state": state})
     return list(rows.values())
