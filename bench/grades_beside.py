@@ -158,7 +158,8 @@ def main() -> None:
                 taken = sorted(asked(port, path)[0] for _ in range(given.times))
                 p50, p95 = taken[len(taken) // 2], taken[int(len(taken) * 0.95)]
                 print(
-                    f"{urlencode(view) or 'as it opens':24s} cold {cold:8.1f} ms   whole run read after {read:5.1f} s   least {taken[0]:6.1f}   p50 {p50:7.1f}   p95 {p95:7.1f}"
+                    f"{urlencode(view) or 'as it opens':24s} cold {cold:8.1f} ms   whole run read after {read:5.1f} s"
+                    f"   least {taken[0]:6.1f}   p50 {p50:7.1f}   p95 {p95:7.1f}"
                     f"   CPU {(cpu_ms(pid) - used) / given.times:6.1f} ms"
                     f"   memory {memory_mb(pid):6.0f} MB", flush=True,
                 )  # fmt: skip

@@ -200,6 +200,7 @@ class Witness(Protocol):
         run: RunId | None = None,
         assessments: Collection[AssessmentKey] | None = None,
         reviewer: str | None = None,
+        onces: Collection[str] | None = None,
         newest: int | None = None,
     ) -> Sequence[Observation]:
         """Observations that match, oldest first; with `newest`, only that many of the last."""

@@ -9,11 +9,11 @@ done with a check, by anybody, with the same answer: looking, deciding, undoing,
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app import protocols, reviewing
+from assay.app import protocols, reviewing, telling
 from assay.app.checks import Checks
 from assay.app.cover import Cover, state_after
 from assay.app.showing import Item, Showcase, named, panes_of, withheld
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 BLIND: Final = "blind"
 ASSISTED: Final = "assisted"
 """The arms: own verdict first, or the judge's scores before it."""
+
+TOLD: Final = "Not blind: the arena has told you who wrote this."
+"""What stands over the grades of an item whose names its reviewer knows."""
 
 _REMEMBERED: Final = 20_000
 _FIRST: Final = "first"  # in what is known of a further attempt: of which aside, and the how-many-eth it is
@@ -72,6 +75,7 @@ class _Past:
     """What happened between a reviewer and an item so far."""
 
     saw: bool = False
+    told: bool = False
     verdict: Mapping[str, Any] | None = None
     second: bool = False
 
@@ -125,7 +129,7 @@ class Honest:
             UnknownName: nothing has one of the keys.
         """
         known = self._details(keys)
-        past = self._past(keys, reviewer)
+        past = self._past(keys, reviewer, [detail for detail, _ in known.values()])
         shared = _Shared(Stamps(self._workspace, plans=self._plans), {})
         items, shows = [], []
         for key in keys:
@@ -155,6 +159,8 @@ class Honest:
         protocol = shared.protocols[run]
         two = past.second or self._drawn_for_two(detail.row.key, protocol, run)
         item = replace(item, second=two)
+        if past.told:
+            item = replace(item, told=True, stamp=f"{item.stamp}. {TOLD}")
         if past.verdict is not None:
             return replace(item, own=_as_panes(past.verdict, detail))
         if not item.person and self._is_blind(detail, protocol, saw=past.saw):
@@ -175,10 +181,13 @@ class Honest:
             trials=tuple(replace(one, id=names[item.id], state=item.state) for one in item.trials if one.k == item.k),
         )
 
-    def _past(self, keys: Sequence[AssessmentKey], reviewer: str) -> dict[AssessmentKey, _Past]:
-        """What this reviewer saw and said of items, and whether anybody wished for a second opinion."""
+    def _past(
+        self, keys: Sequence[AssessmentKey], reviewer: str, details: Iterable[AssessmentDetail]
+    ) -> dict[AssessmentKey, _Past]:
+        """What this reviewer was told, saw and said of items, and whether anybody wished for a second opinion."""
         witness = self._workspace.witness
-        found = {key: _Past() for key in keys}
+        told = telling.told(self._workspace, [detail.row for detail in details], reviewer=reviewer)
+        found = {key: _Past(told=key in told, saw=key in told) for key in keys}
         for one in witness.observations(kinds=(Seen.SHOWN, Seen.VERDICT), assessments=keys, reviewer=reviewer):
             past = found[one.assessment]
             found[one.assessment] = (
@@ -248,11 +257,13 @@ class Honest:
                 said.reviewer
             ):  # theirs was one of the two that agreed
                 self._note(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", {"withdrawn": True})
+        told = telling.told(self._workspace, [detail.row], reviewer=said.reviewer)
         decision = self._note(
             Seen.DECISION, detail, said.reviewer, f"decision:{said.once}",
             {"verb": str(said.verb), "arm": arm or BLIND, "active_ms": said.active_ms, "aside": aside is not None,
              "corrections": len(said.corrections), "protocol": self._protocol(detail.row.run_id).version,
-             **self._measured(detail, said), **({} if aside is None else _as_said(detail, said, aside))},
+             **({"told": True} if told else {}), **self._measured(detail, said),
+             **({} if aside is None else _as_said(detail, said, aside))},
         )  # fmt: skip
         if aside is None and said.verb is not Verb.UNDO:
             self._put_aside(detail, decision)
@@ -353,7 +364,7 @@ class Honest:
 
     def _arm(self, detail: AssessmentDetail, reviewer: str) -> str | None:
         """In which arm a decision of this reviewer falls; None where the own verdict is still to come."""
-        past = self._past([detail.row.key], reviewer)[detail.row.key]
+        past = self._past([detail.row.key], reviewer, [detail])[detail.row.key]
         if past.verdict is not None:
             return BLIND
         waits = detail.row.state is AssessmentState.PENDING and detail.row.by_model

@@ -154,6 +154,7 @@ class Item:
         own: the own verdict given before, as (pane, criterion or None, score); None where there is none.
         second: whether two people decide it independently.
         person: whether people alone grade it, so that there are no scores to look at.
+        told: whether the arena has told this person who wrote the responses, so that nothing of it is blind.
     """
 
     id: str
@@ -190,6 +191,7 @@ class Item:
     own: tuple[tuple[int, str | None, float], ...] | None = None
     second: bool = False
     person: bool = False
+    told: bool = False
 
 
 def withheld(item: Item) -> Item:

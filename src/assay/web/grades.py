@@ -292,7 +292,11 @@ def _summary(found: Page, asked: Asked) -> list[tuple[str, str, str]]:
         )
     if one.gap is not None and one.distance is not None:
         lines.append(
-            (t("grades.sum.gap", first=names[0], second=names[1]), t("grades.points", n=f"{100 * one.gap:+.1f}"), "")
+            (
+                t("grades.sum.gap", first=names[0], second=names[1]),
+                t("grades.points", n=f"{100 * one.gap:+.1f}".replace("-", "\u2212")),
+                "",
+            )
         )
         lines.append((t("grades.sum.distance"), t("grades.points", n=f"{100 * one.distance:.1f}"), ""))
     if one.alpha is not None:
@@ -315,8 +319,12 @@ def _said(alpha: Alpha) -> tuple[str, str]:
         return "–", alpha.reason or ""
     remark = alpha.reading or ""
     if alpha.ci95 is not None:
-        remark = f"{t('grades.range', low=f'{alpha.ci95[0]:.2f}', high=f'{alpha.ci95[1]:.2f}')}, {remark}"
-    return f"{alpha.alpha:.2f}", remark
+        remark = f"{t('grades.range', low=_minus(alpha.ci95[0]), high=_minus(alpha.ci95[1]))}, {remark}"
+    return _minus(alpha.alpha), remark
+
+
+def _minus(value: float) -> str:
+    return f"{value:.2f}".replace("-", "\u2212")
 
 
 def _summary_document(one: Summary) -> dict[str, Any]:

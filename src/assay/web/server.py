@@ -280,10 +280,8 @@ def _malformed(request: Request, error: Exception) -> Response:
         return problems.malformed_page(request.scope, first)
     if first["loc"][0] == "query":
         name = str(first["loc"][1])
-        if first["type"] == "missing":
-            return problem_response(request.scope, 422, name, "is missing.", remedy=f"Write {name}=….")
-        said = f"is {first['input']!r}: {problems.in_words(first)}"
-        return problem_response(request.scope, 422, name, said, remedy=f"Take {name} away, or mend it.")
+        remedy = f"Write {name}=…." if first["type"] == "missing" else f"Take {name} away, or mend it."
+        return problem_response(request.scope, 422, name, problems.in_words(first), remedy=remedy)
     return problem_response(request.scope, 422, where, problems.in_words(first))
 
 
