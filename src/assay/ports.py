@@ -227,12 +227,17 @@ class Witness(Protocol):
         run: RunId | None = None,
         done: bool | None = None,
         keys: Collection[AssessmentKey] | None = None,
+        of: AssessmentKey | None = None,
     ) -> Sequence[Aside]:
-        """Planted checks and repeats, oldest first."""
+        """Planted checks and repeats, oldest first; `of`: those made of one assessment."""
         ...
 
-    def asides_answered(self, selection: Selection, /, *, reviewer: str) -> int:
-        """How many of them a reviewer has answered in the selected runs."""
+    def answers_after(self, observation: int, /) -> Sequence[Observation]:
+        """Decisions on them that were noted after the observation with this id, oldest first."""
+        ...
+
+    def asides_made(self, run: RunId, /, *, before: str | None = None) -> int:
+        """How many of them a run has, or had before a moment."""
         ...
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:

@@ -228,13 +228,21 @@ class Showcase:
         self._journal = journal
         self._plans: dict[RunId, RunPlan] = {}
 
-    def item(self, detail: AssessmentDetail, *, stamp: str | None = None, whole: bool = False) -> Item:
+    def item(
+        self,
+        detail: AssessmentDetail,
+        *,
+        stamp: str | None = None,
+        whole: bool = False,
+        earlier: Sequence[AssessmentDetail] | None = None,
+    ) -> Item:
         """One assessment as a person is shown it now; `stamp` says in words whether its judge is calibrated.
 
-        Unless `whole`, long responses come only as far as one reads at once.
+        Unless `whole`, long responses come only as far as one reads at once. `earlier`: the other attempts; read where None.
         """
         row = detail.row
-        earlier = [self._archive.assessment(key) for key in detail.attempts if key != row.key]
+        if earlier is None:
+            earlier = [self._archive.assessment(key) for key in detail.attempts if key != row.key]
         hidden = any(other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier))
         plan = self._plan(row.run_id)
         order = panes_of(row)
