@@ -88,6 +88,7 @@ class ReviewColumns:
         joint: whether one call graded all candidates, bool.
         by_model: whether an LLM graded, bool.
         planned: trials planned per candidate and task, shape (candidates, tasks), int64.
+        number: the how-many-eth trial of its task it is, int64; None where it was not asked for.
     """
 
     tasks: tuple[TaskLabel, ...]
@@ -105,6 +106,7 @@ class ReviewColumns:
     joint: NDArray[np.bool_]
     by_model: NDArray[np.bool_]
     planned: NDArray[np.int64]
+    number: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,11 +8,11 @@ name a browser goes by; the command line is the operator's and sees everything.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app import protocols, reviewing
+from assay.app import protocols, reviewing, telling
 from assay.app.checks import Checks
 from assay.app.showing import Item, Showcase, named, panes_of, withheld
 from assay.app.stamps import Stamps
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 BLIND: Final = "blind"
 ASSISTED: Final = "assisted"
 """The arms: own verdict first, or the judge's scores before it."""
+
+TOLD: Final = "Not blind: the arena has told you who wrote this."
+"""What stands over the grades of an item whose names its reviewer knows."""
 
 _REMEMBERED: Final = 20_000
 _GIVEN: Final = "has your verdict already; somebody else gives the second."
@@ -70,6 +73,7 @@ class _Past:
     """What happened between a reviewer and an item so far."""
 
     saw: bool = False
+    told: bool = False
     verdict: Mapping[str, Any] | None = None
     second: bool = False
 
@@ -130,7 +134,7 @@ class Honest:
             UnknownName: nothing has one of the keys, or it was put before somebody else.
         """
         known = self._details(keys, reviewer)
-        past = self._past(keys, reviewer)
+        past = self._past(keys, reviewer, [detail for detail, _ in known.values()])
         shared = _Shared(Stamps(self._workspace, plans=self._plans), {})
         items, shows = [], []
         for key in keys:
@@ -158,16 +162,21 @@ class Honest:
         protocol = shared.protocols[run]
         two = past.second or self._drawn_for_two(detail.row.key, protocol, run)
         item = replace(item, second=two)
+        if past.told:
+            item = replace(item, told=True, stamp=f"{item.stamp}. {TOLD}")
         if past.verdict is not None:
             return replace(item, own=_as_panes(past.verdict, detail))
         if not item.person and self._is_blind(detail, aside, protocol, saw=past.saw):
             return withheld(item)
         return item
 
-    def _past(self, keys: Sequence[AssessmentKey], reviewer: str) -> dict[AssessmentKey, _Past]:
-        """What this reviewer saw and said of items, and whether anybody wished for a second opinion."""
+    def _past(
+        self, keys: Sequence[AssessmentKey], reviewer: str, details: Iterable[AssessmentDetail]
+    ) -> dict[AssessmentKey, _Past]:
+        """What this reviewer was told, saw and said of items, and whether anybody wished for a second opinion."""
         witness = self._workspace.witness
-        found = {key: _Past() for key in keys}
+        told = telling.told(self._workspace, [detail.row for detail in details], reviewer=reviewer)
+        found = {key: _Past(told=key in told, saw=key in told) for key in keys}
         for one in witness.observations(kinds=(Seen.SHOWN, Seen.VERDICT), assessments=keys, reviewer=reviewer):
             past = found[one.assessment]
             found[one.assessment] = (
@@ -238,11 +247,13 @@ class Honest:
                 said.reviewer
             ):  # theirs was one of the two that agreed
                 self._note(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", {"withdrawn": True})
+        told = telling.told(self._workspace, [detail.row], reviewer=said.reviewer)
         decision = self._note(
             Seen.DECISION, detail, said.reviewer, f"decision:{said.once}",
             {"verb": str(said.verb), "arm": arm or BLIND, "active_ms": said.active_ms, "aside": aside is not None,
              "corrections": len(said.corrections), "protocol": self._protocol(detail.row.run_id).version,
-             **self._measured(detail, said), **({} if aside is None else _as_said(detail, said))},
+             **({"told": True} if told else {}), **self._measured(detail, said),
+             **({} if aside is None else _as_said(detail, said))},
         )  # fmt: skip
         if aside is None and said.verb is not Verb.UNDO:
             self._put_aside(detail, decision)
@@ -340,7 +351,7 @@ class Honest:
 
     def _arm(self, detail: AssessmentDetail, aside: Aside | None, reviewer: str) -> str | None:
         """In which arm a decision of this reviewer falls; None where the own verdict is still to come."""
-        past = self._past([detail.row.key], reviewer)[detail.row.key]
+        past = self._past([detail.row.key], reviewer, [detail])[detail.row.key]
         if past.verdict is not None:
             return BLIND
         waits = detail.row.state is AssessmentState.PENDING and detail.row.by_model

@@ -18,7 +18,8 @@ class Seen(StrEnum):
     `SHOWN`: the grader's scores were sent to this reviewer before a decision. `VERDICT`: the person's own scores, given
     before. `DECISION`: how a decision was taken. `SECOND`: a second opinion is wanted. `OPINION`: one of two independent
     verdicts. `PLANT`: what became of a planted check. `PROTOCOL`: the run's protocol was switched. `ENDED`: a reviewer ended
-    their session, and is shown what became of its checks. `SETTLED`: how a dispute was settled.
+    their session, and is shown what became of its checks. `SETTLED`: how a dispute was settled. `TOLD`: after a vote in the
+    arena this reviewer was told who wrote a trial's responses, and what judges said of them.
     """
 
     SHOWN = "shown"
@@ -30,6 +31,7 @@ class Seen(StrEnum):
     PROTOCOL = "protocol"
     ENDED = "ended"
     SETTLED = "settled"
+    TOLD = "told"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.store import answers, columns, criteria, exporting, model_calls, run_record, schema
+from assay.store import answers, columns, criteria, exporting, graded, model_calls, run_record, schema
 from assay.store.call_totals import call_totals
 from assay.store.events import first_broken
 from assay.store.names import candidate_names
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.criteria import CriterionFacts, RubricUse
+    from assay.domain.graded import GradedRun, MatrixRow, PlacedTrial
     from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import (
@@ -222,10 +223,41 @@ class StoreArchive:
         with self._database.reading() as connection:
             return columns.score_columns(connection, scope_of(connection, selection))
 
-    def review_columns(self, selection: Selection, /) -> ReviewColumns:
-        """Every assessment whatever its state, as columns, with its grader's own score beside the one that counts."""
+    def review_columns(self, selection: Selection, /, *, trials: Collection[TrialKey] | None = None) -> ReviewColumns:
+        """Every assessment whatever its state, as columns, with its grader's own score beside the one that counts.
+
+        With `trials` only theirs, read by index whatever the size of the run.
+        """
         with self._database.reading() as connection:
-            return columns.review_columns(connection, scope_of(connection, selection))
+            return columns.review_columns(connection, scope_of(connection, selection), trials)
+
+    def graded_run(self, run: RunId, /) -> GradedRun:
+        """Who graded a run and on what; raises `UnknownName`."""
+        with self._database.reading() as connection:
+            return graded.graded_run(connection, run, run_key_of(connection, run))
+
+    def graded_trials(
+        self,
+        run: RunId,
+        /,
+        *,
+        task: str = "",
+        again: bool = False,
+        after: tuple[int, int] | None = None,
+        limit: int,
+    ) -> tuple[PlacedTrial, ...]:
+        """Up to `limit` trials of a run after a place, in plan order; raises `UnknownName` for a task it does not have."""
+        with self._database.reading() as connection:
+            scope = scope_of(connection, Selection(runs=(run,), tasks=(task,) if task else ()))
+            return graded.graded_trials(
+                connection, scope.runs[0], tasks=scope.tasks, again=again, after=after, limit=limit
+            )
+
+    def paired_trials(self, other: RunId, trials: Collection[TrialKey], /) -> dict[TrialKey, TrialKey]:
+        """By trial of `other`, the one among `trials` that has the same task and number."""
+        with self._database.reading() as connection:
+            found = graded.paired_trials(connection, run_key_of(connection, other), [int(key) for key in trials])
+        return {TrialKey(theirs): TrialKey(mine) for theirs, mine in found.items()}
 
     def criterion_moments(self, selection: Selection, /) -> tuple[CriterionMoments, ...]:
         """What counts, criterion by criterion."""
@@ -256,6 +288,14 @@ class StoreArchive:
                 if column.candidate not in names:
                     raise UnknownName("candidate", column.candidate, names, remedy=f"{run} has {', '.join(names)}.")
             return answers.answer_rows(connection, columns, keys, after=after, limit=limit)
+
+    def task_matrix(
+        self, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int
+    ) -> tuple[MatrixRow, ...]:
+        """Up to `limit` tasks of several runs after a place, each once, with their trials up to number `trials`."""
+        with self._database.reading() as connection:
+            keys = {run: run_key_of(connection, run) for run in runs}
+            return graded.task_matrix(connection, keys, after=after, limit=limit, trials=trials)
 
     def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
         """Scores row by row from one snapshot: those that count, with `everything` the others too."""

@@ -114,6 +114,12 @@ class StoreEventLog:
                     return RunId(found)
         return None
 
+    def reviewers(self) -> tuple[str, ...]:
+        """Everybody who decided something; reads every event, so only to say what somebody may have meant."""
+        table = schema.review_event
+        with self._database.reading() as connection:
+            return tuple(sorted(connection.execute(select(table.c.reviewer).distinct()).scalars()))
+
     def newest(self) -> tuple[int, str]:
         """The number and the hash of the newest event; 0 and empty where there is none."""
         table = schema.review_event

@@ -58,6 +58,7 @@ class StoreWitness:
         run: RunId | None = None,
         assessments: Collection[AssessmentKey] | None = None,
         reviewer: str | None = None,
+        onces: Collection[str] | None = None,
         newest: int | None = None,
     ) -> tuple[Observation, ...]:
         """Observations that match, oldest first; with `newest`, only that many of the last."""
@@ -69,6 +70,8 @@ class StoreWitness:
             where.append(table.c.assessment_key.in_([int(key) for key in assessments]))
         if reviewer is not None:
             where.append(table.c.reviewer == plain(reviewer))
+        if onces is not None:
+            where.append(table.c.once.in_([plain(once) for once in onces]))
         if run is not None:
             where.append(schema.run.c.id == plain(run))
         with self._database.reading() as connection:

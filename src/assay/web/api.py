@@ -14,6 +14,7 @@ from starlette.responses import StreamingResponse
 
 from assay.app import registry, reviewing
 from assay.app.asides import Asides
+from assay.app.grades_beside import GradesBeside
 from assay.app.honest import Honest, Said
 from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
@@ -61,6 +62,7 @@ class Rooms:
     starts: Starts
     reruns: Reruns
     overviews: Overviews
+    grades: GradesBeside
     token: Token | None
 
 

@@ -11,13 +11,15 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import RedirectResponse
 
-from assay.app import charting, findings, registry, reviewing
+from assay.app import charting, findings, registry, reviewing, statistics_tables
 from assay.app.overview import trials_behind
+from assay.app.run_list import waits
 from assay.domain.errors import UnknownName
 from assay.domain.selection import Selection
 from assay.web.api import Answer, rooms_of
 from assay.web.asked import FILTERS, Asked
 from assay.web.pages import page_of
+from assay.web.parameters import known, reads, whole, within
 from assay.web.statistics_parts import behind_parts, first_parts, matrix_part, trial_parts
 from assay.web.texts import for_script, t
 
@@ -38,20 +40,23 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/statistics")
+@reads(*FILTERS, "a", "b", "scope", "margin")
 def statistics_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """Scores, comparison, ranks and the matrix of tasks, for what the address selects."""
     asked = Asked(request)
     found = rooms_of(request).overviews.of(asked.selection, **asked.how)
+    within("from", start, len(found.tasks))
     return page_of(
         request, "statistics.html", "statistics", t("stats.title"), twin=asked.address("/statistics.json"),
         **first_parts(found, asked), matrix=matrix_part(found, asked, start), form=_form(request, asked, found),
         figures=[_figure(asked, chart) for chart in _first_charts(found)], can_draw=charting.can_draw(),
-        how_to_draw=charting.HOW_TO_DRAW, behind=asked.address("/statistics/behind"),
+        how_to_draw=charting.HOW_TO_DRAW, behind=asked.address("/statistics/behind"), tables=_tables(asked),
         boot={"texts": for_script("stats", "queue"), "page": "statistics"},
     )  # fmt: skip
 
 
 @router.get("/statistics.json")
+@reads(*FILTERS, "a", "b", "scope", "margin")
 def statistics_twin(request: Request) -> Response:
     """The page as data: the documents of `assay stats`, `assay rank` and `assay compare`, and what they hold for."""
     asked = Asked(request)
@@ -61,6 +66,7 @@ def statistics_twin(request: Request) -> Response:
 
 
 @router.get("/statistics/behind")
+@reads(*FILTERS, "a", "b", "scope", "margin")
 def behind_page(request: Request) -> Response:
     """What stands behind the numbers: fair play, agreement, calibration, coverage, partial review, single trials."""
     asked = Asked(request)
@@ -69,40 +75,75 @@ def behind_page(request: Request) -> Response:
     return page_of(
         request, "behind.html", "statistics", t("stats.behind"), twin=asked.address("/statistics.json"),
         **behind_parts(first, found, asked), figures=[_figure(asked, found.scores)], can_draw=charting.can_draw(),
-        how_to_draw=charting.HOW_TO_DRAW, back=asked.address("/statistics"), grades=_grades(asked),
+        how_to_draw=charting.HOW_TO_DRAW, back=asked.address("/statistics"), grades=_grades(asked), tables=_tables(asked),
         boot={"texts": for_script("stats", "queue"), "page": "behind"},
     )  # fmt: skip
 
 
+def _tables(asked: Asked) -> dict[str, str]:
+    """Where each table is as CSV."""
+    return {name: asked.address(f"/statistics/tables/{name}.csv") for name in statistics_tables.TABLES}
+
+
 def _grades(asked: Asked) -> str:
     """Where the grades behind these numbers stand beside what people made of them."""
-    runs = asked.filters["run"]
-    return "/compare/grades?" + urlencode({"by": "people", **({"run": runs[0]} if len(runs) == 1 else {})})
+    said = {name: asked.filters[name] for name in ("run", "judge", "task", "criterion")}
+    narrowed = {name: values[0] for name, values in said.items() if len(values) == 1}
+    return "/compare/grades?" + urlencode({"by": "people", **(narrowed if "run" in narrowed else {})})
+
+
+def _number(request: Request) -> int | None:
+    """Which trial of each task is asked for; all where none is named."""
+    said = request.query_params.get("trial")
+    return whole("trial", said, low=1, high=1_000_000) if said else None
+
+
+def _candidate(request: Request, asked: Asked) -> str | None:
+    """The candidate whose trials are asked for; raises `UnknownName`, and lists no names of what waits."""
+    said = request.query_params.get("candidate")
+    if not said:
+        return None
+    runs = rooms_of(request).workspace.archive.runs(asked.selection)
+    if any(said == name for run in runs for name in run.candidates):
+        return said
+    return known("candidate", said, (name for run in runs if not waits(run) for name in run.candidates))
 
 
 @router.get("/statistics/trials.json")
+@reads(*FILTERS, "a", "b", "scope", "margin", "candidate", "trial")
 def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The trials behind a number as data."""
     asked = Asked(request)
-    rows, more = trials_behind(rooms_of(request).workspace, asked.selection, start=start, limit=TRIALS_SHOWN)
-    parts = trial_parts(rows, asked, request.query_params.get("candidate"))
-    after = asked.address("/statistics/trials.json", **{"from": start + TRIALS_SHOWN}) if more else None
+    candidate = _candidate(request, asked)
+    number = _number(request)
+    rows, more = trials_behind(
+        rooms_of(request).workspace, asked.selection, number=number, start=start, limit=TRIALS_SHOWN
+    )
+    parts = trial_parts(rows, asked, candidate)
+    state: dict[str, str | int | None] = {"candidate": candidate, "trial": number}
+    after = asked.address("/statistics/trials.json", **state, **{"from": start + TRIALS_SHOWN}) if more else None
     return Answer({"candidates": parts["candidates"], "trials": parts["rows"], "next": after})
 
 
 @router.get("/statistics/trials")
+@reads(*FILTERS, "a", "b", "scope", "margin", "candidate", "trial")
 def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The trials behind a number, each with its scores and the way to its assessment."""
     asked = Asked(request)
-    candidate = request.query_params.get("candidate")
-    rows, more = trials_behind(rooms_of(request).workspace, asked.selection, start=start, limit=TRIALS_SHOWN)
-    state: dict[str, str | int | None] = {"candidate": candidate}
+    candidate = _candidate(request, asked)
+    number = _number(request)
+    rows, more = trials_behind(
+        rooms_of(request).workspace, asked.selection, number=number, start=start, limit=TRIALS_SHOWN
+    )
+    if start and not rows:
+        within("from", start, sum(1 for _ in rooms_of(request).workspace.archive.trials(asked.selection)))
+    state: dict[str, str | int | None] = {"candidate": candidate, "trial": number}
     earlier = asked.address("/statistics/trials", **state, **{"from": max(start - TRIALS_SHOWN, 0) or None})
     later = asked.address("/statistics/trials", **state, **{"from": start + TRIALS_SHOWN})
     return page_of(
         request, "trials.html", "statistics", t("stats.trials"),
         twin=asked.address("/statistics/trials.json", **state, **{"from": start or None}),
-        **trial_parts(rows, asked, candidate), earlier=earlier if start else None, later=later if more else None,
+        **trial_parts(rows, asked, candidate), number=number, earlier=earlier if start else None, later=later if more else None,
         back=asked.address("/statistics"), boot={"texts": for_script("stats"), "page": "trials"},
     )  # fmt: skip
 
@@ -118,6 +159,7 @@ def one_trial(request: Request, trial_id: str) -> Response:
 
 
 @router.get("/statistics/charts/{name}")
+@reads(*FILTERS, "a", "b", "scope", "margin", "at")
 def chart_file(request: Request, name: str, dark: bool = False, page: bool = False) -> Response:
     """One chart: `.svg`, `.png`, `.csv` (its table) or `.json` (Vega-Lite); with `page`, for a page's own colours."""
     kind, _, ending = name.rpartition(".")
@@ -134,6 +176,20 @@ def chart_file(request: Request, name: str, dark: bool = False, page: bool = Fal
         return Response(_drawn(_Linked(chart, asked)), media_type=_KINDS["svg"], headers=headers)
     headers["content-disposition"] = f'attachment; filename="assay-{kind}.{ending}"'
     return Response(charting.chart_bytes(chart, ending, dark=dark), media_type=_KINDS[ending], headers=headers)
+
+
+@router.get("/statistics/tables/{name}.csv")
+@reads(*FILTERS, "a", "b", "scope", "margin")
+def table_file(request: Request, name: str) -> Response:
+    """One table of the page as CSV; where a protocol hides what waits, it holds no score of that either."""
+    one_name = known("table", name, statistics_tables.TABLES)
+    asked, overviews = Asked(request), rooms_of(request).overviews
+    if statistics_tables.needs_every_row(one_name):
+        body = statistics_tables.behind_csv(one_name, overviews.behind(asked.selection, **asked.how))
+    else:
+        body = statistics_tables.tasks_csv(overviews.of(asked.selection, **asked.how))
+    headers = {"content-disposition": f'attachment; filename="assay-{one_name}.csv"', "cache-control": "no-store"}
+    return Response(body.encode("utf-8", "replace"), media_type=_KINDS["csv"], headers=headers)
 
 
 class _Linked:
