@@ -12,15 +12,17 @@ from markupsafe import Markup
 from pydantic import Field
 from starlette.responses import RedirectResponse
 
-from assay.app import charting, starting
+from assay.app import charting, registry, starting
 from assay.app.arena_ranking import chart_of, pairs_csv, standing, standing_document, votes_csv
 from assay.domain.arena import Choice
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.lifecycle import RunState
+from assay.domain.selection import Selection
 from assay.scoring.pages import MAX_LOOKED_AT
 from assay.web import keys
 from assay.web.api import Answer, Body, reviewer_of, rooms_of
 from assay.web.pages import page_of
+from assay.web.parameters import together
 from assay.web.previews import LARGEST, SANDBOX, check_framed
 from assay.web.statistics import key_of
 from assay.web.texts import for_script, t
@@ -119,6 +121,7 @@ def bout_twin(
     """A pair as data: the next one where the address names none."""
     booth, reviewer = hall_of(request).booth, reviewer_of(request)
     summary = booth.summary(run_id)
+    together({"task": task, "trial": trial, "pair": pair})
     if task is not None and trial is not None and pair is not None:
         bout: Bout | None = booth.bout(summary.id, task, trial, pair, reviewer)
     else:
@@ -133,6 +136,7 @@ def bout_page(
     """One pair; without one in the address, the way to the next."""
     booth, reviewer = hall_of(request).booth, reviewer_of(request)
     summary = booth.summary(run_id)
+    together({"task": task, "trial": trial, "pair": pair})
     if task is None or trial is None or pair is None:
         bout = booth.next(summary, reviewer)
         if bout is not None:
@@ -198,6 +202,7 @@ def next_pair(
     """What this person votes on next, beside the pair that is on the page."""
     booth, reviewer = hall_of(request).booth, reviewer_of(request)
     summary = booth.summary(run_id)
+    together({"task": task, "trial": trial, "pair": pair})
     beside = None
     if task is not None and trial is not None and pair is not None:
         beside = booth.bout(summary.id, task, trial, pair, reviewer).pairing.item
@@ -365,6 +370,8 @@ def _bout_page(request: Request, summary: RunSummary, bout: Bout | None) -> Resp
 
 
 def _list(request: Request, before: str | None) -> dict[str, Any]:
+    if before is not None:
+        before = registry.runs(rooms_of(request).workspace, Selection(runs=(before,)))[0].id  # or says there is none
     offers, more = hall_of(request).booth.offers(before=before, limit=RUNS_SHOWN)
     return {"runs": [_offer(one) for one in offers], "next": more}
 

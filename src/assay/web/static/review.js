@@ -6,7 +6,7 @@
 
 import "./page.js";
 import { boot, button, byId, call, fill, fresh, h, painted, storage, t } from "./dom.js";
-import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, rowOf, shownRaw, shownScore, what } from "./item.js";
+import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, rowOf, shownScore, what, worded } from "./item.js";
 import { bindKeys, withOwnKeys } from "./keys.js";
 import { Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
@@ -71,7 +71,7 @@ const view = {
   onRules: () => toggleRules(),
   onCell(row, pane) { view.rules = false; select(row, pane); },
   onQuote(at, pane = view.pane) { showLines(at, pane); },
-  onWhole: showWhole,
+  onWhole: () => own("showWhole"),
   onReport(open) { view.reportOpen = open; storage.set("assay.report", open); },
   onTrial(event, trial) {
     if (boot.single || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -87,7 +87,7 @@ const view = {
   derivedReason: () => derivedReason(),
   later(name, item) {
     const place = h("div", {});
-    import(`./${name}.js`).then((found) => place.replaceWith(found.draw(item)));
+    import(`./${name}.js`).then((found) => place.replaceWith(found.draw(item, page)), () => {});
     return place;
   },
 };
@@ -137,6 +137,7 @@ function show(index, { focus = true } = {}) {
   if (focus) focusItem();
   remember();
   document.title = `${what(item)} · Assay`;
+  if (item.own) own("recall", record);
   painted().then(() => {
     if (current() !== record) return;
     record.ready = true;
@@ -171,11 +172,11 @@ function center(line) {
 
 function drawSelectedReason() {
   if (byId("reason")) fill(byId("reason"), drawReason(current().item, view));
-  for (const cell of document.querySelectorAll("[data-cell]")) {
-    const on = cell.dataset.cell === `${view.row}.${view.pane}`;
+  for (const cell of document.querySelectorAll("[data-cell], [data-field]")) {
+    const on = (cell.dataset.cell ?? cell.dataset.field) === `${view.row}.${view.pane}`;
     cell.classList.toggle("on", on);
-    cell.setAttribute("aria-pressed", String(on));
-    cell.tabIndex = on ? 0 : -1;
+    if (cell.dataset.cell) cell.setAttribute("aria-pressed", String(on));
+    if (cell.dataset.cell) cell.tabIndex = on ? 0 : -1;
   }
   document.querySelectorAll(".grades:first-of-type thead th").forEach((head, place) => head.classList.toggle("on", place - 1 === view.pane));
 }
@@ -195,30 +196,17 @@ function select(row, pane) {
   remember();
 }
 
-function showLines(span, pane) {
+async function showLines(span, pane) {
   if (pane !== view.pane || view.rules) {
     view.rules = false;
     view.pane = pane;
     drawLeft();
     drawSelectedReason();
   }
-  const first = light(left, current().item, view, span);
+  let first = light(left, current().item, view, span);
+  if (!first && !view.whole && (await own("showWhole"))) first = light(left, current().item, view, span); // beyond the beginning
   center(first);
   if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
-}
-
-/** The whole of a long response, of which only the beginning travelled. */
-async function showWhole() {
-  const { item } = current();
-  if (item.panes[view.pane].cut) {
-    try {
-      item.panes = (await asStored(`${item.id}?whole=1`)).panes;
-    } catch (error) {
-      return alertOf(error);
-    }
-  }
-  view.whole = true;
-  if (current().item === item) drawLeft();
 }
 
 function toggleRules() {
@@ -272,7 +260,7 @@ function drawProgress() {
   const typical = durations.length >= 5 ? [...durations].sort((a, b) => a - b)[durations.length >> 1] : null;
   byId("progress-text").textContent = [
     t("review.decided", { n: progress.decided, total }),
-    typical === null ? t("review.waiting", { n: progress.waiting }) : t("review.left", { n: Math.max(1, Math.round((typical * progress.waiting) / 60000)) }),
+    typical === null || !progress.waiting ? t("review.waiting", { n: progress.waiting }) : t("review.left", { n: Math.max(1, Math.round((typical * progress.waiting) / 60000)) }),
   ].join(" · ");
   byId("progress-bar").max = Math.max(1, total);
   byId("progress-bar").value = progress.decided;
@@ -282,6 +270,8 @@ function drawEmpty() {
   itemBox.hidden = true;
   byId("empty").hidden = false;
   document.title = `${t("review.done.title")} · Assay`;
+  byId("empty-title").textContent = t("review.done.title");
+  fill(byId("heading"));
   const lines = [t("review.done.lead")];
   if (progress?.waiting && elsewhere) lines[0] = t("review.done.elsewhere", { n: elsewhere });
   if (skipped.size) lines.push(t("review.done.skipped", { n: skipped.size }));
@@ -625,7 +615,7 @@ function correct() {
   const record = decidable();
   if (!record) return;
   if (!view.draft) {
-    view.draft = { ...emptyForm(), values: record.own ?? {} };
+    view.draft = { ...emptyForm(), values: { ...record.own } };
     drawRight();
   }
   const wanted = record.item.missing[0];
@@ -637,7 +627,7 @@ const keepDraft = () => storage.set(draftKey(current().item.id), { ...view.draft
 
 function beforeOf(row, pane) {
   const { item } = current();
-  return row < 0 ? shownScore(item.panes[pane].judged) : shownRaw(item.criteria[row].cells[pane]?.judged);
+  return row < 0 ? shownScore(item.panes[pane].judged) : worded(item.criteria[row], item.criteria[row].cells[pane]?.judged);
 }
 
 function changeScore(row, pane, text) {
@@ -646,32 +636,15 @@ function changeScore(row, pane, text) {
   if (same) delete view.draft.values[key];
   else view.draft.values[key] = text;
   fieldAt(...key.split("."))?.classList.toggle("changed", !same);
-  if (row >= 0) foresee(pane);
+  if (row >= 0) own("foresee", pane);
   const first = byId("correct-reason")?.options[0];
   if (first) first.textContent = t(derivedReason());
   byId("correct-error").textContent = "";
   keepDraft();
 }
 
-/** The weighted score as it would become. */
-function foresee(pane) {
-  const { item } = current();
-  const field = fieldAt(-1, pane);
-  if (!field || `-1.${pane}` in view.draft.values) return;
-  let sum = 0;
-  let weights = 0;
-  for (const [row, criterion] of item.criteria.entries()) {
-    if (criterion.weight === 0) continue;
-    const said = view.draft.values[`${row}.${pane}`];
-    const raw = said === undefined ? criterion.cells[pane]?.judged : numberIn(said);
-    if (Number.isNaN(raw ?? NaN)) return;
-    sum += (criterion.weight * (raw - criterion.low)) / (criterion.high - criterion.low);
-    weights += criterion.weight;
-  }
-  if (weights) field.value = shownScore(sum / weights);
-}
-
-const numberIn = (text) => (/^\s*[-+]?\d+([.,]\d+)?\s*$/.test(text) ? Number(text.replace(",", ".")) : NaN);
+/** On a scale of words its digit or the word itself. */
+const numberIn = (text, scale) => scale?.labels.find(([word], place) => [word.toLowerCase(), `${place + 1}`].includes(text.trim().toLowerCase()))?.[1] ?? (/^\s*[-+]?\d+([.,]\d+)?\s*$/.test(text) ? Number(text.replace(",", ".")) : NaN);
 
 function derivedReason() {
   const { item } = current();
@@ -681,7 +654,7 @@ function derivedReason() {
   for (const [key, text] of Object.entries(view.draft?.values ?? {})) {
     const [row, pane] = cellOf(key);
     const before = row < 0 ? item.panes[pane].judged : item.criteria[row].cells[pane]?.judged;
-    const now = numberIn(text) / (row < 0 ? 100 : 1);
+    const now = numberIn(text, item.criteria[row]) / (row < 0 ? 100 : 1);
     if ((before ?? null) === null) missing = true;
     else if (now > before) up = true;
     else if (now < before) down = true;
@@ -706,7 +679,7 @@ function saveCorrection(event) {
     const [row, pane] = cellOf(key);
     const criterion = item.criteria[row];
     const [low, high] = row < 0 ? [0, 100] : [criterion.low, criterion.high];
-    const raw = numberIn(text);
+    const raw = numberIn(text, criterion);
     if (Number.isNaN(raw)) return wrong(t("correct.number"), key);
     if (raw < low || raw > high) return wrong(t("correct.outside", { criterion: criterion?.name ?? t("review.total"), low, high }), key);
     corrections.push({ pane, criterion: criterion?.name ?? null, score: (raw - low) / (high - low) });
@@ -722,11 +695,10 @@ function saveCorrection(event) {
   decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim(), draft }, event?.timeStamp);
 }
 
-/** What only blind items, forms and second opinions need is fetched when first needed. */
-const own = (name, ...said) => {
-  import("./own.js").then((found) => found[name](page, ...said), alertOf);
-};
-const page = { view, current, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
+/** What only blind items, forms and second opinions need is fetched when first needed; from then on it is called at once. */
+const own = (name, ...said) =>
+  page.own ? page.own[name](page, ...said) : import("./own.js").then((found) => found[name](page, ...said), alertOf);
+const page = { view, current, numberIn, asStored, drawLeft, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
