@@ -471,7 +471,7 @@ def _settings(connection: Connection, scope: Scope) -> tuple[str, ...]:
     wanted = None
     if scope.graders is not None:
         wanted = set(connection.execute(select(grader.c.name).where(grader.c.key.in_(scope.graders))).scalars())
-    where = [] if scope.every_run else [table.c.key.in_(scope.runs)]
+    where = scope.where_key(table.c.key)
     if replaced := _replaced_runs(connection, scope):
         where.append(table.c.key.not_in(replaced))
     found: dict[str, str] = {}  # by digest, whose it was first

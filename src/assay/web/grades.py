@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -178,9 +179,10 @@ def _found(request: Request, asked: Asked) -> Page:
 
 def _offered(workspace: Workspace) -> list[dict[str, str]]:
     """The newest runs that a judge graded."""
-    runs = [one for one in registry.runs(workspace) if one.judges]
+    judged = (one for one in registry.newest_first(workspace) if one.judges)
     return [
-        {"id": one.id, "suite": one.suite, "started": one.started[:16].replace("T", " ")} for one in runs[:RUNS_OFFERED]
+        {"id": one.id, "suite": one.suite, "started": one.started[:16].replace("T", " ")}
+        for one in islice(judged, RUNS_OFFERED)
     ]
 
 
