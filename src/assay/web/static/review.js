@@ -268,16 +268,8 @@ function drawProgress() {
 function drawEmpty() {
   itemBox.hidden = true;
   byId("empty").hidden = false;
-  document.title = `${t("review.done.title")} · Assay`;
-  byId("empty-title").textContent = t("review.done.title");
-  fill(byId("heading"));
-  const lines = [t("review.done.lead")];
-  if (progress?.waiting && elsewhere) lines[0] = t("review.done.elsewhere", { n: elsewhere });
-  if (skipped.size) lines.push(t("review.done.skipped", { n: skipped.size }));
-  if (Object.values(sitting).some(Boolean)) lines.push(t("review.done.tally", sitting));
-  fill(byId("empty-lines"), lines.map((line) => h("p", {}, line)));
-  byId("empty-title").focus({ preventScroll: true });
   drawActions();
+  apart("empty", "draw", { progress, elsewhere, skipped: skipped.size, sitting });
 }
 
 // --- the trail -----------------------------------------------------------------------------------------------------
@@ -447,6 +439,7 @@ const named = (item) => ({ id: item.id, run: item.run_id, what: what(item) });
 
 function decide(record, verb, state, more = {}, pressed = null) {
   const { item } = record;
+  const draft = begun();
   record.before = record.decided;
   record.decided = state;
   record.delivered = false;
@@ -460,8 +453,8 @@ function decide(record, verb, state, more = {}, pressed = null) {
     progress.decided += 1;
   }
   beat();
-  const entry = entryOf(verb, named(item), { ...more, active_ms: Math.round(record.active ?? 0) });
-  remembered([...undos(), { ...named(item), key: entry.key, verb }]);
+  const entry = entryOf(verb, named(item), { ...more, draft, active_ms: Math.round(record.active ?? 0) });
+  remembered([...undos(), { ...named(item), key: entry.key, verb, draft }]);
   say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
   else advance(pressed);
@@ -519,6 +512,11 @@ async function undo() {
   if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { ...named(here.item), key: null } : undefined;
   else remembered(list);
   if (!last) return say(t("said.nothing_to_undo"));
+  if (last.draft) storage.set(draftKey(last.id), last.draft);
+  if (last.key === undefined) {
+    await visit(last.id);
+    return say(t("said.draft_back", last));
+  }
   const unsent = last.key !== null && outbox.drop(last.key);
   const isRerun = last.verb === "rerun";
   if (isRerun && !unsent) return say(t("said.no_undo_rerun", { what: last.what, key: badge("undo") }));
@@ -572,7 +570,7 @@ function onResult(entry, result, counted) {
   }
   remembered(undos().filter((one) => one.key !== entry.key));
   if (record && record.decided in sitting) sitting[record.decided] -= 1;
-  if (entry.corrections) storage.set(draftKey(entry.id), entry.draft);
+  if (entry.draft) storage.set(draftKey(entry.id), entry.draft);
   apart("answered", "refused", entry, record, why);
 }
 
@@ -591,6 +589,8 @@ function correct() {
 }
 
 const keepDraft = () => storage.set(draftKey(current().item.id), { ...view.draft, kept: undefined });
+/** The draft, where there is something in it. */
+const begun = () => (view.draft && (view.draft.note || Object.keys(view.draft.values).length) ? view.draft : undefined);
 
 function beforeOf(row, pane) {
   const { item } = current();
@@ -658,8 +658,7 @@ function saveCorrection(event) {
   const lacking = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
   if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${rowOf(item, lacking[0][1])}.${lacking[0][0]}`);
   if (item.blind) return own("sendVerdict", record, corrections);
-  const draft = { ...view.draft };
-  decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim(), draft }, event?.timeStamp);
+  decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
 }
 
 /** What is rarely needed is fetched when first needed. */
@@ -675,6 +674,11 @@ const page = { asStored, renew, putNext, bringBack, visit, refill: () => refill(
 
 function discardDraft() {
   if (!view.draft) return;
+  if (begun()) {
+    remembered([...undos(), { ...named(current().item), draft: view.draft }]);
+    drawActions();
+    say(t("said.discarded", { key: badge("undo") }));
+  }
   storage.remove(draftKey(current().item.id));
   view.draft = isForm(current()) ? emptyForm() : null;
   drawRight();
@@ -684,7 +688,7 @@ function discardDraft() {
 function leave() {
   const field = document.activeElement;
   if (field?.matches("input, select, textarea")) {
-    if (view.draft && !isForm(current()) && !Object.keys(view.draft.values).length && !view.draft.note) return discardDraft();
+    if (view.draft && !isForm(current()) && !begun()) return discardDraft();
     field.blur();
     focusItem();
     return undefined;
@@ -709,10 +713,7 @@ byId("right").addEventListener("keydown", (event) => {
     if (!event.repeat) saveCorrection(event);
   } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     event.preventDefault();
-    const rows = current().item.criteria.length;
-    const order = [...Array(rows).keys(), -1];
-    const next = order[(order.indexOf(row) + (event.key === "ArrowDown" ? 1 : rows)) % order.length];
-    fieldAt(next, pane)?.focus();
+    own("stepField", row, pane, event.key === "ArrowDown");
   }
 });
 
@@ -789,6 +790,6 @@ async function begin() {
   if (start.pane > 0 || start.row > 0) select(Math.max(0, start.row), Math.max(0, start.pane));
   outbox.tell();
   outbox.pump();
-  if (storage.keys().some((key) => key.startsWith("assay.outbox") && key !== BOX)) import("./boxes.js").then((found) => found.look(outbox, say), () => {});
+  if (storage.keys().some((key) => key.startsWith("assay.outbox") && key !== BOX)) apart("boxes", "look", outbox);
 }
 begin().catch(alertOf);
