@@ -124,3 +124,24 @@ def test_a_note_that_is_too_long_is_said_and_stays(review: Page, served: Served)
     review.locator("#panel-note").fill("long " * 4000)
     review.locator("dialog[open] .choice").first.click()
     eventually(lambda: verbs(served) == [(int(first[1:]), "reject")])
+
+
+def test_what_was_decided_anew_does_not_come_back_after_a_reload(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = FAULTS
+    first = complete_item(review)
+    served.kill()
+    pressed(review, "a")
+    assert pressed(review, "u") == first
+    second = pressed(review, "a")
+    eventually(lambda: unsent(review) == 3)
+    review.wait_for_timeout(500)
+    served.start()
+    review.goto(f"{served.url}/review")
+    ready(review)
+    eventually(lambda: unsent(review) == 0, within_s=20)
+    review.wait_for_timeout(500)
+    assert [verb for _, verb in verbs(served)] == ["approve", "undo", "approve"]
+    assert served.states() == {"pending": 9, "approved": 1}
+    assert item_of(review) != first
+    assert "waits again" not in said(review)
+    assert second != first
