@@ -31,9 +31,11 @@ if TYPE_CHECKING:
         AssessmentDetail,
         AssessmentRow,
         CallTotals,
+        DrawnOrder,
         Excluded,
         NotCounted,
         RunSummary,
+        RunTotals,
         ScoreRow,
         Selection,
         TrialMark,
@@ -225,12 +227,17 @@ class Witness(Protocol):
         run: RunId | None = None,
         done: bool | None = None,
         keys: Collection[AssessmentKey] | None = None,
+        of: AssessmentKey | None = None,
     ) -> Sequence[Aside]:
-        """Planted checks and repeats, oldest first."""
+        """Planted checks and repeats, oldest first; `of`: those made of one assessment."""
         ...
 
-    def asides_answered(self, *, reviewer: str, runs: Collection[RunId] = ()) -> int:
-        """How many of them a reviewer has answered, in these runs or in all."""
+    def answers_after(self, observation: int, /) -> Sequence[Observation]:
+        """Decisions on them that were noted after the observation with this id, oldest first."""
+        ...
+
+    def asides_made(self, run: RunId, /, *, before: str | None = None) -> int:
+        """How many of them a run has, or had before a moment."""
         ...
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
@@ -319,12 +326,36 @@ class Leases(Protocol):
 class Archive(Protocol):
     """Reading: lists, single items and columns for statistics."""
 
+    def identity(self) -> str:
+        """A name that no other store has."""
+        ...
+
+    def find_run(self, text: str, /) -> RunId:
+        """The run whose id this is or uniquely begins with; raises `UnknownName`, or `InputError` when several do."""
+        ...
+
     def first_broken_event(self) -> int | None:
         """The id of the first review event that was changed after it was stored; None when all are as they were."""
         ...
 
-    def runs(self, selection: Selection | None = None, /) -> tuple[RunSummary, ...]:
-        """Runs that match, newest first."""
+    def runs(self, selection: Selection | None = None, /, *, limit: int | None = None) -> tuple[RunSummary, ...]:
+        """Runs that match, newest first, `limit` at most. Costs as much as there are runs: pages ask for no more than they show."""
+        ...
+
+    def newest_first(self, *, before: str | None = None) -> Iterator[RunSummary]:
+        """Every run, newest first, after the run `before`; read portion by portion as they are asked for."""
+        ...
+
+    def run_totals(self, selection: Selection, /) -> RunTotals:
+        """What the matching runs come to, without a summary of each."""
+        ...
+
+    def waiting_runs(self) -> frozenset[RunId]:
+        """Runs of which something waits for a person."""
+        ...
+
+    def drawn_orders(self, after: int, /) -> tuple[int, tuple[DrawnOrder, ...]]:
+        """From where to ask on the next time, and the runs above `after` that are reviewed in an order drawn by chance."""
         ...
 
     def assessments(

@@ -94,7 +94,7 @@ def test_columns_name_tasks_candidates_and_judges_by_code(two_runs: Store) -> No
     )
     assert columns.runs == (OLD, NEW)
     assert columns.joint.all()
-    assert len(columns.settings) == 2
+    assert [text.partition(" (")[0] for text in columns.settings] == ["judge", "Second"]
     assert columns.task.dtype == columns.trial.dtype == "int64"
 
 

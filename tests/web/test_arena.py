@@ -335,8 +335,8 @@ def test_whoever_was_told_who_wrote_what_reviews_it_no_more_blind(tmp_path: Path
         decision = {"key": "approved by ann", "id": known, "verb": "approve", "reviewer": "ann"}
         assert ask(server, "/api/decisions", {"decisions": [decision]})[1]["results"][0]["ok"]
         with Workspace.open(there, environment={}) as workspace:
-            (decision,) = workspace.witness.observations(kinds=(Seen.DECISION,))
-            assert (decision.body["arm"], decision.body["told"]) == ("assisted", True)
+            (noted,) = workspace.witness.observations(kinds=(Seen.DECISION,))
+            assert (noted.body["arm"], noted.body["told"]) == ("assisted", True)
         assert ask(server, f"/assessments/{new}.json", reviewer=unseen)[1]["told"] is False
     finally:
         server.kill()

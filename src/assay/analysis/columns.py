@@ -41,7 +41,8 @@ class ScoreColumns:
         unseen: whether no person saw the grade (`exempt`), bool.
         by_rule: whether a scorer graded, so that nobody had to look (`not_required`), bool; None is taken for nowhere.
         runs: ids of the selected runs.
-        settings: distinct (judge, rubric, parameters) settings among them; more than one is `mixed_settings`.
+        settings: distinct (judge, rubric, parameters) settings among them, as a judge's name and the beginning of a digest;
+            more than one is `mixed_settings`.
     """
 
     tasks: tuple[TaskLabel, ...]

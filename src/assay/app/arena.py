@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from assay.app import protocols, telling
-from assay.app.masking import mask_of, masked
+from assay.app.masking import Mask, mask_of, masked
 from assay.app.shuffle import Shuffle
 from assay.domain.arena import Choice, Pairing, Vote
 from assay.domain.errors import UnknownName
@@ -28,7 +28,6 @@ from assay.scoring.authorship import telling_words
 from assay.scoring.pages import page_of
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterator, Mapping
 
     from assay.app.wiring import Workspace
@@ -109,7 +108,7 @@ class Bout:
     reviewer: str
     pair: str
     reveal: Reveal | None
-    hides: re.Pattern[str] | None
+    hides: Mask | None
 
     @property
     def sides(self) -> tuple[Response, Response]:
@@ -122,7 +121,7 @@ class Bout:
 
     def names_somebody(self, side: int) -> bool:
         """Whether a name is hidden inside a side's response."""
-        return self.hides is not None and self.hides.search(self.sides[side].text) is not None
+        return masked(self.sides[side].text, self.hides) != self.sides[side].text
 
     def page(self, side: int) -> str | None:
         """The web page in the response of a side, 0 or 1; None where it holds none."""
@@ -145,11 +144,8 @@ class Booth:
         """Runs with two candidates or more, newest first after the run `before`, and the id to go on after."""
         arena = self._workspace.arena
         found: list[RunSummary] = []
-        passed, more = before is None, False
-        for one in self._workspace.archive.runs(Selection()):
-            if not passed:
-                passed = one.id == before
-                continue
+        more = False
+        for one in self._workspace.archive.newest_first(before=before):
             if len(one.candidates) < 2:
                 continue
             if len(found) == limit:

@@ -6,16 +6,17 @@ however long the batch: `TASKS` tasks, `RUNS` runs, `TRIALS` trials of each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from assay.app.run_list import waits
 from assay.domain.errors import UnknownName
+from assay.domain.lifecycle import TrialState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from assay.app.wiring import Workspace
     from assay.domain.graded import MatrixTrial
@@ -88,6 +89,7 @@ def matrix(
     candidate: str = "",
     first_run: int = 0,
     after: tuple[int, int] | None = None,
+    alike: Mapping[RunId, Collection[TrialState]] | None = None,
 ) -> Matrix:
     """A page of the matrix of some runs, given newest first.
 
@@ -96,6 +98,7 @@ def matrix(
         candidate: whose scores alone stand in the cells; the mean of all where empty.
         first_run: how many of the newest runs to leave out.
         after: the place after which tasks are shown.
+        alike: of some runs the states of trials that are not told apart: all of them are shown as waiting.
 
     Raises:
         UnknownName: a suite or candidate that is not in these runs, or no run from `first_run` on.
@@ -124,6 +127,8 @@ def matrix(
         for run, its in row.trials.items():
             line = []
             for trial in its:
+                if trial.state in (alike or {}).get(run, ()):
+                    trial = replace(trial, state=TrialState.NEEDS_REVIEW)  # nothing else is shown of it
                 its_scores = {} if run in hidden else scores.get(int(trial.key), {})
                 for name, score in its_scores.items():
                     given.setdefault(name, []).append(score)

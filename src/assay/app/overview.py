@@ -205,7 +205,7 @@ class _Kept:
         if a is not None and b is not None:
             contrast = compared(cells.cells, a, b, scope, margin, rng=np.random.default_rng(_SEED))
         excluded = self._workspace.archive.excluded(self._selection)
-        running = any(run.state in findings.GOING_ON for run in self._workspace.archive.runs(self._selection))
+        running = self._workspace.archive.run_totals(self._selection).going_on
         open_still = running or excluded.pending > 0
         p_value = contrast is not None and contrast.p_value is not None
         return Overview(

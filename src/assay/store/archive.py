@@ -11,7 +11,7 @@ from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.store import answers, columns, criteria, exporting, graded, model_calls, run_record, schema
+from assay.store import answers, columns, criteria, exporting, graded, model_calls, run_record, run_totals, schema
 from assay.store.call_totals import call_totals
 from assay.store.events import first_broken
 from assay.store.names import candidate_names
@@ -24,8 +24,6 @@ from assay.store.selecting import find_run, scope_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from sqlalchemy import ColumnElement
-
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.criteria import CriterionFacts, RubricUse
@@ -36,8 +34,10 @@ if TYPE_CHECKING:
         AssessmentDetail,
         AssessmentRow,
         CallTotals,
+        DrawnOrder,
         Excluded,
         NotCounted,
+        RunTotals,
         ScoreRow,
         TrialMark,
         TrialRow,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from assay.store.database import Database
 
 _PORTION: Final = 200
+_RUNS_AT_ONCE: Final = 50
 _SELF: Final = "store"
 """Beside where each table's keys go on, `key_source` keeps a number drawn for the store itself."""
 
@@ -76,12 +77,12 @@ class StoreArchive:
         with self._database.reading() as connection:
             return find_run(connection, text)
 
-    def runs(self, selection: Selection | None = None, /) -> tuple[RunSummary, ...]:
-        """Runs that match, newest first; with a task filter, runs that have such a task."""
+    def runs(self, selection: Selection | None = None, /, *, limit: int | None = None) -> tuple[RunSummary, ...]:
+        """Runs that match, newest first, `limit` at most; with a task filter, runs that have such a task."""
         table, suite = schema.run, schema.suite
         with self._database.reading() as connection:
             scope = scope_of(connection, selection or Selection())
-            where: list[ColumnElement[bool]] = [] if scope.every_run else [table.c.key.in_(scope.runs)]
+            where = scope.where_key(table.c.key)
             if scope.narrows_tasks:
                 planned = schema.run_task
                 where.append(exists().where(planned.c.run_key == table.c.key, *scope.where(planned)))
@@ -90,8 +91,36 @@ class StoreArchive:
                 .join(suite, suite.c.key == table.c.suite_key)
                 .where(true(), *where)
                 .order_by(table.c.started.desc(), table.c.key.desc())
+                .limit(limit)
             ).all()
-            return run_summaries(connection, self._claims, rows, scope.where_run)
+            if limit is None:
+                return run_summaries(connection, self._claims, rows, scope.where_run)
+            keys = [row.key for row in rows]
+            return run_summaries(connection, self._claims, rows, lambda table: [table.c.run_key.in_(keys)])
+
+    def newest_first(self, *, before: str | None = None) -> Iterator[RunSummary]:
+        """Every run, newest first, after the run `before`; each portion is a read of its own."""
+        while True:
+            page = self.newest(limit=_RUNS_AT_ONCE, before=before)
+            yield from page
+            if len(page) < _RUNS_AT_ONCE:
+                return
+            before = page[-1].id
+
+    def run_totals(self, selection: Selection, /) -> RunTotals:
+        """What the matching runs come to, without a summary of each."""
+        with self._database.reading() as connection:
+            return run_totals.run_totals(connection, scope_of(connection, selection))
+
+    def waiting_runs(self) -> frozenset[RunId]:
+        """Runs of which something waits for a person."""
+        with self._database.reading() as connection:
+            return run_totals.waiting_runs(connection)
+
+    def drawn_orders(self, after: int, /) -> tuple[int, tuple[DrawnOrder, ...]]:
+        """From where to ask on the next time, and the runs above `after` that are reviewed in an order drawn by chance."""
+        with self._database.reading() as connection:
+            return run_totals.drawn_orders(connection, after)
 
     def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
         """One page of runs, newest first, after the run `before`, or from the newest where there is no such run."""
@@ -192,7 +221,8 @@ class StoreArchive:
         table = schema.trial
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)
-        for run_key in scope.runs:
+            run_keys = scope.runs
+        for run_key in run_keys:
             position, k = -1, 0
             while True:
                 statement = trial_rows().where(
@@ -341,8 +371,7 @@ class StoreArchive:
     def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
         """Calls of a run by whom they asked, summed; raises `UnknownName`."""
         with self._database.reading() as connection:
-            (run_key,) = scope_of(connection, Selection(runs=(run,))).runs
-            return call_totals(connection, run_key)
+            return call_totals(connection, run_key_of(connection, find_run(connection, run)))
 
     def rubric_uses(self, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
         """From where to read on the next time, and the rubrics of runs with judges above `after`, oldest first."""

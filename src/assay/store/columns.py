@@ -471,13 +471,15 @@ def _settings(connection: Connection, scope: Scope) -> tuple[str, ...]:
     wanted = None
     if scope.graders is not None:
         wanted = set(connection.execute(select(grader.c.name).where(grader.c.key.in_(scope.graders))).scalars())
-    where = [] if scope.every_run else [table.c.key.in_(scope.runs)]
+    where = scope.where_key(table.c.key)
     if replaced := _replaced_runs(connection, scope):
         where.append(table.c.key.not_in(replaced))
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}  # by digest, whose it was first
     for (text,) in connection.execute(select(table.c.settings).where(*where).order_by(table.c.started, table.c.key)):
-        found.update((setting, None) for judge, setting in bytes_json(text) if wanted is None or judge in wanted)
-    return tuple(found)
+        for judge, setting in bytes_json(text):
+            if wanted is None or judge in wanted:
+                found.setdefault(setting, judge)
+    return tuple(f"{judge} ({setting[:8]})" for setting, judge in found.items())
 
 
 def _replaced_runs(connection: Connection, scope: Scope) -> tuple[int, ...]:

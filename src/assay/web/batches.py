@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from assay.app import batch_matrix
 from assay.app.batch_matrix import Across
+from assay.app.cover import under_review
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_trial
 from assay.domain.selection import Selection
@@ -90,15 +91,18 @@ def batch_page(request: Request, batch_id: str) -> Response:
 
 
 def _batch(request: Request, batch_id: str) -> tuple[RunSummary, ...]:
-    found = rooms_of(request).workspace.archive.runs(Selection(batch_ids=(batch_id,)))
+    rooms = rooms_of(request)
+    found = rooms.workspace.archive.runs(Selection(batch_ids=(batch_id,)))
     if not found:
         raise UnknownName("batch", batch_id)
-    return found
+    return tuple(rooms.cover.shown(one) for one in found)
 
 
 def _matrix(request: Request, summaries: tuple[RunSummary, ...], wanted: Wanted) -> Matrix:
+    rooms = rooms_of(request)
+    alike = {one.id: under_review(one) for one in summaries if rooms.cover.covers(one.id)}
     return batch_matrix.matrix(
-        rooms_of(request).workspace, summaries, suite=wanted.suite, candidate=wanted.candidate,
+        rooms.workspace, summaries, alike=alike, suite=wanted.suite, candidate=wanted.candidate,
         first_run=wanted.first_run, after=wanted.after,
     )  # fmt: skip
 

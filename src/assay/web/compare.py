@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from assay.app import protocols, registry, side_by_side
 from assay.app.differences import document_of, field_rows, marked
-from assay.app.provenance import provenance
+from assay.app.provenance import calls_of
 from assay.app.side_by_side import Only, Wanted
 from assay.domain.answers import AnswerColumn
 from assay.domain.errors import InputError, Refused
@@ -192,7 +192,7 @@ def _offered(workspace: Workspace, find: str = "") -> list[dict[str, Any]]:
     """The newest runs in whose suite, id, batch or candidates `find` stands, with each candidate's calls summed."""
     runs: list[dict[str, Any]] = []
     needle = find.casefold()
-    for summary in registry.runs(workspace):
+    for summary in registry.newest_first(workspace):
         if len(runs) == RUNS_OFFERED:
             break
         names = (summary.suite, summary.id, summary.batch_id or "", *summary.candidates)
@@ -200,10 +200,10 @@ def _offered(workspace: Workspace, find: str = "") -> list[dict[str, Any]]:
             continue
         if protocols.withholds(workspace, summary):
             continue
-        found = provenance(workspace, summary)
+        totals, seconds = calls_of(workspace, summary)
         candidates = []
         for name in summary.candidates:
-            calls = [one for one in found.totals if one.role == "candidate" and one.name == name]
+            calls = [one for one in totals if one.role == "candidate" and one.name == name]
             n, failed = sum(one.calls for one in calls), sum(one.failed for one in calls)
             output = sum(one.output_tokens for one in calls)
             costs = [one.cost_usd for one in calls if one.cost_usd is not None]
@@ -216,7 +216,7 @@ def _offered(workspace: Workspace, find: str = "") -> list[dict[str, Any]]:
                     "success": None if not n else (n - failed) / n,
                     "tokens": None if not n else [sum(one.input_tokens for one in calls), output],
                     "cost_usd": sum(costs) if costs else None,
-                    "tokens_per_s": output / found.seconds if found.seconds and output else None,
+                    "tokens_per_s": output / seconds if seconds and output else None,
                 }
             )
         runs.append({"id": summary.id, "suite": summary.suite, "started": summary.started, "candidates": candidates})

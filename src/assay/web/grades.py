@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -178,9 +179,10 @@ def _found(request: Request, asked: Asked) -> Page:
 
 def _offered(workspace: Workspace) -> list[dict[str, str]]:
     """The newest runs that a judge graded."""
-    runs = [one for one in registry.runs(workspace) if one.judges]
+    judged = (one for one in registry.newest_first(workspace) if one.judges)
     return [
-        {"id": one.id, "suite": one.suite, "started": one.started[:16].replace("T", " ")} for one in runs[:RUNS_OFFERED]
+        {"id": one.id, "suite": one.suite, "started": one.started[:16].replace("T", " ")}
+        for one in islice(judged, RUNS_OFFERED)
     ]
 
 
@@ -292,7 +294,11 @@ def _summary(found: Page, asked: Asked) -> list[tuple[str, str, str]]:
         )
     if one.gap is not None and one.distance is not None:
         lines.append(
-            (t("grades.sum.gap", first=names[0], second=names[1]), t("grades.points", n=f"{100 * one.gap:+.1f}"), "")
+            (
+                t("grades.sum.gap", first=names[0], second=names[1]),
+                t("grades.points", n=f"{100 * one.gap:+.1f}".replace("-", "\u2212")),
+                "",
+            )
         )
         lines.append((t("grades.sum.distance"), t("grades.points", n=f"{100 * one.distance:.1f}"), ""))
     if one.alpha is not None:
@@ -315,8 +321,12 @@ def _said(alpha: Alpha) -> tuple[str, str]:
         return "–", alpha.reason or ""
     remark = alpha.reading or ""
     if alpha.ci95 is not None:
-        remark = f"{t('grades.range', low=f'{alpha.ci95[0]:.2f}', high=f'{alpha.ci95[1]:.2f}')}, {remark}"
-    return f"{alpha.alpha:.2f}", remark
+        remark = f"{t('grades.range', low=_minus(alpha.ci95[0]), high=_minus(alpha.ci95[1]))}, {remark}"
+    return _minus(alpha.alpha), remark
+
+
+def _minus(value: float) -> str:
+    return f"{value:.2f}".replace("-", "\u2212")
 
 
 def _summary_document(one: Summary) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from assay.app import protocols, registry, reviewing, starting
+from assay.app.cover import under_review
 from assay.app.findings import wording
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
@@ -35,11 +36,14 @@ from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
 from assay.web.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from assay.app.showing import Item
     from assay.app.wiring import Workspace
+    from assay.domain.identifiers import AssessmentKey
+    from assay.domain.lifecycle import TrialState
     from assay.domain.selection import AssessmentRow, RunSummary, TrialRow
+    from assay.web.api import Rooms
 
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
@@ -244,6 +248,8 @@ def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
     """The assessment behind a cell of the matrix: one that waits before others."""
     key = reviewing.trial_key(trial_id)
     workspace = rooms_of(request).workspace
+    (summary,) = registry.runs(workspace, Selection(runs=(run_id,)))
+    rooms_of(request).cover.refuse(summary.id, "which assessment is behind which trial")
     found = [] if key is None else [
         row for row in workspace.archive.assessments(Selection(runs=(run_id,)), trial=key) if row.current
     ]  # fmt: skip
@@ -269,7 +275,7 @@ def _check_review(request: Request, selection: Selection) -> None:
     rooms_of(request).workspace.archive.tally(selection)
     query = request.query_params
     if item := query.get("item"):
-        reviewing.assessment_key(item)
+        rooms_of(request).cover.key_of(item)
     for name in ("candidate", "criterion"):
         if said := query.get(name):
             whole(name, said, low=1, high=10_000)
@@ -294,7 +300,7 @@ def review_twin(
         {
             "progress": progress(rooms, selection),
             "item": found,
-            "waiting": [shown_assessment(row.key) for row in waiting],
+            "waiting": [shown_assessment(row.key) for row in waiting if not rooms.cover.covers(row.run_id)],
         }
     )
 
@@ -342,14 +348,8 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
     rooms = rooms_of(request)
     reviewer = reviewer_of(request)
     item = shown(rooms, assessment_id, reviewer=reviewer)
-    detail, _ = rooms.honest.detail(reviewing.assessment_key(assessment_id), reviewer=reviewer)
-    same_trial = rooms.workspace.archive.assessments(Selection(runs=(item.run_id,)), trial=detail.row.trial)
-    others = [
-        _other(row)
-        for row in same_trial
-        if row.current and (row.grader, row.candidate) != (detail.row.grader, detail.row.candidate)
-    ]
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(item.run_id,)))
+    others = [] if rooms.cover.covers(summary.id) else _same_trial(rooms, rooms.cover.key_of(assessment_id))
     title = f"{item.thing} · {t('review.trial', k=item.k, of=item.of)}"
     return _page(request, "review.html", "assessment", title, twin=f"/assessments/{item.id}.json", run=summary,
                  filters={"run": item.run_id}, single=item, past=others, grades=_grades_beside(rooms.workspace, summary, item),
@@ -368,8 +368,11 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
-    row = looked_at(rooms.workspace, summary, rooms.runner)
-    tasks, more = _tasks_from(rooms.workspace.archive.trials(where), start)
+    row = looked_at(rooms.workspace, rooms.cover, summary, rooms.runner)
+    covered = rooms.cover.covers(summary.id)
+    tasks, more = _tasks_from(
+        rooms.workspace.archive.trials(where), start, alike=under_review(summary) if covered else ()
+    )
     failures = [
         {
             "id": f"t{trial.key}", "task": trial.task, "thing": trial.thing, "k": trial.k, "of": trial.of,
@@ -405,6 +408,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         if waits
         else [model.ref for model in starting.known_models(rooms.workspace) if model.ref != PERSON],
         "tasks": tasks,
+        "covered": covered,
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,
         "later": start + TASKS_SHOWN if more else None,
@@ -431,15 +435,25 @@ def _grades_of(workspace: Workspace, summary: RunSummary) -> dict[str, str]:
     return {by: f"/compare/grades?{urlencode({'run': summary.id, 'by': by})}" for by in ways}
 
 
-def _tasks_from(trials: Iterable[TrialRow], start: int) -> tuple[list[dict[str, Any]], bool]:
+def _tasks_from(
+    trials: Iterable[TrialRow], start: int, *, alike: Collection[TrialState]
+) -> tuple[list[dict[str, Any]], bool]:
     """The tasks of one page of the matrix, and whether more follow."""
     shown_: list[dict[str, Any]] = []
     for place, (_, group) in enumerate(groupby(trials, key=lambda trial: trial.task)):
         if place >= start + TASKS_SHOWN:
             return shown_, True
         if place >= start:
-            shown_ += matrix(group)
+            shown_ += matrix(group, alike=alike)
     return shown_, False
+
+
+def _same_trial(rooms: Rooms, key: AssessmentKey) -> list[dict[str, str]]:
+    """What other graders made of the trial of an assessment."""
+    detail, _ = rooms.honest.detail(key)
+    row = detail.row
+    same = rooms.workspace.archive.assessments(Selection(runs=(row.run_id,)), trial=row.trial)
+    return [_other(one) for one in same if one.current and (one.grader, one.candidate) != (row.grader, row.candidate)]
 
 
 def _other(row: AssessmentRow) -> dict[str, str]:

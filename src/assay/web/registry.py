@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -72,7 +73,7 @@ def registry_page(request: Request) -> Response:
 
 def _listed(request: Request, wanted: Wanted) -> RunList:
     """The runs that match; where none does because a name is not there, raises `UnknownName` with the nearest."""
-    workspace, said = rooms_of(request).workspace, wanted.said
+    workspace, cover, said = rooms_of(request).workspace, rooms_of(request).cover, wanted.said
     found = run_list.run_list(workspace, wanted.filter, before=wanted.before)
     if not found.lines:
         suites = (said["suite"],) if "suite" in said else ()
@@ -80,7 +81,8 @@ def _listed(request: Request, wanted: Wanted) -> RunList:
         workspace.archive.tally(Selection(suites=suites, batch_ids=batches))
         if "candidate" in said:
             workspace.register.runs_of_candidate(said["candidate"], limit=1)
-    return found
+    lines = tuple(replace(line, summary=cover.shown(line.summary)) for line in found.lines)
+    return replace(found, lines=lines)
 
 
 @router.get("/registry.json")

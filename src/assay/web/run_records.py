@@ -332,7 +332,8 @@ def trend_file(
 def _trend(request: Request, suite: str, candidates: tuple[str, ...], last: int) -> Trend:
     if not suite:
         raise InputError("suite", "is missing.", remedy="Choose one in /registry/trend.")
-    return trending.trend(rooms_of(request).workspace, suite, candidates=candidates, newest=last)
+    rooms = rooms_of(request)
+    return trending.trend(rooms.workspace, suite, candidates=candidates, newest=last, left_out=rooms.cover.covered())
 
 
 def _points(found: Trend) -> list[dict[str, Any]]:

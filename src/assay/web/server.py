@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, Response
 
 from assay.app.arena import Booth
 from assay.app.asides import Asides
+from assay.app.cover import Cover
 from assay.app.grades_beside import GradesBeside
 from assay.app.honest import Honest
 from assay.app.notices import check_webhook
@@ -116,21 +117,24 @@ def create_app(
         dependencies=[Depends(known_names), Depends(api.same_store)],
     )
     showcase = Showcase(workspace.archive, workspace.journal)
+    cover = Cover(workspace)
+    honest = Honest(workspace, showcase, cover)
     app.state.rooms = api.Rooms(
         workspace=workspace,
         queue=queue,
         showcase=showcase,
-        honest=Honest(workspace, showcase),
+        cover=cover,
+        honest=honest,
         asides=Asides(),
-        live=Live(workspace, runner),
+        live=Live(workspace, cover, runner),
         runner=runner,
         starts=Starts(),
-        reruns=Reruns(workspace, queue),
+        reruns=Reruns(workspace, queue, honest, cover),
         overviews=Overviews(workspace),
         grades=GradesBeside(workspace),
         token=known,
     )
-    app.state.judging = judging(workspace)
+    app.state.judging = judging(workspace, cover)
     app.state.arena = arena.Hall(booth=Booth(workspace), previews=Previews())
     app.state.problem_page = problems.problem_page
     app.include_router(api.router)

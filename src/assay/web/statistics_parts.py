@@ -23,14 +23,14 @@ TASKS_SHOWN: Final = 100
 NOTHING: Final = "–"
 
 
-def first_parts(found: Overview, asked: Asked) -> dict[str, Any]:
-    """Everything of the page that follows each decision."""
+def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, Any]:
+    """Everything of the page that follows each decision; `hidden`: runs left out because they are under cover."""
     ranking = found.report.ranking
     return {
         "headline": _headline(found),
         "beneath": _beneath(found),
         "n_trials": wording.count(found.n_trials, "approved trial" if found.approved else "trial"),
-        "left_out": _left_out(found, asked),
+        "left_out": [*_left_out(found, asked), {"n": hidden, "open": None, "word": t("stats.covered", n=hidden)}],
         "runs": list(found.runs),
         "warnings": [_warning(one) for one in found.cautions],
         "unfinished": found.unfinished,

@@ -69,7 +69,7 @@ export async function call(path, body, options = {}) {
       ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
     });
   } catch (cause) {
-    throw Object.assign(new Error("no answer"), { status: 0, cause });
+    throw Object.assign(new Error(document.body.dataset.offline), { status: 0, cause });
   }
   const said = await response.json().catch(() => null);
   if (response.ok && said !== null) return said;

@@ -196,14 +196,15 @@ function select(row, pane) {
   remember();
 }
 
-function showLines(span, pane) {
+async function showLines(span, pane) {
   if (pane !== view.pane || view.rules) {
     view.rules = false;
     view.pane = pane;
     drawLeft();
     drawSelectedReason();
   }
-  const first = light(left, current().item, view, span);
+  let first = light(left, current().item, view, span);
+  if (!first && !view.whole && (await own("showWhole"))) first = light(left, current().item, view, span); // beyond the beginning
   center(first);
   if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
 }
@@ -665,15 +666,10 @@ function saveCorrection(event) {
 }
 
 /** What is rarely needed is fetched when first needed. */
-const apart = (file, name, ...said) => {
-  import(`./${file}.js`).then((found) => found[name](page, ...said), alertOf);
-};
+const apart = (file, name, ...said) => import(`./${file}.js`).then((found) => found[name](page, ...said), alertOf);
 /** Blind items, forms and second opinions: once fetched it is called at once. */
-const own = (name, ...said) => {
-  if (page.own) page.own[name](page, ...said);
-  else apart("own", name, ...said);
-};
-const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, renew, putNext, bringBack, visit, refill: () => refill(), drawProgress, drawActions, view, current, numberIn, drawLeft, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
+const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : apart("own", name, ...said));
+const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, renew, putNext, bringBack, visit, refill: () => refill(), drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;

@@ -8,6 +8,8 @@ TEXTS: Final[dict[str, str]] = {
     "stats.title": "Statistics",
     "stats.nothing": "Nothing counts yet.",
     "stats.nothing_about": "A score counts once a person has passed the judge's grades, or a scorer gave it by rule.",
+    "stats.covered": "{n} runs left out: checks come among their items, and their statistics are told once nothing waits",
+    "stats.covered.one": "1 run left out: checks come among its items, and its statistics are told once nothing waits",
     "stats.count": "{n} count",
     "stats.left.pending": "{n} waiting for review",
     "stats.left.rejected": "{n} rejected",
