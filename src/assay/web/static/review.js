@@ -269,16 +269,8 @@ function drawProgress() {
 function drawEmpty() {
   itemBox.hidden = true;
   byId("empty").hidden = false;
-  document.title = `${t("review.done.title")} · Assay`;
-  byId("empty-title").textContent = t("review.done.title");
-  fill(byId("heading"));
-  const lines = [t("review.done.lead")];
-  if (progress?.waiting && elsewhere) lines[0] = t("review.done.elsewhere", { n: elsewhere });
-  if (skipped.size) lines.push(t("review.done.skipped", { n: skipped.size }));
-  if (Object.values(sitting).some(Boolean)) lines.push(t("review.done.tally", sitting));
-  fill(byId("empty-lines"), lines.map((line) => h("p", {}, line)));
-  byId("empty-title").focus({ preventScroll: true });
   drawActions();
+  apart("empty", "draw", { progress, elsewhere, skipped: skipped.size, sitting });
 }
 
 // --- the trail -----------------------------------------------------------------------------------------------------
@@ -327,7 +319,9 @@ async function refill(first = null) {
   fetching = fetchMore(first);
   const came = await fetching;
   fetching = null;
-  if (came && (spent || !current() || itemBox.hidden)) advance();
+  if (!came) return;
+  if (byId("said").textContent === t("said.no_next")) say("");
+  if (spent || !current() || itemBox.hidden) advance();
 }
 
 async function fetchMore(first) {
@@ -354,7 +348,8 @@ async function fetchMore(first) {
     drawProgress();
     return true;
   } catch (error) {
-    if (!current() || itemBox.hidden) alertOf(error);
+    if (spent && !error.status) say(t("said.no_next"), { alert: true });
+    else if (!current() || itemBox.hidden) alertOf(error);
     exhausted = false;
     later(LOOK_AGAIN_MS);
     return false;
@@ -437,7 +432,7 @@ function decidable() {
     return null;
   }
   if (stateOf(record) !== "pending") {
-    say(t("said.not_pending", { state: t(`state.${stateOf(record)}`) }));
+    say(t(spent ? "said.no_next" : "said.not_pending", { state: t(`state.${stateOf(record)}`) }));
     return null;
   }
   return record;
@@ -448,6 +443,7 @@ const named = (item) => ({ id: item.id, run: item.run_id, what: what(item) });
 
 function decide(record, verb, state, more = {}, pressed = null) {
   const { item } = record;
+  const draft = begun();
   record.before = record.decided;
   record.decided = state;
   record.delivered = false;
@@ -461,8 +457,8 @@ function decide(record, verb, state, more = {}, pressed = null) {
     progress.decided += 1;
   }
   beat();
-  const entry = entryOf(verb, named(item), { ...more, active_ms: Math.round(record.active ?? 0) });
-  remembered([...undos(), { ...named(item), key: entry.key, verb }]);
+  const entry = entryOf(verb, named(item), { ...more, draft, active_ms: Math.round(record.active ?? 0) });
+  remembered([...undos(), { ...named(item), key: entry.key, verb, draft }]);
   say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
   else advance(pressed);
@@ -520,6 +516,11 @@ async function undo() {
   if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { ...named(here.item), key: null } : undefined;
   else remembered(list);
   if (!last) return say(t("said.nothing_to_undo"));
+  if (last.draft) storage.set(draftKey(last.id), last.draft);
+  if (last.key === undefined) {
+    await visit(last.id);
+    return say(t("said.draft_back", last));
+  }
   const unsent = last.key !== null && outbox.drop(last.key);
   const isRerun = last.verb === "rerun";
   if (isRerun && !unsent) return say(t("said.no_undo_rerun", { what: last.what, key: badge("undo") }));
@@ -573,7 +574,7 @@ function onResult(entry, result, counted) {
   }
   remembered(undos().filter((one) => one.key !== entry.key));
   if (record && record.decided in sitting) sitting[record.decided] -= 1;
-  if (entry.corrections) storage.set(draftKey(entry.id), entry.draft);
+  if (entry.draft) storage.set(draftKey(entry.id), entry.draft);
   apart("answered", "refused", entry, record, why);
 }
 
@@ -592,6 +593,8 @@ function correct() {
 }
 
 const keepDraft = () => storage.set(draftKey(current().item.id), { ...view.draft, kept: undefined });
+/** The draft, where there is something in it. */
+const begun = () => (view.draft && (view.draft.note || Object.keys(view.draft.values).length) ? view.draft : undefined);
 
 function beforeOf(row, pane) {
   const { item } = current();
@@ -659,18 +662,22 @@ function saveCorrection(event) {
   const lacking = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
   if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${rowOf(item, lacking[0][1])}.${lacking[0][0]}`);
   if (item.blind) return own("sendVerdict", record, corrections);
-  const draft = { ...view.draft };
-  decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim(), draft }, event?.timeStamp);
+  decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
 }
 
 /** What is rarely needed is fetched when first needed. */
 const apart = (file, name, ...said) => import(`./${file}.js`).then((found) => found[name](page, ...said), alertOf);
 /** Blind items, forms and second opinions: once fetched it is called at once. */
 const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : apart("own", name, ...said));
-const page = { asStored, drawLeft, renew, putNext, bringBack, visit, refill: () => refill(), drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
+const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, renew, putNext, bringBack, visit, refill: () => refill(), drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
+  if (begun()) {
+    remembered([...undos(), { ...named(current().item), draft: view.draft }]);
+    drawActions();
+    say(t("said.discarded", { key: badge("undo") }));
+  }
   storage.remove(draftKey(current().item.id));
   view.draft = isForm(current()) ? emptyForm() : null;
   drawRight();
@@ -680,7 +687,7 @@ function discardDraft() {
 function leave() {
   const field = document.activeElement;
   if (field?.matches("input, select, textarea")) {
-    if (view.draft && !isForm(current()) && !Object.keys(view.draft.values).length && !view.draft.note) return discardDraft();
+    if (view.draft && !isForm(current()) && !begun()) return discardDraft();
     field.blur();
     focusItem();
     return undefined;
@@ -705,10 +712,7 @@ byId("right").addEventListener("keydown", (event) => {
     if (!event.repeat) saveCorrection(event);
   } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     event.preventDefault();
-    const rows = current().item.criteria.length;
-    const order = [...Array(rows).keys(), -1];
-    const next = order[(order.indexOf(row) + (event.key === "ArrowDown" ? 1 : rows)) % order.length];
-    fieldAt(next, pane)?.focus();
+    own("stepField", row, pane, event.key === "ArrowDown");
   }
 });
 
@@ -785,6 +789,6 @@ async function begin() {
   if (start.pane > 0 || start.row > 0) select(Math.max(0, start.row), Math.max(0, start.pane));
   outbox.tell();
   outbox.pump();
-  if (storage.keys().some((key) => key.startsWith("assay.outbox") && key !== BOX)) import("./boxes.js").then((found) => found.look(outbox, say), () => {});
+  if (storage.keys().some((key) => key.startsWith("assay.outbox") && key !== BOX)) apart("boxes", "look", outbox);
 }
 begin().catch(alertOf);

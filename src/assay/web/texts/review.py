@@ -124,6 +124,9 @@ TEXTS: Final[dict[str, str]] = {
     "said.skipped": "{what} put back.",
     "said.undone": "{what} waits again.",
     "said.undoing": "Taking the decision on {what} back.",
+    "panel.too_long": "A note has at most 20,000 characters.",
+    "said.discarded": "Discarded. {key} brings back what you had typed.",
+    "said.draft_back": "{what}: what you had typed is back.",
     "said.nothing_to_undo": "There is nothing of yours to undo.",
     "said.no_undo_rerun": "{what}: a rerun cannot be undone; the attempt before stays readable. {key} again undoes what came"
     " before it.",
@@ -133,6 +136,7 @@ TEXTS: Final[dict[str, str]] = {
     "said.rerun_done": "{what}: attempt {n} is there and comes soon.",
     "said.rerun_failed": "{what}: the judge failed ({why}). The attempt before stays.",
     "said.not_pending": "This one is {state}; undo comes before another decision.",
+    "said.no_next": "This one is decided. The server has not sent the next one yet; it is shown as soon as it comes.",
     "said.too_soon": "One moment: it has only just appeared.",
     "said.unsent": "{n} decisions wait to be sent; they are safe in this browser.",
     "said.unsent.one": "1 decision waits to be sent; it is safe in this browser.",
