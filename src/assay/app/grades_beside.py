@@ -13,7 +13,7 @@ from assay.analysis import grade_rows
 from assay.analysis.columns import TaskLabel
 from assay.analysis.grade_rows import MOST_PANES, GradeRows
 from assay.app import registry
-from assay.app.honest import standing_opinions
+from assay.app.opinions import standing_opinions
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentState, Verb

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import protocols, reviewing
 from assay.app.checks import Checks
+from assay.app.opinions import agree, differ, disputed, standing_opinions
 from assay.app.showing import Item, Showcase, named, panes_of, withheld
 from assay.app.stamps import Stamps
 from assay.domain import decisions as rules
@@ -391,6 +392,8 @@ class Honest:
         mine = self._opinions(key).get(said.reviewer)
         if mine is not None and mine.once != f"opinion:{said.once}":
             raise Refused(where, _GIVEN, remedy=_UNDO_YOURS)
+        if mine is None and differ(self._opinions(key)):
+            raise disputed(key)
         corrections = named(detail.row, said.corrections)
         result = _outcome(detail, said.verb, corrections, where=where)
         body = {
@@ -477,28 +480,6 @@ class Honest:
         if protocol.mode == PLAIN.mode or not detail.row.by_model or self._showcase.by_person(detail.row):
             return
         self._checks.after(detail, decision, protocol=protocol, seed=self._plan(detail.row.run_id).seed)
-
-
-def standing_opinions(said: Sequence[Observation]) -> dict[str, Observation]:
-    """The last opinion of each reviewer that was not taken back."""
-    found: dict[str, Observation] = {}
-    for one in said:
-        found.pop(one.reviewer, None)
-        if not one.body.get("withdrawn"):
-            found[one.reviewer] = one
-    return found
-
-
-TOLERANCE: Final = 0.05
-"""Two reviewers agree when they decide alike and no candidate's resulting score is further apart than this."""
-
-
-def agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two opinions come to the same: both reject, or both let scores count that lie close together."""
-    if "reject" in (one["verb"], other["verb"]):
-        return bool(one["verb"] == other["verb"])
-    names = one["result"].keys() | other["result"].keys()
-    return all(abs(one["result"].get(name, 9) - other["result"].get(name, -9)) <= TOLERANCE for name in names)
 
 
 def _grading(judged: Assessment) -> rules.Grading:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import reviewing
+from assay.app.opinions import refuse_disputed
 from assay.domain.errors import AssayError, Refused
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.review import Via
@@ -54,7 +55,7 @@ class Reruns:
 
         Raises:
             UnknownName: there is no such assessment.
-            Refused: it may not be rerun.
+            Refused: two people dispute it, or it has not had that attempt.
         """
         known = self._outcomes.get(wish.key)
         if known is not None:
@@ -62,6 +63,10 @@ class Reruns:
         detail = await asyncio.to_thread(reviewing.assessment, self._workspace, wish.assessment)
         if len(detail.attempts) > wish.attempt:
             return self._done(wish, detail.attempts[-1], attempt=len(detail.attempts))
+        if len(detail.attempts) < wish.attempt:
+            raise Refused(shown_assessment(wish.assessment), f"has no attempt {wish.attempt}; its last is {len(detail.attempts)}.",
+                          remedy="Look at it again, then ask.")  # fmt: skip
+        await asyncio.to_thread(refuse_disputed, self._workspace, (wish.assessment,))
         self._outcomes[wish.key] = {"status": "running", "id": shown_assessment(wish.assessment)}
         while len(self._outcomes) > _REMEMBERED:
             self._outcomes.popitem(last=False)
