@@ -64,7 +64,7 @@ def field(page: Page, row: int, pane: int = 0) -> str:
 
 
 def current(page: Page) -> list[str]:
-    return page.locator(".score.on").evaluate_all("found => found.map(one => one.dataset.field)")
+    return [str(one) for one in page.locator(".score.on").evaluate_all("found => found.map(one => one.dataset.field)")]
 
 
 def told(page: Page, words: str) -> None:

@@ -126,10 +126,15 @@ class Honest:
         known = self._details(keys, reviewer)
         past = self._past(keys, reviewer)
         shared = _Shared(Stamps(self._workspace, plans=self._plans), {})
+        opinions = self._standing(self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=keys))
         items, shows = [], []
         for key in keys:
             detail, aside = known[key] if key in known else self.detail(key, reviewer=reviewer)
             item = self._seen_by(detail, aside, past[key], shared, whole)
+            if item.state == AssessmentState.PENDING:
+                given = reviewer in opinions.get(key, ()) or (aside is not None and aside.done)
+                closed = "disputed" if differ(opinions.get(key, {})) else "given" if given else ""
+                item = replace(item, closed=closed)
             items.append(item)
             if item.state == AssessmentState.PENDING and detail.row.by_model and not item.blind:
                 shows.append(detail)
@@ -281,11 +286,26 @@ class Honest:
 
     def mine_not(self, keys: Collection[AssessmentKey], *, reviewer: str) -> frozenset[AssessmentKey]:
         """Those of the keys that are not this reviewer's to decide: their own opinion stands, or two do and are disputed."""
-        given: dict[AssessmentKey, list[Observation]] = {}
-        for one in self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=keys):
-            given.setdefault(one.assessment, []).append(one)
-        standing = {key: standing_opinions(said) for key, said in given.items()}
+        standing = self._standing(self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=keys))
         return frozenset(key for key, opinions in standing.items() if reviewer in opinions or len(opinions) > 1)
+
+    def waits_for_others(self, selection: Selection, *, reviewer: str) -> int:
+        """How many waiting assessments of a selection are not this reviewer's to decide.
+
+        None of a run with checks or repeats: there it would move with a real item and not with a check.
+        """
+        said = self._workspace.witness.opinions_that_wait(selection)
+        protocols_of = {run: self._protocol(run) for run in {one.run_id for one in said}}
+        open_ = [one for one in said if not (protocols_of[one.run_id].plants or protocols_of[one.run_id].rereview)]
+        standing = self._standing(open_).values()
+        return sum(1 for opinions in standing if reviewer in opinions or len(opinions) > 1)
+
+    @staticmethod
+    def _standing(said: Sequence[Observation]) -> dict[AssessmentKey, dict[str, Observation]]:
+        by_item: dict[AssessmentKey, list[Observation]] = {}
+        for one in said:
+            by_item.setdefault(one.assessment, []).append(one)
+        return {key: standing_opinions(given) for key, given in by_item.items()}
 
     def waiting_asides(self, selection: Selection, *, reviewer: str) -> tuple[AssessmentKey, ...]:
         """Planted checks and repeats that wait for this reviewer in a selection of runs."""

@@ -154,6 +154,8 @@ class Item:
         own: the own verdict given before, as (pane, criterion or None, score); None where there is none.
         second: whether two people decide it independently.
         person: whether people alone grade it, so that there are no scores to look at.
+        closed: why this reviewer may not decide it although it waits: `given`, their opinion stands and another is to come, or
+            `disputed`; empty where they may.
     """
 
     id: str
@@ -190,6 +192,7 @@ class Item:
     own: tuple[tuple[int, str | None, float], ...] | None = None
     second: bool = False
     person: bool = False
+    closed: str = ""
 
 
 def withheld(item: Item) -> Item:

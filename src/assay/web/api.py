@@ -189,14 +189,15 @@ def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
 
 
 def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[str, int]:
-    """What waits for one reviewer and what is decided, as their page counts it: checks and repeats among the real items.
+    """What this reviewer can decide, what waits for others alone, and what is decided; checks and repeats among the real items.
 
     If they were left out, a number that stands still would say what the last item was.
     """
     found = progress(rooms, selection)
     waiting = len(rooms.honest.waiting_asides(selection, reviewer=reviewer))
     answered = rooms.honest.answered_asides(selection, reviewer=reviewer)
-    return {"waiting": found["waiting"] + waiting, "decided": found["decided"] + answered}
+    others = min(found["waiting"], rooms.honest.waits_for_others(selection, reviewer=reviewer))
+    return {"waiting": found["waiting"] - others + waiting, "decided": found["decided"] + answered, "others": others}
 
 
 router = APIRouter()

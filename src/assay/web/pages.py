@@ -169,9 +169,11 @@ def queue_page(request: Request, before: str | None = None) -> Response:
     """The runs, and the way into review; for an empty store, the way to a first run."""
     rows, older = rooms_of(request).live.rows(before=before)
     waiting = progress(rooms_of(request), Selection())["waiting"]
+    others = rooms_of(request).honest.waits_for_others(Selection(), reviewer=reviewer_of(request)) if waiting else 0
     twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
     return _page(request, "queue.html", "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
-                 waiting=waiting, boot={"texts": for_script("queue", "state", "run", "first", "steer", "notice"), "page": "queue",
+                 waiting=waiting, others=others,
+                 boot={"texts": for_script("queue", "state", "run", "first", "steer", "notice"), "page": "queue",
                                         "live": before is None})  # fmt: skip
 
 
@@ -180,7 +182,9 @@ def queue_twin(request: Request, before: str | None = None) -> Response:
     """The queue page as data."""
     rows, older = rooms_of(request).live.rows(before=before)
     next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
-    return Answer({"runs": rows, "waiting": progress(rooms_of(request), Selection())["waiting"], "next": next_})
+    others = rooms_of(request).honest.waits_for_others(Selection(), reviewer=reviewer_of(request))
+    waiting = progress(rooms_of(request), Selection())["waiting"]
+    return Answer({"runs": rows, "waiting": waiting, "others": others, "next": next_})
 
 
 @router.get("/start")
