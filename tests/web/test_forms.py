@@ -64,7 +64,8 @@ def field(page: Page, row: int, pane: int = 0) -> str:
 
 
 def current(page: Page) -> list[str]:
-    return [str(one) for one in page.locator(".score.on").evaluate_all("found => found.map(one => one.dataset.field)")]
+    found: list[str] = page.locator(".score.on").evaluate_all("found => found.map(one => one.dataset.field)")
+    return found
 
 
 def told(page: Page, words: str) -> None:

@@ -81,7 +81,7 @@ function drawCode(item, view) {
   });
   return [
     h("pre", { class: `code d${String(shown.length).length}`, tabindex: 0, "aria-label": calledBy(pane), on: { click: (event) => onLine(event, item, view) } }, code),
-    pane.cut || shown.length < lines.length ? button("more", () => view.onWhole(), {}, pane.cut ? t("review.show_chars", { n: pane.chars }) : t("review.show_all", { n: lines.length })) : null,
+    pane.cut || shown.length < lines.length ? button("more", () => view.onWhole(), {}, shown.length < pane.lines ? t("review.show_all", { n: pane.lines - shown.length }) : t("review.show_chars", { n: pane.chars })) : null,
     pane.truncated ? h("p", { class: "cut" }, t("review.truncated")) : null,
   ];
 }

@@ -128,19 +128,21 @@ export function foresee(page, pane) {
   if (weights) field.value = shownScore(sum / weights);
 }
 
-/** The whole of a long response, of which only the beginning travelled. */
+/** The whole of a long response, of which only the beginning travelled; whether it is on the page now. */
 export async function showWhole(page) {
   const { view } = page;
   const { item } = page.current();
-  if (item.panes[view.pane].cut) {
-    try {
-      item.panes = (await page.asStored(`${item.id}?whole=1`)).panes;
-    } catch (error) {
-      return page.alertOf(error);
-    }
+  const { pane } = view;
+  try {
+    if (item.panes[pane].cut) item.panes[pane] = await page.asStored(`${item.id}/panes/${pane}`);
+  } catch (error) {
+    page.alertOf(error);
+    return false;
   }
+  if (page.current()?.item !== item || view.pane !== pane || view.rules) return false;
   view.whole = true;
-  if (page.current().item === item) page.drawLeft();
+  page.drawLeft();
+  return true;
 }
 
 /** Have two people decide the item on the page. */

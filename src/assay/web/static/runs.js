@@ -9,20 +9,8 @@ const UNSEEN_MS = 15_000;
 const PATIENCE_MS = 6000;
 const status = byId("live");
 
-let pasting = false;
-byId("paste")?.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const said = new FormData(event.target);
-  pasting = true;
-  const contents = said.getAll("content");
-  try {
-    const { run_id } = await call("/api/pasted", { thing: said.get("thing"), context: said.get("context"), snippets: said.getAll("name").map((name, place) => [name, contents[place]]) });
-    location.assign(`/review?run=${encodeURIComponent(run_id)}`);
-  } catch (error) {
-    pasting = false;
-    byId("paste-error").textContent = [error.said?.problem ?? error.message, error.said?.remedy].filter(Boolean).join(" ");
-  }
-});
+/** Something was typed here that drawing the page anew would lose. */
+export const unsaved = { now: false };
 
 export const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
@@ -91,7 +79,11 @@ function notice(row) {
 }
 
 function drawAnew() {
-  if (pasting) return;
+  if (unsaved.now || document.querySelector("details.add[open]")) {
+    const place = byId("begun");
+    if (place) place.hidden = false;
+    return;
+  }
   sessionStorage.setItem(KEPT, JSON.stringify([...seen]));
   location.reload();
 }
@@ -176,13 +168,17 @@ extend?.addEventListener("submit", async (event) => {
 });
 byId("extend-look")?.addEventListener("click", () => sendExtension(true));
 
+/** Which step of the way to a first verdict is next. */
+const stage = (row) => (row.waiting ? "review" : row.judged ? "verdict" : "begin");
+
 function take(rows) {
   for (const row of rows) notice(row);
   opened = true;
   for (const row of rows) {
-    const root = document.querySelector(`[data-run="${CSS.escape(row.id)}"]`);
-    if (root) fill(root, row);
+    const [root, ...further] = document.querySelectorAll(`[data-run="${CSS.escape(row.id)}"]`);
+    if (root) for (const one of [root, ...further]) fill(one, row);
     else if (boot.page === "queue") return drawAnew(); // a run this page has never seen
+    if (root?.dataset.stage && root.dataset.stage !== stage(row)) return drawAnew();
     const cells = root?.querySelector("[data-cells]");
     if (cells && cells.dataset.cells !== Object.values(row.trials).join(" ")) return drawAnew();
   }
@@ -245,14 +241,6 @@ async function ask() {
   } catch {
     say("queue.offline");
   }
-}
-
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.addEventListener("click", async () => {
-    await navigator.clipboard?.writeText(byId(button.dataset.copy).textContent.trim());
-    button.textContent = t("first.copied");
-    setTimeout(() => (button.textContent = t("first.copy")), 1500);
-  });
 }
 
 function listenNoMore() {
