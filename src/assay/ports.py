@@ -208,6 +208,10 @@ class Witness(Protocol):
         """Observations that match, oldest first; with `newest`, only that many of the last."""
         ...
 
+    def opinions_that_wait(self, selection: Selection, /) -> Sequence[Observation]:
+        """Opinions, and withdrawals of them, on the assessments of a selection that wait; oldest first."""
+        ...
+
     def decided_since(self, observation: int, /, *, reviewer: str) -> int:
         """How many decisions this reviewer took after the observation with this id, in any run."""
         ...

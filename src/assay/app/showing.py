@@ -157,6 +157,8 @@ class Item:
         own: the own verdict given before, as (pane, criterion or None, score); None where there is none.
         second: whether two people decide it independently.
         person: whether people alone grade it, so that there are no scores to look at.
+        closed: why this reviewer may not decide it although it waits: `given`, their opinion stands and another is to come, or
+            `disputed`; empty where they may.
         told: whether the arena has told this person who wrote the responses, so that nothing of it is blind.
     """
 
@@ -195,6 +197,7 @@ class Item:
     own: tuple[tuple[int, str | None, float], ...] | None = None
     second: bool = False
     person: bool = False
+    closed: str = ""
     told: bool = False
 
 

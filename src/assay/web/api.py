@@ -207,10 +207,11 @@ def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
     }
 
 
-def on_the_desk(rooms: Rooms, selection: Selection) -> dict[str, int]:
-    """What waits and what is decided, as a reviewer's page needs it after each decision."""
+def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[str, int]:
+    """What this reviewer can decide, what waits for others alone, and what is decided; as their page needs it."""
     found = progress(rooms, selection)
-    return {"waiting": found["waiting"], "decided": found["decided"]}
+    others = min(found["waiting"], rooms.honest.waits_for_others(selection, reviewer=reviewer))
+    return {"waiting": found["waiting"] - others, "decided": found["decided"], "others": others}
 
 
 @contextmanager
@@ -305,7 +306,7 @@ def review_next(
     return Answer(
         {
             "items": items,
-            "progress": on_the_desk(rooms, selection),
+            "progress": on_the_desk(rooms, selection, reviewer=reviewer),
             "elsewhere": rooms.queue.on_desks(but=desk),
         }
     )
@@ -378,7 +379,8 @@ def decisions(request: Request, body: DecisionsBody) -> Response:
             results.append({"key": decision.key, "id": decision.id, "ok": False, **problem_of(error)})
         else:
             results.append({"key": decision.key, "id": decision.id, "ok": True, "state": state})
-    return Answer({"results": results, "progress": on_the_desk(rooms, selection_of(body.run))})
+    who = body.decisions[-1].reviewer or reviewer_of(request)
+    return Answer({"results": results, "progress": on_the_desk(rooms, selection_of(body.run), reviewer=who)})
 
 
 @router.post("/api/rerun", tags=["review"], status_code=202)

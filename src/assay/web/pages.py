@@ -171,6 +171,7 @@ def queue_page(request: Request, before: str | None = None) -> Response:
     """The runs, and the way into review; for an empty store, the way to a first run."""
     rows, older = _queue_rows(request, before)
     waiting = progress(rooms_of(request), Selection())["waiting"]
+    others = rooms_of(request).honest.waits_for_others(Selection(), reviewer=reviewer_of(request)) if waiting else 0
     twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
     template = "queue.html" if rows or before else "first.html"
     files = 0 if rows or before else len(starting.suite_files(rooms_of(request).workspace))
@@ -181,7 +182,7 @@ def queue_page(request: Request, before: str | None = None) -> Response:
         "live": before is None,
     }
     return _page(request, template, "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
-                 waiting=waiting, first=first, files=files, boot=boot)  # fmt: skip
+                 waiting=waiting, others=others, first=first, files=files, boot=boot)  # fmt: skip
 
 
 def _queue_rows(request: Request, before: str | None) -> tuple[list[dict[str, Any]], str | None]:
@@ -195,7 +196,9 @@ def queue_twin(request: Request, before: str | None = None) -> Response:
     """The queue page as data."""
     rows, older = _queue_rows(request, before)
     next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
-    return Answer({"runs": rows, "waiting": progress(rooms_of(request), Selection())["waiting"], "next": next_})
+    others = rooms_of(request).honest.waits_for_others(Selection(), reviewer=reviewer_of(request))
+    waiting = progress(rooms_of(request), Selection())["waiting"]
+    return Answer({"runs": rows, "waiting": waiting, "others": others, "next": next_})
 
 
 @router.get("/start")

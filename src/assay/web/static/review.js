@@ -237,8 +237,8 @@ function remember() {
 
 function drawActions() {
   const record = current();
-  const open = Boolean(record && stateOf(record) === "pending");
   const item = record?.item;
+  const open = Boolean(record && stateOf(record) === "pending" && !item.closed);
   const off = {
     approve: !open || item.missing.length > 0,
     correct: !open,
@@ -256,12 +256,14 @@ const whyNot = (item) => t(item.person ? "review.by_hand" : "review.blocked", { 
 
 function drawProgress() {
   if (!progress || boot.single) return;
-  const total = progress.waiting + progress.decided;
+  const others = progress.others ?? 0;
+  const total = progress.waiting + progress.decided + others;
   const typical = durations.length >= 5 ? [...durations].sort((a, b) => a - b)[durations.length >> 1] : null;
   byId("progress-text").textContent = [
     t("review.decided", { n: progress.decided, total }),
     typical === null || !progress.waiting ? t("review.waiting", { n: progress.waiting }) : t("review.left", { n: Math.max(1, Math.round((typical * progress.waiting) / 60000)) }),
-  ].join(" · ");
+    others && t("review.others_wait", { n: others }),
+  ].filter(Boolean).join(" · ");
   byId("progress-bar").max = Math.max(1, total);
   byId("progress-bar").value = progress.decided;
 }
@@ -431,8 +433,10 @@ function decidable() {
     say(t("said.too_soon"));
     return null;
   }
-  if (stateOf(record) !== "pending") {
-    say(t(spent ? "said.no_next" : "said.not_pending", { state: t(`state.${stateOf(record)}`) }));
+  const state = stateOf(record);
+  const why = state === "pending" ? record.item.closed : "not_pending";
+  if (why) {
+    say(t(spent && state !== "pending" ? "said.no_next" : `said.${why}`, { state: t(`state.${state}`) }));
     return null;
   }
   return record;
