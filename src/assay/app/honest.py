@@ -51,7 +51,8 @@ _UNDO_YOURS: Final = "Undo yours to change it."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A decision as a page says it. `once` makes it count once; `active_ms`: time the item was looked at."""
+    """A decision as a page says it. `once` makes it count once; `active_ms`: time the item was looked at. Where `run` is
+    said, the item must be of that run."""
 
     verb: Verb
     reviewer: str
@@ -60,6 +61,7 @@ class Said:
     note: str = ""
     corrections: tuple[tuple[int, str | None, float], ...] = ()
     active_ms: int | None = None
+    run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,11 @@ class Honest:
         if key not in found:
             return reviewing.assessment(self._workspace, key), None  # which says that there is none
         return found[key]
+
+    def check_run(self, key: AssessmentKey, run: str | None) -> None:
+        """Raise `Refused` where an item is of another run than is said; `UnknownName` where there is none."""
+        if run is not None:
+            _check_run(self.detail(key)[0], run)
 
     def _details(self, keys: Sequence[AssessmentKey]) -> dict[AssessmentKey, tuple[AssessmentDetail, Aside | None]]:
         """Those that are there, real or put aside: by the same questions to the store, so that time tells nothing."""
@@ -239,6 +246,7 @@ class Honest:
             InputError, UnknownName: the decision makes no sense.
         """
         detail, aside = self.detail(key)
+        _check_run(detail, said.run)
         if self._counted_before(detail, said):
             return str(detail.row.state)
         arm = self._arm(detail, said.reviewer)
@@ -551,6 +559,13 @@ class Honest:
         if protocol.mode == PLAIN.mode or not detail.row.by_model or self._showcase.by_person(detail.row):
             return
         self._checks.after(detail, decision, protocol=protocol, seed=self._plan(detail.row.run_id).seed)
+
+
+def _check_run(detail: AssessmentDetail, run: str | None) -> None:
+    if run not in {None, detail.row.run_id}:
+        shown = shown_assessment(detail.row.key)
+        raise Refused("run", f"{shown} is of run {detail.row.run_id} here, and was decided as one of {run}.",
+                      remedy="Another store served that one; nothing was done in this one.")  # fmt: skip
 
 
 def standing_opinions(said: Sequence[Observation]) -> dict[str, Observation]:

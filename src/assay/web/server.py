@@ -114,7 +114,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         lifespan=living,
-        dependencies=[Depends(known_names)],
+        dependencies=[Depends(known_names), Depends(api.same_store)],
     )
     showcase = Showcase(workspace.archive, workspace.journal)
     cover = Cover(workspace)
