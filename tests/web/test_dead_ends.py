@@ -26,9 +26,9 @@ def client_of(workspace: Workspace) -> TestClient:
 
 def test_a_calibration_links_its_model_only_where_that_has_a_page(tmp_path: Path) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:
-        client, document = client_of(workspace), {"n": 0, "samples": []}
+        client = client_of(workspace)
         number = workspace.calibrations.keep(RECORD.__class__(
-            identity=RECORD.identity, tier=RECORD.tier, at=RECORD.at, document=document
+            identity=RECORD.identity, tier=RECORD.tier, at=RECORD.at, document={"n": 0, "samples": []}
         )).number  # fmt: skip
         page = client.get(f"/calibration/{number}", headers=HTML)
         assert page.status_code == 200
