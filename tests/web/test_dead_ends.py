@@ -17,8 +17,6 @@ from tests.contract.test_calibrations import RECORD
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from assay.domain.digest import JsonValue
-
 HTML = {"accept": "text/html"}
 
 
@@ -29,9 +27,8 @@ def client_of(workspace: Workspace) -> TestClient:
 def test_a_calibration_links_its_model_only_where_that_has_a_page(tmp_path: Path) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:
         client = client_of(workspace)
-        document: dict[str, JsonValue] = {"n": 0, "samples": []}
         number = workspace.calibrations.keep(RECORD.__class__(
-            identity=RECORD.identity, tier=RECORD.tier, at=RECORD.at, document=document
+            identity=RECORD.identity, tier=RECORD.tier, at=RECORD.at, document={"n": 0, "samples": []}
         )).number  # fmt: skip
         page = client.get(f"/calibration/{number}", headers=HTML)
         assert page.status_code == 200
