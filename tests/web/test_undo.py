@@ -145,3 +145,18 @@ def test_what_was_decided_anew_does_not_come_back_after_a_reload(review: Page, s
     assert item_of(review) != first
     assert "waits again" not in said(review)
     assert second != first
+
+
+def test_what_one_tab_undoes_waits_in_the_other_too(review: Page, served: Served) -> None:
+    first = complete_item(review)
+    pressed(review, "a")
+    eventually(lambda: unsent(review) == 0)
+    assert pressed(review, "k") == first
+    eventually(lambda: review.locator("#item").get_attribute("data-state") == "approved")
+    other = review.context.new_page()
+    other.goto(f"{served.url}/review?run={served.run_id}")
+    ready(other)
+    other.keyboard.press("u")
+    eventually(lambda: [verb for _, verb in verbs(served)] == ["approve", "undo"])
+    eventually(lambda: review.locator("#item").get_attribute("data-state") == "pending")
+    assert item_of(review) == first

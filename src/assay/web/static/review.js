@@ -68,7 +68,7 @@ const view = {
   reportOpen: storage.get("assay.report", false),
   badge,
   onPane(pane) { view.onCell(view.row, pane); },
-  onRules: () => toggleRules(),
+  onRules: toggleRules,
   onCell(row, pane) { view.rules = false; select(row, pane); },
   onQuote(at, pane = view.pane) { showLines(at, pane); },
   onWhole: () => own("showWhole"),
@@ -79,12 +79,12 @@ const view = {
     visit(trial.id);
   },
   onField(row, pane) { if (row >= 0) { view.row = row; if (pane !== view.pane) { view.pane = pane; view.rules = false; drawLeft(); } drawSelectedReason(); } },
-  onScore: (...said) => changeScore(...said),
+  onScore: changeScore,
   onCorrectionReason(key) { view.draft.reason = key; keepDraft(); },
   onCorrectionNote(text) { view.draft.note = text; keepDraft(); },
-  onSave: () => saveCorrection(),
-  onDiscard: () => discardDraft(),
-  derivedReason: () => derivedReason(),
+  onSave: saveCorrection,
+  onDiscard: discardDraft,
+  derivedReason,
   later(name, item) {
     const place = h("div", {});
     import(`./${name}.js`).then((found) => place.replaceWith(found.draw(item, page)), () => {});
@@ -414,10 +414,10 @@ function visitTrial(by) {
 }
 
 /** A decided item, once more from the server: its names are no secret any more. */
-async function reveal(record) {
+async function reveal(record, elsewhere) {
   try {
     const item = await asStored(record.item.id);
-    if (item.state !== "pending") renew(record, item);
+    if (item.state !== (elsewhere ? stateOf(record) : "pending")) renew(record, item);
   } catch {
     /* the item as it was stays on the page */
   }
@@ -536,11 +536,12 @@ async function undo() {
     progress.decided -= 1;
   }
   if (!unsent) outbox.add(entryOf("undo", last));
-  if (record && (unsent || record.item.state === "pending")) {
+  const back = unsent || record?.item.state === "pending";
+  if (record && back) {
     record.decided = unsent ? record.before ?? null : null;
     bringBack(record);
   }
-  say(t(isRerun ? "said.rerun_dropped" : unsent || record?.item.state === "pending" ? "said.undone" : "said.undoing", { what: last.what }));
+  say(t(isRerun ? "said.rerun_dropped" : back ? "said.undone" : "said.undoing", { what: last.what }));
 }
 
 /** The item is the one on the page again; what was there comes next. */
@@ -673,7 +674,7 @@ function saveCorrection(event) {
 const apart = (file, name, ...said) => import(`./${file}.js`).then((found) => found[name](page, ...said), alertOf);
 /** Blind items, forms and second opinions: once fetched it is called at once. */
 const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : apart("own", name, ...said));
-const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, renew, putNext, bringBack, visit, refill: () => refill(), drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
+const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, renew, putNext, bringBack, visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
@@ -724,6 +725,12 @@ byId("right").addEventListener("keydown", (event) => {
 
 const outbox = new Outbox({
   onResult,
+  onElsewhere(before) { // what another tab undid or had judged again
+    for (const { id, verb, tried } of before) {
+      const record = records.get(id);
+      if (record && (verb === "undo" || !tried) && !page.waits(id)) reveal(record, true);
+    }
+  },
   onState({ unsent, trouble, kept }) {
     const place = byId("unsent");
     place.hidden = !(trouble && unsent) && kept;
