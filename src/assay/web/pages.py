@@ -32,7 +32,7 @@ from assay.web.parameters import one_of, reads, whole, within
 from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
 from assay.web.starting import suite_document
-from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
+from assay.web.texts import GLYPHS, REJECT_REASONS, REJECT_REASONS_OF_PEOPLE, RERUN_REASONS, for_script, t
 from assay.web.visible import visible
 
 if TYPE_CHECKING:
@@ -484,7 +484,7 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
             "remap",
         ),
         "keys": keys.for_script(keys.REGISTRY),
-        "reject_reasons": REJECT_REASONS,
+        "reject_reasons": [REJECT_REASONS, REJECT_REASONS_OF_PEOPLE],
         "rerun_reasons": RERUN_REASONS,
     }
 

@@ -25,6 +25,14 @@ REJECT_REASONS: Final = (
     "Another reason, see the note",
 )
 
+REJECT_REASONS_OF_PEOPLE: Final = (
+    "The responses cannot be graded",
+    "The task or the rubric is at fault",
+    "A response is incomplete or cut off",
+    "Another reason, see the note",
+)
+"""Where people alone grade, so that there is no judge to blame."""
+
 RERUN_REASONS: Final = (
     "It is incomplete or cut off",
     "It cannot be made sense of",
