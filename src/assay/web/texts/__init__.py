@@ -60,7 +60,7 @@ GLYPHS: Final[dict[str, str]] = {
 
 def t(key: str, **values: object) -> str:
     """The text of a key, filled in; raises KeyError for a key that is not there."""
-    if values.get("n") == 1 and f"{key}.one" in TEXTS:
+    if values.get("n") in (1, "1") and f"{key}.one" in TEXTS:
         key = f"{key}.one"
     text = TEXTS[key]
     return text.format(**values) if values else text
