@@ -399,6 +399,10 @@ class Archive(Protocol):
         """How many assessments the matching runs have in each state; summed from tallies, nothing is counted."""
         ...
 
+    def tally_within(self, selection: Selection, /, *, most: int) -> Mapping[AssessmentState, int] | None:
+        """The same of a selection of tasks or judges, which is counted; None where that would be more than `most`."""
+        ...
+
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
         ...

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.web.conftest import Served, eventually, ready
 from tests.web.test_blind_first import switch
@@ -75,3 +78,23 @@ def test_an_own_opinion_and_a_dispute_offer_no_decision(page: Page, served: Serv
     page.keyboard.press("x")
     eventually(lambda: "only adjudication settles it" in page.locator("#said").inner_text())
     assert page.locator("dialog[open]").count() == 0
+
+
+def test_a_narrowed_review_counts_what_it_is_narrowed_to(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/review?run={served.run_id}&task=gate-1")
+    ready(page)
+    eventually(lambda: "0 of 5 decided" in page.locator("#progress-text").inner_text())
+    for _ in range(5):
+        page.keyboard.press("x")
+        page.keyboard.press("1")
+        page.wait_for_timeout(200)
+    eventually(lambda: "5 of 5 decided · 0 waiting" in page.locator("#progress-text").inner_text())
+    assert "has been decided" in (page.locator("#empty-lines").text_content() or "")
+    assert served.states() == {"rejected": 5, "pending": 5}
+
+
+def test_an_address_that_names_what_is_not_there_is_404(served: Served) -> None:
+    for query in ("item=a9999", "item=zzz", "task=nope", "judge=nobody"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"{served.url}/review?{query}")
+        assert refused.value.code == 404, query

@@ -23,7 +23,7 @@ from assay.domain import decisions as rules
 from assay.domain.assessment import weighted_score
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, folded, shown_assessment
-from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.lifecycle import UNDOABLE, AssessmentState, Verb
 from assay.domain.observing import Aside, AsideKind, Observation, Seen
 from assay.domain.protocol import PLAIN, Protocol
 from assay.domain.review import Decision, ReviewEvent, Via
@@ -148,6 +148,8 @@ class Honest:
                 given = reviewer in opinions.get(key, ()) or (aside is not None and aside.done)
                 closed = "disputed" if differ(opinions.get(key, {})) else "given" if given else ""
                 item = replace(item, closed=closed)
+            if item.closed == "disputed":
+                item = replace(item, rerunnable=False, no_rerun="disputed")
             items.append(item)
             if item.state == AssessmentState.PENDING and detail.row.by_model and not item.blind:
                 shows.append(detail)
@@ -274,7 +276,10 @@ class Honest:
             self._note(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", {"withdrawn": True})
             state = str(AssessmentState.PENDING)
         else:
-            state = how["apply"]()
+            try:
+                state = how["apply"]()
+            except Refused as error:
+                raise _who_decided(error, detail, said) from None
             if said.verb is Verb.UNDO and self._opinions(key).get(
                 said.reviewer
             ):  # theirs was one of the two that agreed
@@ -582,6 +587,16 @@ class Honest:
         if protocol.mode == PLAIN.mode or not detail.row.by_model or self._showcase.by_person(detail.row):
             return
         self._checks.after(detail, decision, protocol=protocol, seed=self._plan(detail.row.run_id).seed)
+
+
+def _who_decided(error: Refused, detail: AssessmentDetail, said: Said) -> Refused:
+    """The refusal of a decision on what is decided already, in a page's words: by whom, and what can be done there."""
+    row = detail.row
+    if said.verb is Verb.UNDO or row.state not in UNDOABLE or not detail.events:
+        return error
+    who = detail.events[-1].decision.reviewer
+    remedy = "Undo that first." if who == said.reviewer else "Ask them to undo it, or leave it."
+    return Refused(error.where, f"is {row.state}, not pending: {who} decided it.", remedy=remedy)
 
 
 def _check_run(detail: AssessmentDetail, run: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -20,7 +21,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from assay.app import protocols, registry, reviewing, starting
 from assay.app.cover import under_review
 from assay.app.findings import wording
-from assay.domain.errors import UnknownName
+from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
@@ -32,7 +33,7 @@ from assay.web.parameters import one_of, reads, whole, within
 from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
 from assay.web.starting import suite_document
-from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
+from assay.web.texts import GLYPHS, REJECT_REASONS, REJECT_REASONS_OF_PEOPLE, RERUN_REASONS, for_script, t
 from assay.web.visible import visible
 
 if TYPE_CHECKING:
@@ -316,9 +317,15 @@ def review_page(
     suite: str | None = None,
     task: str | None = None,
     judge: str | None = None,
+    item: str | None = None,
 ) -> Response:
-    """Review: one waiting assessment after the other."""
+    """Review: one waiting assessment after the other; 404 where the address names what is not there."""
     rooms = rooms_of(request)
+    if (selection := selection_of(run, suite, task, judge)) != Selection():
+        rooms.workspace.archive.tally(selection)  # which looks up every name
+    if item:
+        with suppress(Refused):  # a number of a run under cover: the page goes on with what waits
+            rooms.honest.detail(rooms.cover.opened(item))
     _check_review(request, selection_of(run, suite, task, judge))
     filters = {
         name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value
@@ -484,7 +491,7 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
             "remap",
         ),
         "keys": keys.for_script(keys.REGISTRY),
-        "reject_reasons": REJECT_REASONS,
+        "reject_reasons": [REJECT_REASONS, REJECT_REASONS_OF_PEOPLE],
         "rerun_reasons": RERUN_REASONS,
     }
 

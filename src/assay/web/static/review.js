@@ -6,7 +6,7 @@
 
 import "./page.js";
 import { boot, button, byId, call, fill, fresh, h, painted, storage, t } from "./dom.js";
-import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, rowOf, shownScore, what, worded } from "./item.js";
+import { drawHeading, drawJudgement, drawReason, drawResponses, formOf, light, missingWords, quotesOf, rowOf, shownScore, what, worded } from "./item.js";
 import { bindKeys, withOwnKeys } from "./keys.js";
 import { BOX, Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
@@ -244,7 +244,7 @@ function drawActions() {
     correct: !open,
     reject: !open,
     second: !open || item?.second,
-    rerun: !item || !item.current || (record.decided !== null && !DECIDED.has(record.decided)) || !item.by_model,
+    rerun: !item || item.no_rerun || (record.decided !== null && !DECIDED.has(record.decided)),
     skip: !open || Boolean(boot.single),
     undo: !undoable(),
   };
@@ -252,7 +252,7 @@ function drawActions() {
   byId("approve-why").textContent = open && item.missing.length ? whyNot(item) : "";
 }
 
-const whyNot = (item) => t(item.person ? "review.by_hand" : "review.blocked", { what: missingWords(item) });
+const whyNot = (item) => t(item.blind ? "review.own_first" : item.person ? "review.by_hand" : "review.blocked", { what: missingWords(item) });
 
 function drawProgress() {
   if (!progress || boot.single) return;
@@ -486,7 +486,7 @@ function approve(event) {
 async function reject() {
   const record = decidable();
   if (!record) return;
-  const said = await askReason({ title: t("reject.title"), about: t("reject.about"), reasons: boot.reject_reasons, noteLabel: t("panel.note") });
+  const said = await askReason({ title: t("reject.title"), about: t(`reject.${formOf(record.item)}`), reasons: boot.reject_reasons[+record.item.person], noteLabel: t("panel.note") });
   if (said && current() === record && stateOf(record) === "pending") decide(record, "reject", "rejected", said);
 }
 
@@ -494,8 +494,7 @@ async function rerun() {
   const record = current();
   if (!record || itemBox.hidden || !record.ready) return;
   const { item } = record;
-  if (!item.by_model) return say(t("rerun.by_rule"));
-  if (!item.rerunnable) return say(t("rerun.limit", { n: item.attempt }), { alert: true });
+  if (item.no_rerun) return say(t(`rerun.${item.no_rerun}`, { n: item.attempt }), { alert: true });
   if (record.decided === "rerun") return;
   const said = await askReason({ title: t("rerun.title"), about: t("rerun.about"), reasons: boot.rerun_reasons, noteLabel: t("panel.note_judge") });
   if (said && current() === record) decide(record, "rerun", "rerun", { ...said, attempt: item.attempt });
