@@ -1,8 +1,8 @@
 """Steering a run from beside it: pause, resume, cancel, and what may be done with a run that stands where it stands.
 
-Theory. Pause and cancel are wishes in the store; whichever process carries the run out reads them before every claim, ends the
-trials it has begun and then waits or leaves. Resume takes a wish back where a process waits for that; where none is left
-somebody has to carry the run out, and the answer says so.
+Theory. Pause and cancel are wishes in the store; whichever process carries the run out reads them again and again, ends the
+trials it has begun, gives back those it has not, and then waits or leaves. Resume takes a wish back where a process waits
+for that; where none is left somebody has to carry the run out, and the answer says so.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ _OPEN: Final = (TrialState.PENDING, TrialState.RUNNING, TrialState.FAILED)
 
 
 def moves(summary: RunSummary) -> tuple[str, ...]:
-    """What may be done with a run as it stands; a finished one is resumed only for what failed in it, an imported one never."""
+    """What may be done with a run as it stands; a finished one is resumed only for what failed in it, a cancelled one only
+    while something of it is left to do, an imported one never."""
     if summary.imported:
         return ()
     if summary.state is RunState.FINISHED and summary.trials.get(TrialState.FAILED):
         return (RESUME, EXTEND)
+    if summary.state is RunState.CANCELLED and not any(summary.trials.get(state) for state in _OPEN):
+        return (EXTEND,)
     return _MOVES.get(summary.state, ())
 
 

@@ -20,7 +20,7 @@ from assay.domain.calls import ModelRequest, Role
 from assay.domain.errors import AssayError, InputError, Interrupted, Refused, StoreError
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId, TaskKey, TrialKey, folded
-from assay.domain.lifecycle import COUNTS, AssessmentState
+from assay.domain.lifecycle import COUNTS, UNDOABLE, AssessmentState
 from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec
@@ -280,6 +280,16 @@ def add_to(
     if not only_look:
         workspace.journal.extend_run(plan, added())
     return plan
+
+
+def decisions_replaced(workspace: Workspace, run_id: str) -> int:
+    """How many decisions give way when a candidate joins the run: those on grades that were given to all candidates
+    together, which are given anew. Each keeps its event in the record."""
+    run = _run_named(workspace, run_id)
+    return sum(
+        row.current and row.candidate is None and row.state in UNDOABLE
+        for row in workspace.archive.assessments(Selection(runs=(run,)))
+    )
 
 
 def _estimate_of_more(

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from assay.app.masking import mask_of, masked
 from assay.domain.digest import shuffled
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import shown_assessment
@@ -33,13 +34,9 @@ if TYPE_CHECKING:
 Lines: TypeAlias = "tuple[int, int]"
 """First and last line, 1-based, both included."""
 
-HIDDEN_NAME: Final = "▒▒▒"
-"""What stands in a text where a candidate's name would give away who wrote it."""
-
 MOST_TEXT: Final = 50_000
 """Characters of a response that travel before somebody asks for all of them; five items of four such are a megabyte."""
 
-_SHORT: Final = 3  # shorter names are words of their own too often to be hidden inside texts
 _CODE_SPAN: Final = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 
 
@@ -230,7 +227,7 @@ class Showcase:
         hidden = any(other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier))
         plan = self._plan(row.run_id)
         order = panes_of(row)
-        mask = _mask(_identities(plan)) if hidden else None
+        mask = mask_of(plan) if hidden else None
         pages = _pages(detail)
         trials = tuple(_sibling(mark) for mark in self._archive.marks(row))
         return Item(
@@ -259,7 +256,7 @@ class Showcase:
                 _pane(detail, name, place, order, mask, hidden=hidden, whole=whole) for place, name in enumerate(order)
             ),
             criteria=tuple(_rubric_rows(detail, order, plan, pages, mask)),
-            report=_linked(safe_tree(_masked(detail.judged.report, mask)), pages, order),
+            report=_linked(safe_tree(masked(detail.judged.report, mask)), pages, order),
             ranking=tuple(order.index(name) for name in detail.judged.ranking if name in order),
             flags=tuple(_flag(flag, order, mask) for flag in detail.judged.flags),
             missing=tuple(_missing(row.assessment, order)),
@@ -342,7 +339,7 @@ def _pane(
     return Pane(
         label=_label(detail.row, name, place),
         name=None if hidden else name,
-        text=_masked(text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT] if cut else text, mask),
+        text=masked(text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT] if cut else text, mask),
         cut=cut,
         chars=len(text),
         lines=len(text.splitlines()),
@@ -393,7 +390,7 @@ def _cell(grade: Grade, judged: Grade, page: Page | None, mask: re.Pattern[str] 
 
 
 def _quote(text: str, page: Page | None, mask: re.Pattern[str] | None) -> Quote:
-    return Quote(text=_masked(text, mask), at=page.where(text) if page else None)
+    return Quote(text=masked(text, mask), at=page.where(text) if page else None)
 
 
 def _with_quotes(reason: str, page: Page | None, mask: re.Pattern[str] | None) -> Iterable[str | Quote]:
@@ -404,11 +401,11 @@ def _with_quotes(reason: str, page: Page | None, mask: re.Pattern[str] | None) -
         if quote.at is None:
             continue
         if span.start() > rest:
-            yield _masked(reason[rest : span.start()], mask)
+            yield masked(reason[rest : span.start()], mask)
         yield quote
         rest = span.end()
     if rest < len(reason):
-        yield _masked(reason[rest:], mask)
+        yield masked(reason[rest:], mask)
 
 
 def _linked(nodes: list[Node], pages: Mapping[str, Page], order: Sequence[str]) -> list[Node]:
@@ -434,7 +431,7 @@ def _pages(detail: AssessmentDetail) -> dict[str, Page]:
 
 def _flag(flag: Flag, order: Sequence[str], mask: re.Pattern[str] | None) -> ShownFlag:
     pane = order.index(flag.candidate) if flag.candidate in order else None
-    return ShownFlag(kind=str(flag.kind), detail=_masked(flag.detail, mask), pane=pane, criterion=flag.criterion)
+    return ShownFlag(kind=str(flag.kind), detail=masked(flag.detail, mask), pane=pane, criterion=flag.criterion)
 
 
 def _missing(assessment: Assessment, order: Sequence[str]) -> Iterable[tuple[int, str | None]]:
@@ -460,28 +457,3 @@ def _attempt(other: AssessmentDetail, order: Sequence[str], item: AssessmentDeta
         scores=tuple(other.row.assessment.scores.get(name) for name in order),
         raw=tuple(tuple(raw.get((name, criterion)) for name in order) for criterion in criteria),
     )
-
-
-def _identities(plan: RunPlan) -> Iterable[str]:
-    """Every name that would give away who wrote a response or who graded it."""
-    for candidate in plan.candidates:
-        yield candidate.name
-        if candidate.model is not None:
-            yield candidate.model.ref
-            yield candidate.model.name
-    for judge in plan.judges:
-        yield judge.name
-        yield judge.model.ref
-
-
-def _mask(names: Iterable[str]) -> re.Pattern[str] | None:
-    """Finds these names standing alone, in any case."""
-    long = sorted({name for name in names if len(name) >= _SHORT}, key=len, reverse=True)
-    if not long:
-        return None
-    either = "|".join(re.escape(name) for name in long)
-    return re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
-
-
-def _masked(text: str, mask: re.Pattern[str] | None) -> str:
-    return mask.sub(HIDDEN_NAME, text) if mask else text

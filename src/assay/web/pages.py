@@ -24,6 +24,7 @@ from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
+from assay.domain.suite import PERSON
 from assay.web import keys
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
 from assay.web.protocols import standing
@@ -151,28 +152,22 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def problem_page(status: int, where: str, said: str, remedy: str) -> Response:
-    """The page for a request that failed."""
-    key = (
-        f"problem.{status}" if f"problem.{status}" in ("problem.404", "problem.409", "problem.500") else "problem.other"
-    )
-    return HTMLResponse(
-        templates().get_template("problem.html").render(
-            page="problem", title=t(key), status=status, where=where, said=said, remedy=remedy, theme="auto", reviewer=None
-        ),
-        status_code=status,
-    )  # fmt: skip
-
-
 @router.get("/")
 def queue_page(request: Request, before: str | None = None) -> Response:
     """The runs, and the way into review; for an empty store, the way to a first run."""
     rows, older = rooms_of(request).live.rows(before=before)
     waiting = progress(rooms_of(request), Selection())["waiting"]
     twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
-    return _page(request, "queue.html", "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
-                 waiting=waiting, boot={"texts": for_script("queue", "state", "run", "first", "steer", "notice"), "page": "queue",
-                                        "live": before is None})  # fmt: skip
+    template = "queue.html" if rows or before else "first.html"
+    files = 0 if rows or before else len(starting.suite_files(rooms_of(request).workspace))
+    first = rows[0] if len(rows) == 1 and not before and not older else None  # its way to a verdict is shown
+    boot = {
+        "texts": for_script("queue", "state", "run", "first", "steer", "notice"),
+        "page": "queue",
+        "live": before is None,
+    }
+    return _page(request, template, "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
+                 waiting=waiting, first=first, files=files, boot=boot)  # fmt: skip
 
 
 @router.get("/queue.json")
@@ -203,12 +198,13 @@ def start_twin(request: Request, suite: str | None = None) -> Response:
 def _start_data(request: Request, path: str | None) -> dict[str, Any]:
     workspace = rooms_of(request).workspace
     read = {"suite": None, "problems": []} if path is None else suite_document(workspace, path)
+    models = {PERSON: "", **{model.ref: model.origin for model in starting.known_models(workspace)}}
     return {
         "path": path,
         "suite": read["suite"],
         "problems": read["problems"],
         "files": list(starting.suite_files(workspace)) if path is None else [],
-        "models": [{"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)],
+        "models": [{"ref": ref, "from": origin} for ref, origin in models.items()],
         "suggested": protocols.numbers(SUGGESTED),
     }
 
@@ -359,7 +355,9 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         "review": review,
         "said_protocol": wording.protocol(review["protocol"]).partition(";")[0],
         "suggested": protocols.numbers(SUGGESTED),
-        "models": [] if waits else [model.ref for model in starting.known_models(rooms.workspace)],
+        "models": []
+        if waits
+        else [model.ref for model in starting.known_models(rooms.workspace) if model.ref != PERSON],
         "tasks": tasks,
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,

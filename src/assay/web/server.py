@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 import webbrowser
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
@@ -39,6 +39,7 @@ from assay.web import (
     grades,
     models,
     pages,
+    problems,
     protocols,
     records,
     registry,
@@ -119,7 +120,7 @@ def create_app(
     )
     app.state.judging = judging(workspace)
     app.state.arena = arena.Hall(booth=Booth(workspace), previews=Previews())
-    app.state.problem_page = pages.problem_page
+    app.state.problem_page = problems.problem_page
     app.include_router(api.router)
     app.include_router(steering.router)
     app.include_router(starting.router)
@@ -245,7 +246,7 @@ def _expected(request: Request, error: Exception) -> Response:
     if not isinstance(error, AssayError):
         raise error
     if _wants_page(request):
-        return pages.problem_page(status_of(error), error.where, error.problem, error.remedy)
+        return problems.problem_page(request.scope, status_of(error), error)
     return JSONResponse(problem_of(error), status_code=status_of(error))
 
 
@@ -258,24 +259,27 @@ def _malformed(request: Request, error: Exception) -> Response:
         return problem_response(request.scope, 422, where, "is no field of this request.", remedy="See /openapi.json.")
     if first["type"] == "json_invalid":
         return problem_response(request.scope, 400, "body", f"is no JSON: {first['ctx']['error']}.")
-    return problem_response(request.scope, 422, where, f"{first['msg']}.")
+    if _wants_page(request):
+        return problems.malformed_page(request.scope, first)
+    return problem_response(request.scope, 422, where, problems.in_words(first))
 
 
 def _plain(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
+    said = f"{error.detail}."
     if _wants_page(request):
-        return pages.problem_page(error.status_code, request.url.path, f"{error.detail}.", "")
-    return JSONResponse(problem(request.url.path, f"{error.detail}."), status_code=error.status_code)
+        return problems.problem_page(request.scope, error.status_code, AssayError(request.url.path, said))
+    return JSONResponse(problem(request.url.path, said), status_code=error.status_code)
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
     """A mistake of ours: the log has the traceback, the answer has nothing of it. The guard is not around this one."""
     said = "the server made a mistake; its log says more."
+    answer: Response = JSONResponse(problem(request.url.path, said), status_code=500)
     if _wants_page(request):
-        answer = pages.problem_page(500, request.url.path, said, "")
-    else:
-        answer = JSONResponse(problem(request.url.path, said), status_code=500)
+        with suppress(Exception):  # the mistake may lie in what every page has
+            answer = problems.problem_page(request.scope, 500, AssayError(request.url.path, said))
     answer.headers.update({name.decode(): value.decode() for name, value in HEADERS})
     return answer
 

@@ -237,7 +237,7 @@ def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
 
 
 def _warning(one: Caution) -> dict[str, str]:
-    return {"code": one.code, "text": one.text}
+    return {"code": one.code, "text": one.text.removesuffix("; see `assay calibrate`.")}
 
 
 def _pressure(found: StandingDiagnostics, names: Sequence[str]) -> list[dict[str, Any]]:

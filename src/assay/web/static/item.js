@@ -194,7 +194,7 @@ function scoreField(item, view, row, pane) {
   const { label } = item.panes[pane];
   const name = row < 0 ? `${t("review.total")}, ${label}` : `${criterion.name}, ${label}, ${t("correct.outside", { criterion: "", low: criterion.low, high: criterion.high }).trim()}`;
   return h("input", { class: `score${value === undefined ? "" : " changed"}`, inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": name, "data-field": key,
-    value: value ?? (before === "–" ? "" : before), on: {
+    placeholder: row < 0 ? "" : `${criterion.low}–${criterion.high}`, value: value ?? (before === "–" ? "" : before), on: {
       input: (event) => view.onScore(row, pane, event.target.value),
       focus: (event) => { event.target.select(); view.onField(row, pane); },
     } });

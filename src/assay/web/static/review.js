@@ -272,7 +272,7 @@ function drawProgress() {
   const typical = durations.length >= 5 ? [...durations].sort((a, b) => a - b)[durations.length >> 1] : null;
   byId("progress-text").textContent = [
     t("review.decided", { n: progress.decided, total }),
-    typical === null ? t("review.waiting", { n: progress.waiting }) : t("review.left", { n: Math.max(1, Math.round((typical * progress.waiting) / 60000)) }),
+    typical === null || !progress.waiting ? t("review.waiting", { n: progress.waiting }) : t("review.left", { n: Math.max(1, Math.round((typical * progress.waiting) / 60000)) }),
   ].join(" · ");
   byId("progress-bar").max = Math.max(1, total);
   byId("progress-bar").value = progress.decided;
@@ -282,6 +282,8 @@ function drawEmpty() {
   itemBox.hidden = true;
   byId("empty").hidden = false;
   document.title = `${t("review.done.title")} · Assay`;
+  byId("empty-title").textContent = t("review.done.title");
+  fill(byId("heading"));
   const lines = [t("review.done.lead")];
   if (progress?.waiting && elsewhere) lines[0] = t("review.done.elsewhere", { n: elsewhere });
   if (skipped.size) lines.push(t("review.done.skipped", { n: skipped.size }));

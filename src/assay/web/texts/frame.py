@@ -13,6 +13,7 @@ TEXTS: Final[dict[str, str]] = {
     "nav.compare": "Side by side",
     "nav.more": "More",
     "nav.label": "Main",
+    "wide.hint": "Scroll sideways for more",
     "nav.reviewers": "Reviewers",
     "theme.button": "Colours: {now}",
     "theme.auto": "as the system",
@@ -51,9 +52,4 @@ TEXTS: Final[dict[str, str]] = {
     "signin.field": "Token",
     "signin.button": "Sign in",
     "signin.wrong": "That is not the token.",
-    "problem.404": "Not here",
-    "problem.409": "Not possible now",
-    "problem.500": "Something broke",
-    "problem.other": "That did not work",
-    "problem.home": "Back to the queue",
 }

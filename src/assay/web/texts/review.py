@@ -70,6 +70,7 @@ TEXTS: Final[dict[str, str]] = {
     "review.done.tally": "This sitting: {approved} approved, {corrected} corrected, {rejected} rejected, {rerun} rerun.",
     "review.done.again": "Look again",
     "review.done.queue": "To the queue",
+    "review.done.statistics": "To the verdict",
     # actions
     "do.approve": "Approve",
     "do.correct": "Correct",

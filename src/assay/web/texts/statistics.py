@@ -34,6 +34,7 @@ TEXTS: Final[dict[str, str]] = {
     "stats.scope.tasks-like-these": "new tasks of this kind",
     "stats.scope.these-tasks": "exactly these tasks",
     "stats.margin": "Margin (3pts)",
+    "stats.calibrate": "Measure the judge",
     "stats.warnings": "To be known beside every number",
     "stats.candidates": "Candidates",
     "stats.candidate": "Candidate",
