@@ -20,6 +20,7 @@ from assay.domain.identifiers import RunId
 from assay.domain.selection import Selection
 from assay.scoring.extraction import way_problems
 from assay.scoring.fields import reading_problems
+from assay.web.addresses import MOST_COLUMNS, shown_column
 from assay.web.api import Answer, rooms_of
 from assay.web.pages import page_of
 from assay.web.texts import for_script, t
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.domain.run import RunPlan
 
-MOST_COLUMNS: Final = 8
 RUNS_OFFERED: Final = 40
 MOST_SHOWN: Final = 20_000
 """Characters of an answer or an input that are sent; the rest is said to be left out."""
@@ -93,11 +93,6 @@ def _wanted(workspace: Workspace, sides: Sides) -> Wanted:
 
 
 _PLAIN: Final = {("only", "all"), ("by", "word")}
-
-
-def shown_column(column: AnswerColumn) -> str:
-    """A column as it stands in an address: `RUN~CANDIDATE~TRIAL`."""
-    return f"{column.run}~{quote(column.candidate, safe='').replace('~', '%7E')}~{column.k}"
 
 
 def _column(text: str) -> AnswerColumn:

@@ -10,7 +10,7 @@ from importlib import resources
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -19,13 +19,13 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from assay.app import protocols, registry, reviewing, starting
 from assay.app.findings import wording
-from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.web import keys
+from assay.web.addresses import side_by_side
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
 from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
@@ -64,6 +64,7 @@ NAV_MORE: Final = (
 
 BELONGS: Final = {
     "run": "queue",
+    "answers": "queue",
     "assessment": "review",
     "adjudication": "reviewers",
     "grades": "compare",
@@ -223,8 +224,10 @@ def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
     found = [] if key is None else [
         row for row in workspace.archive.assessments(Selection(runs=(run_id,)), trial=key) if row.current
     ]  # fmt: skip
-    if not found:
-        raise UnknownName("assessment of a trial", trial_id, remedy="The page of its run says why one failed.")
+    if not found:  # not graded, or it failed: what there is of it
+        return RedirectResponse(
+            f"/runs/{quote(run_id, safe='')}/trials/{quote(trial_id, safe='')}/answers", status_code=303
+        )
     best = next((row for row in found if row.state is AssessmentState.PENDING), found[0])
     return RedirectResponse(f"/assessments/{shown_assessment(best.key)}", status_code=303)
 
@@ -236,8 +239,8 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
     run = data["run"]
     query = f"?{urlencode({'from': start})}" if start else ""
     return _page(request, "run.html", "run", t("run.title", suite=run["suite"]), twin=f"/runs/{run['id']}.json{query}",
-                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer", "protocol"), "page": "run",
-                               "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
+                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer", "protocol", "ungraded"),
+                               "page": "run", "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
 
 
 @router.get("/review.json")
@@ -326,7 +329,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
     row = looked_at(rooms.workspace, summary, rooms.runner)
-    tasks, more = _tasks_from(rooms.workspace.archive.trials(where), start)
+    tasks, more = _tasks_from(rooms.workspace.archive.trials(where), start, not_graded=bool(summary.not_graded))
     failures = [
         {
             "id": f"t{trial.key}", "task": trial.task, "thing": trial.thing, "k": trial.k, "of": trial.of,
@@ -351,6 +354,8 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "seed": plan.seed,
             "policy": str(plan.policy),
             "regrade": plan.regrade_of is not None,
+            "regrades": list(rooms.workspace.archive.regrades(summary.id)) if summary.not_graded else [],
+            "beside": side_by_side([summary]) if summary.not_graded else None,
         },
         "review": review,
         "said_protocol": wording.protocol(review["protocol"]).partition(";")[0],
@@ -366,14 +371,14 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     }
 
 
-def _tasks_from(trials: Iterable[TrialRow], start: int) -> tuple[list[dict[str, Any]], bool]:
+def _tasks_from(trials: Iterable[TrialRow], start: int, *, not_graded: bool) -> tuple[list[dict[str, Any]], bool]:
     """The tasks of one page of the matrix, and whether more follow."""
     shown_: list[dict[str, Any]] = []
     for place, (_, group) in enumerate(groupby(trials, key=lambda trial: trial.task)):
         if place >= start + TASKS_SHOWN:
             return shown_, True
         if place >= start:
-            shown_ += matrix(group)
+            shown_ += matrix(group, not_graded=not_graded)
     return shown_, False
 
 

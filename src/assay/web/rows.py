@@ -185,12 +185,13 @@ def _evaluation(row: AssessmentRow) -> dict[str, Any]:
     }
 
 
-def matrix(trials: Iterable[TrialRow]) -> list[dict[str, Any]]:
-    """Trials in plan order as rows of a table, one a task."""
+def matrix(trials: Iterable[TrialRow], *, not_graded: bool = False) -> list[dict[str, Any]]:
+    """Trials in plan order as rows of a table, one a task; `not_graded`: those that have answers wait for nobody."""
     rows: dict[str, dict[str, Any]] = {}
     for trial in trials:
         row = rows.setdefault(trial.task, {"task": trial.task, "thing": trial.thing, "of": trial.of, "cells": []})
-        row["cells"].append({"id": shown_trial(trial.key), "k": trial.k, "state": str(trial.state)})
+        state = "not_graded" if not_graded and trial.state is TrialState.NEEDS_REVIEW else str(trial.state)
+        row["cells"].append({"id": shown_trial(trial.key), "k": trial.k, "state": state})
     return list(rows.values())
 
 
@@ -209,7 +210,7 @@ def _shares(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, floa
         ("corrected", good * decided[AssessmentState.CORRECTED] / accepted),
         ("rejected", trials["rejected"]),
         ("failed", trials["failed"]),
-        ("pending", trials["needs_review"]),
+        ("pending", trials["needs_review"] - summary.not_graded),
     ]
     return [(state, round(100 * n / total, 2)) for state, n in parts if n]
 
