@@ -141,3 +141,18 @@ def test_the_first_page_is_whole_and_accessible(first: Page, theme: Any) -> None
     first.get_by_text("From a terminal").click()
     assert "assay init bench" in first.locator("main").inner_text()
     assert serious(first) == []
+
+
+def test_an_open_form_of_a_run_outlives_its_trials(first: Page, empty: Served) -> None:
+    first.request.post(f"{empty.url}/api/demo", data={"key": "from-elsewhere"})
+    eventually(lambda: empty.states() == {"pending": 35})
+    first.goto(f"{empty.url}/runs/{empty.run_id}")
+    first.get_by_text("Add to this run").click()
+    first.get_by_label("More trials of every task").fill("2")
+    decided = {"decisions": [{"key": "elsewhere-1", "id": "a1", "verb": "reject", "reason": "why"}]}
+    first.request.post(f"{empty.url}/api/decisions", data=decided)
+    first.locator("[data-field=rejected]").get_by_text("1", exact=True).wait_for()
+    answer = first.request.post(f"{empty.url}/api/runs/{empty.run_id}/extend", data={"trials": 1, "candidates": []})
+    assert answer.ok, answer.text()
+    first.wait_for_selector("#begun:not([hidden])", timeout=20_000)
+    assert first.get_by_label("More trials of every task").input_value() == "2"

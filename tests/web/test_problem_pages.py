@@ -48,6 +48,22 @@ def test_a_misspelt_page_leads_to_the_page(page: Page, served: Served, watch: Wa
     page.wait_for_url(f"{served.url}/")
 
 
+def test_a_misspelt_suite_leads_to_the_suite(page: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("404",)
+    page.goto(f"{served.url}/start?suite=gate.json")
+    page.get_by_role("link", name="gates.json").click()
+    page.wait_for_url("**/start?suite=gates.json")
+
+
+def test_a_page_whose_server_is_gone_says_so_in_words(page: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "Failed to load resource")
+    page.goto(f"{served.url}/runs/{served.run_id}")
+    page.get_by_text("Add to this run").click()
+    served.kill()
+    page.get_by_role("button", name="What would it cost?").click()
+    page.get_by_text("The server does not answer. Try again once it is back.").wait_for()
+
+
 def test_what_is_wrong_in_an_address_is_said_and_mended(page: Page, served: Served, watch: Watch) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/runs/{served.run_id}?from=-3")

@@ -67,6 +67,7 @@ def test_what_a_run_costs_stays_in_sight_and_wrong_numbers_are_said_at_their_fie
 ) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/start?suite=gates.json")
+    page.get_by_text("Choose who judges: tick a model or a person, or add a model.").wait_for()
     page.locator("#judges label", has_text="human").click()
     page.wait_for_selector("#estimate b")
     for width, height in ((1360, 800), (390, 844)):

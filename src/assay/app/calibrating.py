@@ -508,7 +508,7 @@ def _corrections(workspace: Workspace, setting: Setting) -> tuple[list[Judged], 
 
 def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> Iterator[RunPlan]:
     """Plans of stored runs that had judges, newest first; only those with assessments in a state."""
-    for summary in workspace.archive.runs():
+    for summary in workspace.archive.newest_first():
         if summary.judges and (having is None or summary.assessments.get(having)):
             yield workspace.journal.plan_of(summary.id)
 

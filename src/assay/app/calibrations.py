@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import calibrating, starting
-from assay.app.models import waits
 from assay.app.paid_answers import FOLDER
 from assay.domain.digest import text_digest
 from assay.domain.errors import InputError, UnknownName
@@ -195,7 +194,7 @@ def shown_source(source: str, waiting: Collection[str]) -> str:
 
 def runs_under_review(workspace: Workspace) -> frozenset[str]:
     """Runs in which reviews wait."""
-    return frozenset(str(run.id) for run in workspace.archive.runs() if waits(run))
+    return workspace.archive.waiting_runs()
 
 
 def _without_names(record: CalibrationRecord, waiting: Collection[str]) -> CalibrationRecord:

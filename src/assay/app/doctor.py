@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from assay.domain.errors import AssayError
+from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +59,7 @@ def _python() -> Check:
 
 def _store(workspace: Workspace) -> Check:
     try:
-        runs = len(workspace.archive.runs())
+        runs = workspace.archive.run_totals(Selection()).runs
         broken = workspace.archive.first_broken_event()
         vote = workspace.arena.first_broken()
     except AssayError as error:

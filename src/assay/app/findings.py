@@ -281,7 +281,7 @@ def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns
         excluded=workspace.archive.excluded(selection),
         cautions=(*cautions(columns), *rules.cautions, *uncalibrated(workspace, columns)),
         margin=rules.margin,
-        running=any(run.state in GOING_ON for run in workspace.archive.runs(selection)),
+        running=workspace.archive.run_totals(selection).going_on,
         random_order=rules.random_order,
         looks=rules.looks,
         approved=columns.approved,

@@ -134,10 +134,9 @@ class KeptCells:
 
         A new grading that waits changes no score, but may replace one that counts: a regrade's.
         """
-        runs = self._archive.runs(self._selection)
-        current = (n for run in runs for state, n in run.assessments.items() if state is not AssessmentState.SUPERSEDED)
-        unreviewed = (run.assessments.get(state, 0) for run in runs for state in _UNREVIEWED)
-        return len(runs), sum(sum(run.trials.values()) for run in runs), sum(current), sum(unreviewed)
+        found = self._archive.run_totals(self._selection)
+        current = sum(n for state, n in found.assessments.items() if state is not AssessmentState.SUPERSEDED)
+        return found.runs, found.trials, current, sum(found.assessments.get(state, 0) for state in _UNREVIEWED)
 
     def _take(self, trials: tuple[TrialKey, ...]) -> None:
         for one in self._archive.trial_scores(self._selection, trials):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from assay.scoring.authorship import MODELS
@@ -39,27 +40,37 @@ _MAKERS: Final = {
 _EDITIONS: Final = frozenset({"latest", "preview", "instruct", "chat", "it", "hf", "exp"})
 
 
-def mask_of(plan: RunPlan) -> re.Pattern[str] | None:
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Finds a run's names. `needed`: a word of each name, one of which stands in every ASCII text that `pattern` is found in."""
+
+    pattern: re.Pattern[str]
+    needed: frozenset[str]
+
+
+def mask_of(plan: RunPlan) -> Mask | None:
     """Finds a run's names standing alone, however they are written; None where it has none that are long enough."""
     wanted = {tuple(part.casefold() for part in parts) for name in _identities(plan) if (parts := _parts(name))}
-    rows = sorted(wanted, key=lambda parts: (-sum(map(len, parts)), parts))
-    found = [_pattern(parts) for parts in rows if sum(map(len, parts)) >= _SHORT]
+    rows = [parts for parts in wanted if sum(map(len, parts)) >= _SHORT]
+    rows.sort(key=lambda parts: (-sum(map(len, parts)), parts))
     signed = sorted({word for candidate in plan.candidates for word in _signatures(candidate.name)})
-    if not found and not signed:
+    if not rows and not signed:
         return None
-    either = "|".join([*found, *(f"(?-i:{re.escape(word)})" for word in signed)])
-    return re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
+    either = "|".join([*map(_pattern, rows), *(f"(?-i:{re.escape(word)})" for word in signed)])
+    needed = frozenset([*(max(parts, key=len) for parts in rows), *(word.casefold() for word in signed)])
+    return Mask(re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE), needed)
 
 
-def masked(text: str, mask: re.Pattern[str] | None) -> str:
-    """The text with `HIDDEN_NAME` for each name."""
+def masked(text: str, mask: Mask | None) -> str:
+    """The text with `HIDDEN_NAME` for each name. Most texts hold none, which is soon seen where all is ASCII."""
     if mask is None:
         return text
     if text.isascii():
-        return mask.sub(HIDDEN_NAME, text)
+        small = text.lower()
+        return mask.pattern.sub(HIDDEN_NAME, text) if any(word in small for word in mask.needed) else text
     plain = text.translate({ord(char): _plain(char) for char in set(text) if not char.isascii()})
     kept, rest = [], 0
-    for found in mask.finditer(plain):
+    for found in mask.pattern.finditer(plain):
         kept += [text[rest : found.start()], HIDDEN_NAME]
         rest = found.end()
     return "".join([*kept, text[rest:]])

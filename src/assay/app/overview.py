@@ -205,7 +205,7 @@ class _Kept:
         if a is not None and b is not None:
             contrast = compared(cells.cells, a, b, scope, margin, rng=np.random.default_rng(_SEED))
         excluded = self._workspace.archive.excluded(self._selection)
-        running = any(run.state in findings.GOING_ON for run in self._workspace.archive.runs(self._selection))
+        running = self._workspace.archive.run_totals(self._selection).going_on
         open_still = running or excluded.pending > 0
         p_value = contrast is not None and contrast.p_value is not None
         return Overview(
@@ -324,10 +324,11 @@ class _Kept:
 
 
 def trials_behind(
-    workspace: Workspace, selection: Selection, *, start: int = 0, limit: int = 100
+    workspace: Workspace, selection: Selection, *, number: int | None = None, start: int = 0, limit: int = 100
 ) -> tuple[tuple[CountedTrial, ...], bool]:
-    """A page of the selection's trials with what counts of each, and whether more follow."""
-    rows = list(islice(workspace.archive.trials(selection), start, start + limit + 1))
+    """A page of the selection's trials with what counts of each, and whether more follow; only the `number`-th of each task."""
+    trials = (row for row in workspace.archive.trials(selection) if number in (None, row.k))
+    rows = list(islice(trials, start, start + limit + 1))
     shown = rows[:limit]
     keys: tuple[TrialKey, ...] = tuple(row.key for row in shown)
     scores = {one.trial: one.scores for one in workspace.archive.trial_scores(selection, keys)} if keys else {}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.selection import Selection
-
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.domain.run import RunPlan
@@ -28,7 +26,7 @@ class Plans:
 
     def newest(self) -> tuple[RunPlan, ...]:
         """The plans of the newest runs, newest first."""
-        return tuple(self.of(summary) for summary in self._workspace.archive.runs(Selection())[:NEWEST])
+        return tuple(self.of(summary) for summary in self._workspace.archive.newest(limit=NEWEST))
 
     def of(self, summary: RunSummary) -> RunPlan:
         """The plan of a run."""

@@ -54,6 +54,12 @@ def provenance(rooms: Rooms, summary: RunSummary) -> Provenance:
     )
 
 
+def calls_of(rooms: Rooms, summary: RunSummary) -> tuple[tuple[CallTotals, ...], float | None]:
+    """A run's calls summed by whom they asked, and its seconds: a provenance without the plan."""
+    seconds = None if summary.finished is None else between(summary.started, summary.finished)
+    return rooms.archive.call_totals(summary.id), seconds
+
+
 def between(start: str, end: str) -> float:
     """Seconds between two stored times."""
     return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

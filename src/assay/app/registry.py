@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 from assay.app.provenance import provenance
 from assay.app.stamps import Stamps, words
+from assay.domain.lifecycle import RunState
+from assay.domain.register import RunFilter
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from assay.app.provenance import Provenance
     from assay.app.wiring import Workspace
     from assay.domain.identifiers import RunId
@@ -28,9 +32,30 @@ class RunInFull:
     stamps: tuple[str, ...]
 
 
-def runs(workspace: Workspace, selection: Selection | None = None) -> tuple[RunSummary, ...]:
-    """Runs that match, newest first."""
-    return workspace.archive.runs(selection or Selection())
+def runs(
+    workspace: Workspace, selection: Selection | None = None, *, limit: int | None = None
+) -> tuple[RunSummary, ...]:
+    """Runs that match, newest first, `limit` at most."""
+    return workspace.archive.runs(selection or Selection(), limit=limit)
+
+
+def runs_in_state(
+    workspace: Workspace, selection: Selection, state: RunState | None, *, limit: int
+) -> tuple[RunSummary, ...]:
+    """The newest runs that match and are in a state, `limit` at most."""
+    if state is None:
+        return runs(workspace, selection, limit=limit)
+    if state is RunState.IMPORTING:
+        return ()  # half written, so nothing of it is shown
+    if selection == Selection():
+        page, _ = workspace.register.page(RunFilter(state=str(state)), limit=limit)
+        return tuple(one.summary for one in page)
+    return tuple(one for one in runs(workspace, selection) if one.state is state)[:limit]
+
+
+def newest_first(workspace: Workspace) -> Iterator[RunSummary]:
+    """Every run, newest first, read as they are asked for."""
+    return workspace.archive.newest_first()
 
 
 def stamp_of(workspace: Workspace, run: RunId, judge: str) -> str:

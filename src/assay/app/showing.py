@@ -24,18 +24,20 @@ from assay.scoring.quotes import Page
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from assay.app.masking import Mask
     from assay.domain.assessment import Assessment, Flag, Grade
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentDetail, AssessmentRow, TrialMark
+    from assay.domain.suite import Task
     from assay.ports import Archive, Journal
     from assay.report.markdown import Node
 
 Lines: TypeAlias = "tuple[int, int]"
 """First and last line, 1-based, both included."""
 
-MOST_TEXT: Final = 50_000
-"""Characters of a response that travel before somebody asks for all of them; five items of four such are a megabyte."""
+MOST_TEXT: Final = 12_000
+"""Characters of a text that travel before somebody asks for all of it: some 300 lines. Five items of four such are 240 kB."""
 
 _CODE_SPAN: Final = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 
@@ -80,13 +82,18 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricRow:
-    """One criterion with a cell for each pane, None where the judge gave no grade."""
+    """One criterion with a cell for each pane, None where the judge gave no grade.
+
+    `scale` is its range in words, `labels` the words that stand for raw scores, in the order in which digits choose them.
+    """
 
     name: str
     weight: float
     low: float
     high: float
     guidance: str
+    scale: str
+    labels: tuple[tuple[str, float], ...]
     cells: tuple[Cell | None, ...]
 
 
@@ -142,6 +149,7 @@ class Item:
         hidden: whether names are hidden.
         judge: who graded; None while names are hidden.
         stamp: what the grades rest on, in words: a judge that is calibrated or not, or a rule.
+        told_cut: whether context, prompt or expected answer are but their beginnings.
         missing: what has to be corrected before the assessment can be approved, as (pane, criterion or None).
         ranking: panes, best first.
         rerunnable: whether one more attempt is allowed without insisting.
@@ -149,6 +157,7 @@ class Item:
         own: the own verdict given before, as (pane, criterion or None, score); None where there is none.
         second: whether two people decide it independently.
         person: whether people alone grade it, so that there are no scores to look at.
+        told: whether the arena has told this person who wrote the responses, so that nothing of it is blind.
     """
 
     id: str
@@ -171,6 +180,7 @@ class Item:
     context: str
     prompt: tuple[tuple[str, str], ...]
     expected: str | None
+    told_cut: bool
     panes: tuple[Pane, ...]
     criteria: tuple[RubricRow, ...]
     report: list[Node]
@@ -185,6 +195,7 @@ class Item:
     own: tuple[tuple[int, str | None, float], ...] | None = None
     second: bool = False
     person: bool = False
+    told: bool = False
 
 
 def withheld(item: Item) -> Item:
@@ -217,16 +228,25 @@ class Showcase:
         self._journal = journal
         self._plans: dict[RunId, RunPlan] = {}
 
-    def item(self, detail: AssessmentDetail, *, stamp: str | None = None, whole: bool = False) -> Item:
+    def item(
+        self,
+        detail: AssessmentDetail,
+        *,
+        stamp: str | None = None,
+        whole: bool = False,
+        earlier: Sequence[AssessmentDetail] | None = None,
+    ) -> Item:
         """One assessment as a person is shown it now; `stamp` says in words whether its judge is calibrated.
 
-        Unless `whole`, long responses come only as far as one reads at once.
+        Unless `whole`, long responses come only as far as one reads at once. `earlier`: the other attempts; read where None.
         """
         row = detail.row
-        earlier = [self._archive.assessment(key) for key in detail.attempts if key != row.key]
+        if earlier is None:
+            earlier = [self._archive.assessment(key) for key in detail.attempts if key != row.key]
         hidden = any(other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier))
         plan = self._plan(row.run_id)
         order = panes_of(row)
+        told = detail.task if whole else _beginning(detail.task)
         mask = mask_of(plan) if hidden else None
         pages = _pages(detail)
         trials = tuple(_sibling(mark) for mark in self._archive.marks(row))
@@ -249,11 +269,13 @@ class Showcase:
             person=self.by_person(row),
             rerunnable=row.by_model and not self.by_person(row) and row.current and row.attempt < MAX_ATTEMPTS,
             language=detail.task.language,
-            context=detail.task.context,
-            prompt=tuple((message.role, message.content) for message in detail.task.prompt),
-            expected=detail.task.expected,
+            context=told.context,
+            prompt=tuple((message.role, message.content) for message in told.prompt),
+            expected=told.expected,
+            told_cut=told is not detail.task,
             panes=tuple(
-                _pane(detail, name, place, order, mask, hidden=hidden, whole=whole) for place, name in enumerate(order)
+                _pane(detail, name, place, pages[name], mask, hidden=hidden, whole=whole)
+                for place, name in enumerate(order)
             ),
             criteria=tuple(_rubric_rows(detail, order, plan, pages, mask)),
             report=_linked(safe_tree(masked(detail.judged.report, mask)), pages, order),
@@ -329,8 +351,22 @@ def _label(row: AssessmentRow, name: str, place: int) -> str:
     return f"Candidate {label}" if len(label) <= 2 else label
 
 
+def _head(text: str) -> str:
+    """The text, or its beginning up to the end of a line where it is long."""
+    return text if len(text) <= MOST_TEXT else text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT]
+
+
+def _beginning(task: Task) -> Task:
+    """The task with the beginnings of its long texts; itself where none is long."""
+    context, expected = _head(task.context), None if task.expected is None else _head(task.expected)
+    prompt = tuple(replace(message, content=_head(message.content)) for message in task.prompt)
+    if (context, expected, prompt) == (task.context, task.expected, task.prompt):
+        return task
+    return replace(task, context=context, expected=expected, prompt=prompt)
+
+
 def _pane(
-    detail: AssessmentDetail, name: str, place: int, order: Sequence[str], mask: re.Pattern[str] | None, *,
+    detail: AssessmentDetail, name: str, place: int, page: Page, mask: Mask | None, *,
     hidden: bool, whole: bool,
 ) -> Pane:  # fmt: skip
     response = next((response for response in detail.responses if response.candidate == name), None)
@@ -339,10 +375,10 @@ def _pane(
     return Pane(
         label=_label(detail.row, name, place),
         name=None if hidden else name,
-        text=masked(text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT] if cut else text, mask),
+        text=masked(_head(text) if cut else text, mask),
         cut=cut,
         chars=len(text),
-        lines=len(text.splitlines()),
+        lines=page.lines,
         truncated=bool(response and response.truncated),
         score=detail.row.assessment.scores.get(name),
         judged=detail.judged.scores.get(name),
@@ -354,20 +390,25 @@ def _rubric_rows(
     order: Sequence[str],
     plan: RunPlan,
     pages: Mapping[str, Page],
-    mask: re.Pattern[str] | None,
+    mask: Mask | None,
 ) -> Iterable[RubricRow]:
-    guidance = {criterion.name: criterion.guidance for criterion in plan.rubric.criteria}
+    rubric = {criterion.name: criterion for criterion in plan.rubric.criteria}
     counted = {(grade.candidate, grade.criterion): grade for grade in detail.row.assessment.grades}
     judged = {(grade.candidate, grade.criterion): grade for grade in detail.judged.grades}
     for criterion in dict.fromkeys((*detail.judged.weights, *(grade.criterion for grade in detail.judged.grades))):
         grades = [counted.get((name, criterion)) for name in order]
         scale = next((grade for grade in grades if grade is not None), None)
+        low, high = (scale.min_score, scale.max_score) if scale else (0.0, 1.0)
+        known = rubric.get(criterion)
+        labels = known.labels if known is not None and (known.low, known.high) == (low, high) else ()
         yield RubricRow(
             name=criterion,
             weight=detail.judged.weights.get(criterion, 1.0),
-            low=scale.min_score if scale else 0.0,
-            high=scale.max_score if scale else 1.0,
-            guidance=guidance.get(criterion, ""),
+            low=low,
+            high=high,
+            guidance=known.guidance if known is not None else "",
+            scale=_scale_in_words(low, high, labels),
+            labels=labels,
             cells=tuple(
                 _cell(grade, judged.get((name, criterion), grade), pages.get(name), mask) if grade else None
                 for name, grade in zip(order, grades, strict=True)
@@ -375,7 +416,14 @@ def _rubric_rows(
         )
 
 
-def _cell(grade: Grade, judged: Grade, page: Page | None, mask: re.Pattern[str] | None) -> Cell:
+def _scale_in_words(low: float, high: float, labels: Sequence[tuple[str, float]]) -> str:
+    """`0–100`, `-1 to 1`, or the words with the digits that choose them: `1 bad / 2 ok / 3 good`."""
+    if labels:
+        return " / ".join(f"{place} {word}" for place, (word, _) in enumerate(labels, 1))
+    return f"{low:.10g}{' to ' if low < 0 else '–'}{high:.10g}"
+
+
+def _cell(grade: Grade, judged: Grade, page: Page | None, mask: Mask | None) -> Cell:
     raw = grade.raw_score
     if grade.score is not None:
         raw = round(grade.min_score + grade.score * (grade.max_score - grade.min_score), 6)
@@ -389,11 +437,11 @@ def _cell(grade: Grade, judged: Grade, page: Page | None, mask: re.Pattern[str] 
     )
 
 
-def _quote(text: str, page: Page | None, mask: re.Pattern[str] | None) -> Quote:
+def _quote(text: str, page: Page | None, mask: Mask | None) -> Quote:
     return Quote(text=masked(text, mask), at=page.where(text) if page else None)
 
 
-def _with_quotes(reason: str, page: Page | None, mask: re.Pattern[str] | None) -> Iterable[str | Quote]:
+def _with_quotes(reason: str, page: Page | None, mask: Mask | None) -> Iterable[str | Quote]:
     """The reason, with code spans that stand in the response set apart; other spans stay as they were written."""
     rest = 0
     for span in _CODE_SPAN.finditer(reason):
@@ -429,7 +477,7 @@ def _pages(detail: AssessmentDetail) -> dict[str, Page]:
     return {name: Page(texts.get(name, "")) for name in detail.row.candidates}
 
 
-def _flag(flag: Flag, order: Sequence[str], mask: re.Pattern[str] | None) -> ShownFlag:
+def _flag(flag: Flag, order: Sequence[str], mask: Mask | None) -> ShownFlag:
     pane = order.index(flag.candidate) if flag.candidate in order else None
     return ShownFlag(kind=str(flag.kind), detail=masked(flag.detail, mask), pane=pane, criterion=flag.criterion)
 

@@ -8,14 +8,16 @@ prefix of it is a sample without replacement, the same on every machine and afte
 from __future__ import annotations
 
 from hashlib import blake2b
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.selection import Selection
+from assay.domain.identifiers import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from assay.app.wiring import Workspace
+    from assay.domain.selection import DrawnOrder, Selection
 
 _ROUNDS: Final = 4
 
@@ -57,15 +59,22 @@ def order_seeds(workspace: Workspace) -> Callable[[Selection], int | None]:
 
     One run of a selection that asks for it is enough: chance spreads the others just as well.
     """
-    known: dict[str, int | None] = {}
+    lock = Lock()
+    known: list[DrawnOrder] = []  # a run's order is decided when it is planned: each run is asked for once
+    seen = 0
 
     def seed_of(selection: Selection) -> int | None:
-        runs = workspace.archive.runs(Selection(runs=selection.runs, suites=selection.suites))
-        for run in runs:
-            if run.id not in known:
-                plan = workspace.journal.plan_of(run.id)
-                known[run.id] = plan.seed if plan.protocol.get("order") == "random" else None
-        drawn = sorted(f"{run.id}:{known[run.id]}" for run in runs if known[run.id] is not None)
+        nonlocal seen
+        with lock:
+            seen, more = workspace.archive.drawn_orders(seen)
+            known.extend(more)
+        suites = {folded(name) for name in selection.suites}
+        drawn = sorted(
+            f"{one.run}:{one.seed}"
+            for one in known
+            if (not selection.runs or one.run.startswith(tuple(selection.runs)))
+            and (not suites or folded(one.suite) in suites)
+        )
         return int.from_bytes(blake2b("\n".join(drawn).encode(), digest_size=8).digest(), "big") if drawn else None
 
     return seed_of

@@ -37,7 +37,7 @@ def standings(workspace: Workspace, candidate: str, suites: Sequence[str]) -> tu
 
 def _standing(workspace: Workspace, candidate: str, suite: str) -> Standing:
     selection = Selection(suites=(suite,))
-    if sum(sum(one.assessments.values()) for one in workspace.archive.runs(selection)) > MOST_ASSESSMENTS:
+    if sum(workspace.archive.run_totals(selection).assessments.values()) > MOST_ASSESSMENTS:
         return Standing(suite=suite, estimate=None, too_large=True)
     columns = workspace.archive.score_columns(selection)
     for one in estimates(score_table(columns)) if len(columns.score) else ():

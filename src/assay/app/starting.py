@@ -21,7 +21,6 @@ from assay.app.suites import problems, read_suite
 from assay.domain.errors import InputError, Refused, SuiteError, UnknownName
 from assay.domain.identifiers import folded
 from assay.domain.run import RunOptions
-from assay.domain.selection import Selection
 from assay.engine.planning import planned_tasks
 from assay.suites.complaints import SuiteErrors
 from assay.suites.files import whole_text
@@ -105,7 +104,7 @@ def known_models(workspace: Workspace) -> tuple[Model, ...]:
             found.setdefault(ref, "assay.yaml")
     for ref in workspace.settings.values["prices"]:
         found.setdefault(str(ref), "assay.yaml")
-    for summary in workspace.archive.runs(Selection())[:_RUNS_LOOKED_AT]:
+    for summary in workspace.archive.newest(limit=_RUNS_LOOKED_AT):
         plan = workspace.journal.plan_of(summary.id)
         for model in (*(c.model for c in plan.candidates), *(j.model for j in plan.judges)):
             if model is not None:
@@ -268,7 +267,9 @@ def _placed(workspace: Workspace, path: str) -> Path:
     except (OSError, ValueError):
         inside = False
     if not inside or whole.suffix.lower() not in SUFFIXES or _hidden(whole.relative_to(root)):
-        raise UnknownName("suite", path, remedy="Suites lie in the folder in which `assay serve` was started.")
+        raise UnknownName(
+            "suite", path, suite_files(workspace), remedy="Suites lie in the folder in which `assay serve` was started."
+        )
     return _relative_to_here(workspace, whole.relative_to(root))
 
 

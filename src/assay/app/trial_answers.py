@@ -6,7 +6,7 @@ House rule. While something of the run waits for a person, nothing here says wha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import reviewing
 from assay.app.run_list import waits
@@ -14,11 +14,16 @@ from assay.app.side_by_side import input_of
 from assay.domain.answers import Answer, AnswerColumn
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.identifiers import shown_trial
+from assay.domain.lifecycle import TrialState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.domain.selection import RunSummary, TrialRow
+
+
+SETTLED: Final = frozenset({TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED})
+"""States that are not told apart while something of the run waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +85,7 @@ def trial_answers_document(found: TrialAnswers) -> dict[str, Any]:
         "thing": found.trial.thing,
         "trial": found.trial.k,
         "trials": found.trial.of,
-        "state": str(found.trial.state),
+        "state": None if found.hidden and found.trial.state in SETTLED else str(found.trial.state),
         "hidden": found.hidden,
         "asked": found.asked,
         "answers": [

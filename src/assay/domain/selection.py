@@ -67,6 +67,28 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunTotals:
+    """What selected runs come to: how many they are, their trials, their assessments by state.
+
+    `going_on`: whether any of them is not finished, so that more may come.
+    """
+
+    runs: int
+    trials: int
+    assessments: Mapping[AssessmentState, int]
+    going_on: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnOrder:
+    """A run whose items are reviewed in an order drawn by chance, with the seed it is drawn from."""
+
+    run: RunId
+    suite: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AssessmentRow:
     """One stored assessment with where it belongs. `scores` and `grades` are as they count: corrections laid over."""
 

@@ -42,7 +42,7 @@ def answer_rows(
 ) -> tuple[AnswerRow, ...]:
     """Up to `limit` rows after a place, or the one of a task; `run_keys` by run id."""
     runs = list(dict.fromkeys(run_keys[column.run] for column in columns))
-    places = _places(connection, runs, after=after, limit=limit) if task is None else [((0, 0), task)]
+    places = task_places(connection, runs, after=after, limit=limit) if task is None else [((0, 0), task)]
     ids = [task_id for _, task_id in places]
     planned = {run: _planned(connection, run, ids) for run in runs}
     places = [place for place in places if any(place[1] in its for its in planned.values())]
@@ -65,10 +65,10 @@ def answer_rows(
     return tuple(found)
 
 
-def _places(
+def task_places(
     connection: Connection, runs: Sequence[int], *, after: tuple[int, int] | None, limit: int
 ) -> list[tuple[tuple[int, int], str]]:
-    """(number of the run, position) and task id of the next rows."""
+    """(number of the run, position) and task id of the next tasks of several runs, each task once, by seeks."""
     table = schema.run_task
     number, position = after or (0, -1)
     found: list[tuple[tuple[int, int], str]] = []

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import exists, func, select, true, tuple_
+from sqlalchemy import exists, func, insert, select, true, tuple_
 
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.store import answers, columns, criteria, exporting, model_calls, run_record, schema
+from assay.store import answers, columns, criteria, exporting, graded, model_calls, run_record, run_totals, schema
 from assay.store.call_totals import call_totals
 from assay.store.events import first_broken
 from assay.store.names import candidate_names
@@ -23,19 +24,20 @@ from assay.store.selecting import find_run, scope_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from sqlalchemy import ColumnElement
-
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.criteria import CriterionFacts, RubricUse
+    from assay.domain.graded import GradedRun, MatrixRow, PlacedTrial
     from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import (
         AssessmentDetail,
         AssessmentRow,
         CallTotals,
+        DrawnOrder,
         Excluded,
         NotCounted,
+        RunTotals,
         ScoreRow,
         TrialMark,
         TrialRow,
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
     from assay.store.database import Database
 
 _PORTION: Final = 200
+_RUNS_AT_ONCE: Final = 50
+_SELF: Final = "store"
+"""Beside where each table's keys go on, `key_source` keeps a number drawn for the store itself."""
 
 
 class StoreArchive:
@@ -53,17 +58,31 @@ class StoreArchive:
         self._database = database
         self._claims = claims
 
+    def identity(self) -> str:
+        """A name that no other store has, 16 letters or digits; drawn when it is first asked for, and kept in the store."""
+        source = schema.key_source
+        wanted = select(source.c.next).where(source.c.name == _SELF)
+        with self._database.reading() as connection:
+            number = connection.execute(wanted).scalar_one_or_none()
+        if number is None:
+            with self._database.writing() as connection:
+                number = connection.execute(wanted).scalar_one_or_none()  # another process may have been faster
+                if number is None:
+                    number = secrets.randbits(63)
+                    connection.execute(insert(source).values(name=_SELF, next=number))
+        return f"{number:016x}"
+
     def find_run(self, text: str, /) -> RunId:
         """The run whose id this is or uniquely begins with; raises `UnknownName`, or `InputError` when several do."""
         with self._database.reading() as connection:
             return find_run(connection, text)
 
-    def runs(self, selection: Selection | None = None, /) -> tuple[RunSummary, ...]:
-        """Runs that match, newest first; with a task filter, runs that have such a task."""
+    def runs(self, selection: Selection | None = None, /, *, limit: int | None = None) -> tuple[RunSummary, ...]:
+        """Runs that match, newest first, `limit` at most; with a task filter, runs that have such a task."""
         table, suite = schema.run, schema.suite
         with self._database.reading() as connection:
             scope = scope_of(connection, selection or Selection())
-            where: list[ColumnElement[bool]] = [] if scope.every_run else [table.c.key.in_(scope.runs)]
+            where = scope.where_key(table.c.key)
             if scope.narrows_tasks:
                 planned = schema.run_task
                 where.append(exists().where(planned.c.run_key == table.c.key, *scope.where(planned)))
@@ -72,8 +91,36 @@ class StoreArchive:
                 .join(suite, suite.c.key == table.c.suite_key)
                 .where(true(), *where)
                 .order_by(table.c.started.desc(), table.c.key.desc())
+                .limit(limit)
             ).all()
-            return run_summaries(connection, self._claims, rows, scope.where_run)
+            if limit is None:
+                return run_summaries(connection, self._claims, rows, scope.where_run)
+            keys = [row.key for row in rows]
+            return run_summaries(connection, self._claims, rows, lambda table: [table.c.run_key.in_(keys)])
+
+    def newest_first(self, *, before: str | None = None) -> Iterator[RunSummary]:
+        """Every run, newest first, after the run `before`; each portion is a read of its own."""
+        while True:
+            page = self.newest(limit=_RUNS_AT_ONCE, before=before)
+            yield from page
+            if len(page) < _RUNS_AT_ONCE:
+                return
+            before = page[-1].id
+
+    def run_totals(self, selection: Selection, /) -> RunTotals:
+        """What the matching runs come to, without a summary of each."""
+        with self._database.reading() as connection:
+            return run_totals.run_totals(connection, scope_of(connection, selection))
+
+    def waiting_runs(self) -> frozenset[RunId]:
+        """Runs of which something waits for a person."""
+        with self._database.reading() as connection:
+            return run_totals.waiting_runs(connection)
+
+    def drawn_orders(self, after: int, /) -> tuple[int, tuple[DrawnOrder, ...]]:
+        """From where to ask on the next time, and the runs above `after` that are reviewed in an order drawn by chance."""
+        with self._database.reading() as connection:
+            return run_totals.drawn_orders(connection, after)
 
     def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
         """One page of runs, newest first, after the run `before`, or from the newest where there is no such run."""
@@ -174,7 +221,8 @@ class StoreArchive:
         table = schema.trial
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)
-        for run_key in scope.runs:
+            run_keys = scope.runs
+        for run_key in run_keys:
             position, k = -1, 0
             while True:
                 statement = trial_rows().where(
@@ -205,10 +253,41 @@ class StoreArchive:
         with self._database.reading() as connection:
             return columns.score_columns(connection, scope_of(connection, selection))
 
-    def review_columns(self, selection: Selection, /) -> ReviewColumns:
-        """Every assessment whatever its state, as columns, with its grader's own score beside the one that counts."""
+    def review_columns(self, selection: Selection, /, *, trials: Collection[TrialKey] | None = None) -> ReviewColumns:
+        """Every assessment whatever its state, as columns, with its grader's own score beside the one that counts.
+
+        With `trials` only theirs, read by index whatever the size of the run.
+        """
         with self._database.reading() as connection:
-            return columns.review_columns(connection, scope_of(connection, selection))
+            return columns.review_columns(connection, scope_of(connection, selection), trials)
+
+    def graded_run(self, run: RunId, /) -> GradedRun:
+        """Who graded a run and on what; raises `UnknownName`."""
+        with self._database.reading() as connection:
+            return graded.graded_run(connection, run, run_key_of(connection, run))
+
+    def graded_trials(
+        self,
+        run: RunId,
+        /,
+        *,
+        task: str = "",
+        again: bool = False,
+        after: tuple[int, int] | None = None,
+        limit: int,
+    ) -> tuple[PlacedTrial, ...]:
+        """Up to `limit` trials of a run after a place, in plan order; raises `UnknownName` for a task it does not have."""
+        with self._database.reading() as connection:
+            scope = scope_of(connection, Selection(runs=(run,), tasks=(task,) if task else ()))
+            return graded.graded_trials(
+                connection, scope.runs[0], tasks=scope.tasks, again=again, after=after, limit=limit
+            )
+
+    def paired_trials(self, other: RunId, trials: Collection[TrialKey], /) -> dict[TrialKey, TrialKey]:
+        """By trial of `other`, the one among `trials` that has the same task and number."""
+        with self._database.reading() as connection:
+            found = graded.paired_trials(connection, run_key_of(connection, other), [int(key) for key in trials])
+        return {TrialKey(theirs): TrialKey(mine) for theirs, mine in found.items()}
 
     def criterion_moments(self, selection: Selection, /) -> tuple[CriterionMoments, ...]:
         """What counts, criterion by criterion."""
@@ -255,6 +334,14 @@ class StoreArchive:
             found = select(table.c.id).where(which, table.c.state != RunState.IMPORTING.value)
             return tuple(RunId(one) for one in connection.execute(found.order_by(table.c.key)).scalars())
 
+    def task_matrix(
+        self, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int
+    ) -> tuple[MatrixRow, ...]:
+        """Up to `limit` tasks of several runs after a place, each once, with their trials up to number `trials`."""
+        with self._database.reading() as connection:
+            keys = {run: run_key_of(connection, run) for run in runs}
+            return graded.task_matrix(connection, keys, after=after, limit=limit, trials=trials)
+
     def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
         """Scores row by row from one snapshot: those that count, with `everything` the others too."""
         with self._database.reading() as connection:
@@ -299,8 +386,7 @@ class StoreArchive:
     def call_totals(self, run: RunId, /) -> tuple[CallTotals, ...]:
         """Calls of a run by whom they asked, summed; raises `UnknownName`."""
         with self._database.reading() as connection:
-            (run_key,) = scope_of(connection, Selection(runs=(run,))).runs
-            return call_totals(connection, run_key)
+            return call_totals(connection, run_key_of(connection, find_run(connection, run)))
 
     def rubric_uses(self, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
         """From where to read on the next time, and the rubrics of runs with judges above `after`, oldest first."""

@@ -20,6 +20,7 @@ def call_totals(connection: Connection, run_key: int) -> tuple[CallTotals, ...]:
     # A judge that grades one candidate at a time has both: whom it asked is the judge.
     asked = case((table.c.role == Role.JUDGE.value, grader.c.name), else_=candidate.c.name).label("name")
     failed = case((table.c.fail_kind.is_not(None), 1), else_=0)
+    its_trials = select(schema.trial.c.key).where(schema.trial.c.run_key == run_key)  # calls have no index by run
     rows: Any = connection.execute(
         select(
             table.c.role,
@@ -38,7 +39,7 @@ def call_totals(connection: Connection, run_key: int) -> tuple[CallTotals, ...]:
         )
         .join(candidate, candidate.c.key == table.c.candidate_key, isouter=True)
         .join(grader, grader.c.key == table.c.grader_key, isouter=True)
-        .where(table.c.run_key == run_key)
+        .where(table.c.trial_key.in_(its_trials))
         .group_by(table.c.role, asked, table.c.model, table.c.model_version)
     ).all()
     found = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, exists, false, func, or_, select, true
+from sqlalchemy import exists, false, func, or_, select, true, tuple_
 
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
@@ -236,7 +236,7 @@ def _older(connection: Connection, before: RunId) -> ColumnElement[bool]:
     place = connection.execute(select(run.c.started, run.c.key).where(run.c.id == plain(before))).first()
     if place is None:
         raise UnknownName("run", before, remedy="Open the page without `before`.")
-    return or_(run.c.started < place.started, and_(run.c.started == place.started, run.c.key < place.key))
+    return tuple_(run.c.started, run.c.key) < tuple_(place.started, place.key)
 
 
 def _candidate_key(connection: Connection, name: str) -> int | None:

@@ -18,7 +18,7 @@ from assay.store import schema
 from assay.store.database import take_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Table
     from sqlalchemy.sql import FromClause
@@ -96,14 +96,15 @@ class Families:
         return [its.c.trial_key == trial.c.key, its.c.state != _SUPERSEDED, *meant]
 
 
-def families(connection: Connection, runs: Sequence[int], *, graders: tuple[int, ...] | None) -> Families:
-    """The families among selected runs, given oldest first."""
+def families(connection: Connection, runs: Callable[[], Sequence[int]], *, graders: tuple[int, ...] | None) -> Families:
+    """The families among selected runs, given oldest first; asked which they are only where any run grades another's."""
     table = schema.run
-    rows = connection.execute(select(table.c.key, table.c.regrade_of).where(table.c.regrade_of.is_not(None)))
+    # above 0 rather than there at all, for that is a place in the index; keys begin at 1
+    rows = connection.execute(select(table.c.key, table.c.regrade_of).where(table.c.regrade_of > 0))
     origin: dict[int, int] = {row.key: row.regrade_of for row in rows}
     members: defaultdict[int, list[int]] = defaultdict(list)
     if origin:
-        for key in runs:
+        for key in runs():
             root = key
             while root in origin:
                 root = origin[root]

@@ -31,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION: Final = "0009"
+VERSION: Final = "0012"
 """The migration these tables correspond to."""
 
 VERSION_TABLE: Final = "assay_version"
@@ -63,6 +63,7 @@ key_source = Table(
     Column("name", String(20), primary_key=True),
     Column("next", Key, nullable=False),
 )
+"""Where the keys of a table go on; and, as `store`, a number by which a page knows this store from others."""
 
 body = Table(
     "body",
@@ -155,6 +156,10 @@ run = Table(
     Column("settings", Text, nullable=False),
     Column("plan_key", Key, ForeignKey("body.key"), nullable=False),
     Column("regrade_of", Key),
+    Index("ix_run_started", "started", "key"),
+    Index("ix_run_suite_key", "suite_key"),
+    Index("ix_run_state", "state"),
+    Index("ix_run_regrade_of", "regrade_of"),
 )
 """`judges`: JSON list of names. `settings`: JSON list of [judge, digest]. `regrade_of`: the run whose responses it grades."""
 

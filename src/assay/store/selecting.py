@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import exists, func, or_, select, true
@@ -17,14 +18,44 @@ from assay.store.regrading import Families, families
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Table
+    from sqlalchemy import ColumnElement, Connection, Select, Table
 
 V = TypeVar("V")
 
 _IMPORTING = RunState.IMPORTING.value
 
+_NAMED = 200
+"""Runs that a statement names; databases take few thousand names, and compile each."""
+
+_AT_ONCE = 500
+"""Ids that one question names."""
+
 _LISTED = 8
 """Names that a message about an unknown one lists."""
+
+
+class Listed:
+    """Keys and ids of some runs, oldest first: read when first asked for, while the connection is open.
+
+    Most questions about every run name none of them, and twenty thousand need not be read for each.
+    """
+
+    def __init__(self, connection: Connection, where: Sequence[ColumnElement[bool]]) -> None:
+        self._connection = connection
+        self._where = tuple(where)
+
+    @property
+    def question(self) -> Select[tuple[int]]:
+        """Their keys for inside another statement, where so many runs are meant that none is named any more."""
+        return select(schema.run.c.key).where(*self._where).correlate(None)
+
+    @cached_property
+    def rows(self) -> tuple[tuple[int, RunId], ...]:
+        run = schema.run
+        found = self._connection.execute(
+            select(run.c.key, run.c.id).where(true(), *self._where).order_by(run.c.started, run.c.key)
+        )
+        return tuple((key, RunId(identifier)) for key, identifier in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +63,33 @@ class Scope:
     """A selection in the store's own numbers; None where a filter leaves everything in.
 
     Attributes:
-        runs: keys of the selected runs, oldest first; `ids` and `suites` go with them.
+        listed: the selected runs; where no filter leaves one out, they are read only if somebody asks.
         every_run: whether no filter leaves a run out.
+        half: keys of runs that are half written, so that nothing of them is read.
         graders: keys of the judges meant.
         criteria: keys of the criteria meant.
         families: selected runs that grade the same responses.
     """
 
-    runs: tuple[int, ...]
-    ids: tuple[RunId, ...]
+    listed: Listed
     every_run: bool
+    half: tuple[int, ...]
     tasks: tuple[int, ...] | None
     tags: tuple[str, ...] | None
     languages: tuple[str, ...] | None
     graders: tuple[int, ...] | None
     criteria: tuple[int, ...] | None
     families: Families
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """Keys of the selected runs, oldest first; asked for the first time while the scope's connection is open."""
+        return tuple(key for key, _ in self.listed.rows)
+
+    @property
+    def ids(self) -> tuple[RunId, ...]:
+        """Their ids, in the same order."""
+        return tuple(identifier for _, identifier in self.listed.rows)
 
     @property
     def narrows_tasks(self) -> bool:
@@ -59,7 +101,13 @@ class Scope:
         return [*self.where_run(table), *self._where_task(table)]
 
     def where_run(self, table: Table) -> list[ColumnElement[bool]]:
-        return [] if self.every_run else [table.c.run_key.in_(self.runs)]
+        return self.where_key(table.c.run_key)
+
+    def where_key(self, column: ColumnElement[int]) -> list[ColumnElement[bool]]:
+        """Conditions on a column of run keys."""
+        if not self.every_run:
+            return [column.in_(self.runs if len(self.runs) <= _NAMED else self.listed.question)]
+        return [column.not_in(self.half)] if self.half else []
 
     def of_tasks(self, connection: Connection, table: Table) -> list[ColumnElement[bool]]:
         """Where tasks are named: the runs that have them, without which no index leads to their rows; else nothing."""
@@ -96,11 +144,10 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         InputError: the beginning of a run id that several runs share.
     """
     run, suite = schema.run, schema.suite
+    half = tuple(connection.execute(select(run.c.key).where(run.c.state == _IMPORTING)).scalars())
     conditions: list[ColumnElement[bool]] = []
-    if connection.execute(select(run.c.key).where(run.c.state == _IMPORTING).limit(1)).first() is not None:
-        conditions.append(run.c.state != _IMPORTING)  # half written, so nothing of it is read
     if selection.runs:
-        conditions.append(run.c.key.in_([_run_key(connection, text) for text in selection.runs]))
+        conditions.append(run.c.key.in_(_run_keys(connection, selection.runs)))
     if selection.suites:
         known = _pairs(connection, suite.c.name, suite.c.key)
         conditions.append(run.c.suite_key.in_(_matching("suite", selection.suites, known)))
@@ -117,21 +164,21 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         criteria = tuple(_matching("criterion", selection.criteria, _pairs(connection, *_named(schema.criterion))))
         its = schema.run_criterion
         conditions.append(run.c.key.in_(select(its.c.run_key).where(its.c.criterion_key.in_(criteria))))
-    rows_of_runs = connection.execute(
-        select(run.c.key, run.c.id).where(true(), *conditions).order_by(run.c.started, run.c.key)
-    ).all()
-    keys = tuple(key for key, _ in rows_of_runs)
-    of_runs: list[ColumnElement[bool]] = [schema.run_task.c.run_key.in_(keys)] if conditions else []
+    every_run = not conditions
+    listed = Listed(connection, [*conditions, run.c.key.not_in(half)] if half else conditions)
+    of_runs: list[ColumnElement[bool]] = (
+        [] if every_run else [schema.run_task.c.run_key.in_([key for key, _ in listed.rows])]
+    )
     return Scope(
-        runs=keys,
-        ids=tuple(RunId(identifier) for _, identifier in rows_of_runs),
-        every_run=not conditions,
+        listed=listed,
+        every_run=every_run,
+        half=half,
         tasks=_tasks(connection, selection.tasks, of_runs),
         tags=_tags(connection, selection.tags),
         languages=_languages(connection, selection.languages),
         graders=graders,
         criteria=criteria,
-        families=families(connection, keys, graders=graders),
+        families=families(connection, lambda: [key for key, _ in listed.rows], graders=graders),
     )
 
 
@@ -162,9 +209,17 @@ def find_run(connection: Connection, text: str) -> RunId:
     return RunId(found[0])
 
 
-def _run_key(connection: Connection, text: str) -> int:
-    found = find_run(connection, text)
-    return int(connection.execute(select(schema.run.c.key).where(schema.run.c.id == found)).scalar_one())
+def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
+    """Keys of runs by id or its beginning; whole ids, which are many where a page asks for its own, in one question."""
+    table, known = schema.run, dict[str, int]()
+    for start in range(0, len(texts), _AT_ONCE):
+        said = select(table.c.id, table.c.key).where(table.c.id.in_(texts[start : start + _AT_ONCE]))
+        known |= {str(row.id): row.key for row in connection.execute(said.where(table.c.state != _IMPORTING))}
+    for text in texts:
+        if text not in known:
+            found = find_run(connection, text)
+            known[text] = connection.execute(select(table.c.key).where(table.c.id == found)).scalar_one()
+    return [known[text] for text in texts]
 
 
 def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnElement[bool]]) -> tuple[int, ...] | None:
@@ -182,7 +237,7 @@ def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnEl
         known = [(name, key) for key, task_id, thing in rows for name in (task_id, thing)]
         if not only or {folded(name) for name in wanted} <= {folded(name) for name, _ in known}:
             break
-    return tuple(dict.fromkeys(_matching("task", wanted, known)))
+    return tuple(dict.fromkeys(_matching("task", wanted, known, listed=[task_id for _, task_id, _ in rows])))
 
 
 def _tags(connection: Connection, wanted: Sequence[str]) -> tuple[str, ...] | None:
@@ -207,8 +262,10 @@ def _pairs(connection: Connection, name: ColumnElement[str], key: ColumnElement[
     return [(found, number) for found, number in connection.execute(select(name, key))]
 
 
-def _matching(kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]]) -> list[V]:
-    """Every value whose name is wanted, whatever its case."""
+def _matching(
+    kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]], *, listed: Sequence[str] | None = None
+) -> list[V]:
+    """Every value whose name is wanted, whatever its case; an error lists `listed`, where a value has several names."""
     by_name: dict[str, list[V]] = {}
     for name, value in known:
         by_name.setdefault(folded(name), []).append(value)
@@ -216,7 +273,8 @@ def _matching(kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]]) 
     for name in wanted:
         if folded(name) not in by_name:
             names = tuple(dict.fromkeys(given for given, _ in known))
-            listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
-            raise UnknownName(kind, name, names, remedy=f"Known: {listed}." if names else "None is stored yet.")
+            shown = names if listed is None else tuple(dict.fromkeys(listed))
+            said = ", ".join(shown[:_LISTED]) + (", …" if len(shown) > _LISTED else "")
+            raise UnknownName(kind, name, names, remedy=f"Known: {said}." if names else "None is stored yet.")
         found.extend(by_name[folded(name)])
     return found

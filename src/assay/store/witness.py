@@ -58,6 +58,7 @@ class StoreWitness:
         run: RunId | None = None,
         assessments: Collection[AssessmentKey] | None = None,
         reviewer: str | None = None,
+        onces: Collection[str] | None = None,
         newest: int | None = None,
     ) -> tuple[Observation, ...]:
         """Observations that match, oldest first; with `newest`, only that many of the last."""
@@ -69,6 +70,8 @@ class StoreWitness:
             where.append(table.c.assessment_key.in_([int(key) for key in assessments]))
         if reviewer is not None:
             where.append(table.c.reviewer == plain(reviewer))
+        if onces is not None:
+            where.append(table.c.once.in_([plain(once) for once in onces]))
         if run is not None:
             where.append(schema.run.c.id == plain(run))
         with self._database.reading() as connection:
@@ -102,14 +105,20 @@ class StoreWitness:
 
         return self._writer.call(put)
 
-    def asides_answered(self, *, reviewer: str, runs: Collection[RunId] = ()) -> int:
-        """How many asides a reviewer has answered, in these runs or in all."""
-        table, run = schema.aside, schema.run
-        statement = select(func.count()).select_from(table).where(table.c.reviewer == plain(reviewer), table.c.done)
-        if runs:
-            statement = statement.join(run, run.c.key == table.c.run_key).where(
-                run.c.id.in_([plain(one) for one in runs])
-            )
+    def answers_after(self, observation: int, /) -> tuple[Observation, ...]:
+        """Decisions on asides that were noted after the observation with this id, oldest first, whoever took them."""
+        table = schema.observation
+        on_an_aside = table.c.assessment_key.in_(select(schema.aside.c.key))
+        with self._database.reading() as connection:
+            return _read(connection, table.c.kind == Seen.DECISION.value, table.c.id > observation, on_an_aside)
+
+    def asides_made(self, run: RunId, /, *, before: str | None = None) -> int:
+        """How many asides a run has, or had before a moment."""
+        table, its = schema.aside, schema.run
+        where: list[Any] = [its.c.id == plain(run)]
+        if before is not None:
+            where.append(table.c.made < before)
+        statement = select(func.count()).select_from(table.join(its, its.c.key == table.c.run_key)).where(*where)
         with self._database.reading() as connection:
             return int(connection.execute(statement).scalar_one())
 
@@ -126,12 +135,15 @@ class StoreWitness:
         run: RunId | None = None,
         done: bool | None = None,
         keys: Collection[AssessmentKey] | None = None,
+        of: AssessmentKey | None = None,
     ) -> tuple[Aside, ...]:
         """Planted checks and repeats, oldest first."""
         table = schema.aside
         where: list[Any] = [] if reviewer is None else [table.c.reviewer == plain(reviewer)]
         if keys is not None:
             where.append(table.c.key.in_([int(key) for key in keys]))
+        if of is not None:
+            where.append(table.c.assessment_key == int(of))
         if run is not None:
             where.append(schema.run.c.id == plain(run))
         if done is not None:

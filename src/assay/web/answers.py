@@ -8,6 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 
 from assay.app import trial_answers
+from assay.app.trial_answers import SETTLED
 from assay.web.api import Answer, rooms_of
 from assay.web.pages import page_of
 from assay.web.texts import t
@@ -60,6 +61,8 @@ def answer_file(request: Request, run_id: str, trial_id: str, place: int) -> Res
 def _state(found: TrialAnswers) -> str:
     """The state of the trial in the words of its run's page."""
     state = str(found.trial.state)
+    if found.hidden and found.trial.state in SETTLED:
+        return t("trial.under_review")
     return t("trial.not_graded" if state == "needs_review" and found.summary.not_graded else f"trial.{state}")
 
 

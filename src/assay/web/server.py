@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -21,6 +21,8 @@ from starlette.responses import JSONResponse, Response
 
 from assay.app.arena import Booth
 from assay.app.asides import Asides
+from assay.app.cover import Cover
+from assay.app.grades_beside import GradesBeside
 from assay.app.honest import Honest
 from assay.app.notices import check_webhook
 from assay.app.overview import Overviews
@@ -33,6 +35,7 @@ from assay.web import (
     api,
     arena,
     audit,
+    batches,
     calibrations,
     compare,
     criteria,
@@ -55,6 +58,7 @@ from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.judging import judging
 from assay.web.live import Live
+from assay.web.parameters import known_names
 from assay.web.previews import Previews
 from assay.web.reruns import Reruns
 from assay.web.runner import Runner, Starts
@@ -99,27 +103,39 @@ def create_app(
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
         await asyncio.to_thread(runner.stop)
+        await asyncio.to_thread(app.state.rooms.grades.close)
         await asyncio.to_thread(app.state.judging.measuring.close)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
         await asyncio.to_thread(workspace.results.flush)
 
-    app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
+    app = FastAPI(
+        title="Assay",
+        version=_version(),
+        docs_url=None,
+        redoc_url=None,
+        lifespan=living,
+        dependencies=[Depends(known_names), Depends(api.same_store)],
+    )
     showcase = Showcase(workspace.archive, workspace.journal)
+    cover = Cover(workspace)
+    honest = Honest(workspace, showcase, cover)
     app.state.rooms = api.Rooms(
         workspace=workspace,
         queue=queue,
         showcase=showcase,
-        honest=Honest(workspace, showcase),
+        cover=cover,
+        honest=honest,
         asides=Asides(),
-        live=Live(workspace, runner),
+        live=Live(workspace, cover, runner),
         runner=runner,
         starts=Starts(),
-        reruns=Reruns(workspace, queue),
+        reruns=Reruns(workspace, queue, honest, cover),
         overviews=Overviews(workspace),
+        grades=GradesBeside(workspace),
         token=known,
     )
-    app.state.judging = judging(workspace)
+    app.state.judging = judging(workspace, cover)
     app.state.arena = arena.Hall(booth=Booth(workspace), previews=Previews())
     app.state.problem_page = problems.problem_page
     app.include_router(api.router)
@@ -135,6 +151,7 @@ def create_app(
     app.include_router(reviewers.router)
     app.include_router(protocols.router)
     app.include_router(registry.router)
+    app.include_router(batches.router)
     app.include_router(run_records.router)
     app.include_router(audit.router)
     app.include_router(calibrations.router)
@@ -263,6 +280,10 @@ def _malformed(request: Request, error: Exception) -> Response:
         return problem_response(request.scope, 400, "body", f"is no JSON: {first['ctx']['error']}.")
     if _wants_page(request):
         return problems.malformed_page(request.scope, first)
+    if first["loc"][0] == "query":
+        name = str(first["loc"][1])
+        remedy = f"Write {name}=…." if first["type"] == "missing" else f"Take {name} away, or mend it."
+        return problem_response(request.scope, 422, name, problems.in_words(first), remedy=remedy)
     return problem_response(request.scope, 422, where, problems.in_words(first))
 
 

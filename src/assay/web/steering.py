@@ -119,4 +119,4 @@ def estimate_document(found: Estimate) -> dict[str, object]:
 def row_of(rooms: Rooms, run_id: str) -> dict[str, object]:
     """The row of one run, as the queue shows it."""
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
-    return looked_at(rooms.workspace, summary, rooms.runner)
+    return looked_at(rooms.workspace, rooms.cover, summary, rooms.runner)

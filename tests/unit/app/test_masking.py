@@ -67,6 +67,22 @@ def test_characters_around_a_name_keep_their_places() -> None:
     assert masked("\ufb01rst \u202ebartholomew\u202c \u00bd", mask) == f"\ufb01rst \u202e{HIDDEN_NAME}\u202c \u00bd"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nothing of it",
+        "bartholomew wrote it, BARTHOLOMEW did",
+        "wilhelmina jo",
+        "GPT 4o-Mini",
+        "the \u212aelvin sign is a k",
+    ],
+)
+def test_the_quick_look_that_spares_most_texts_misses_none(text: str) -> None:
+    mask = mask_of(plan("Wilhelmina Jo", "bartholomew", "kelvin", GPT))
+    assert mask is not None
+    assert masked(text, mask) == mask.pattern.sub(HIDDEN_NAME, text)
+
+
 def test_names_too_short_hide_nothing() -> None:
     assert mask_of(plan("a", "b2", judge="x/y")) is None
 

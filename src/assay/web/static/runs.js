@@ -79,7 +79,7 @@ function notice(row) {
 }
 
 function drawAnew() {
-  if (unsaved.now) {
+  if (unsaved.now || document.querySelector("details.add[open]")) {
     const place = byId("begun");
     if (place) place.hidden = false;
     return;

@@ -9,6 +9,7 @@ const DRAFT = "assay.draft.set.1";
 const NUMBERS = ["temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed"];
 
 /** A problem that goes on after the name of its field, which stands above it here. */
+const TERMINAL = /`(assay |--)/; // a mend that only a terminal has
 const GOES_ON = /^(is|are|has|have|holds|needs|names|must|cannot)\b/;
 
 /** A number as it was typed; what is none stays text, so that the server says what is wrong with it. */
@@ -20,7 +21,7 @@ function complain(problems, list) {
   for (const input of document.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
   const rest = [];
   for (const one of problems) {
-    const sentence = [one.problem, one.remedy].filter(Boolean).join(" ");
+    const sentence = [one.problem, TERMINAL.test(one.remedy) ? "" : one.remedy].filter(Boolean).join(" ");
     const said = GOES_ON.test(sentence) ? t("start.this", { is: sentence }) : sentence;
     const input = nearest(one.field, "path");
     const place = nearest(one.field, "error");
@@ -189,7 +190,8 @@ async function look() {
     if (said.estimate) showEstimate(said);
     else byId("estimate").replaceChildren(h("p", { class: "soft" }, t("start.no_estimate")));
     const judged = byId("judges") && !checked("judge").length; // what is wrong with the whole file is most often this
-    complain(said.problems.map((one) => (one.field === "" && judged ? { ...one, field: "judge" } : one)), byId("problems"));
+    const needed = { field: "judge", problem: t("start.needs_judge"), remedy: "" };
+    complain(said.problems.map((one) => (one.field === "" && judged ? needed : one)), byId("problems"));
     if (byId("protocol")) shown();
   } catch (error) {
     if (mine !== asked) return;

@@ -1,6 +1,6 @@
 // What the candidates were told, fetched when first asked for.
 
-import { h, t, visible } from "./dom.js";
+import { button, call, h, t, visible } from "./dom.js";
 
 const prose = (text) => h("p", { class: "prose" }, visible(text));
 
@@ -10,5 +10,10 @@ export function draw(item) {
     item.prompt.length ? [h("h3", {}, t("review.rules.prompt")), item.prompt.map(([role, text]) => h("div", { class: "turn" }, h("b", {}, role), prose(text)))] : null,
     item.expected ? [h("h3", {}, t("review.rules.expected")), prose(item.expected)] : null,
   ];
-  return h("div", { class: "task" }, parts.some(Boolean) ? parts : h("p", { class: "soft" }, t("review.rules.none")));
+  const whole = (event) => call(`/api/assessments/${item.id}?whole=1`).then(
+    (said) => box.replaceWith(draw(said)),
+    (error) => event.target.after(h("p", { class: "error", role: "alert" }, error.message)));
+  const box = h("div", { class: "task" }, parts.some(Boolean) ? parts : h("p", { class: "soft" }, t("review.rules.none")),
+    item.told_cut ? button("more", whole, {}, t("review.rules.whole")) : null);
+  return box;
 }

@@ -24,6 +24,7 @@ TEXTS: Final[dict[str, str]] = {
     "reviewer.about": "Every decision is recorded under this name.",
     "reviewer.field": "Name",
     "reviewer.save": "Save",
+    "offline": "The server does not answer. Try again once it is back.",
     "close": "Close",
     "cancel": "Cancel",
     # states

@@ -17,6 +17,7 @@ TEXTS: Final[dict[str, str]] = {
     "trial.running": "running",
     "trial.needs_review": "waiting",
     "trial.not_graded": "not graded",
+    "trial.under_review": "under review",
     "trial.approved": "approved",
     "trial.rejected": "rejected",
     "trial.failed": "failed",
@@ -78,7 +79,10 @@ TEXTS: Final[dict[str, str]] = {
     "steer.cost": "about {likely}, at most {most}",
     "steer.unpriced": "price unknown",
     "run.title": "{suite}",
+    "run.moved": "This run has moved on meanwhile; what you typed would be lost.",
     "run.matrix": "Tasks and trials",
+    "run.matrix_covered": "One row a task, one cell a trial. Checks come among what is reviewed here; "
+    "which trials are decided is told once nothing waits.",
     "run.matrix_about": "One row a task, one cell a trial. A cell leads to its assessment.",
     "run.task": "Task",
     "run.trial": "Trial {k}",

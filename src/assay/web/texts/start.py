@@ -83,6 +83,7 @@ TEXTS: Final[dict[str, str]] = {
     "start.add_thing": "Add Thing",
     "start.save": "Save and go on",
     "start.draft": "The draft is kept in this browser.",
+    "start.needs_judge": "Choose who judges: tick a model or a person, or add a model.",
     "start.needs_name": "The set needs a name.",
     "start.bring": "Bring a file",
     "start.bring_about": "A set as JSON or a suite as YAML or JSON. It is checked, then saved in the folder suites.",
