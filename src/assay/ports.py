@@ -408,9 +408,24 @@ class Archive(Protocol):
         ...
 
     def answer_rows(
-        self, columns: Sequence[AnswerColumn], /, *, after: tuple[int, int] | None = None, limit: int = 50
+        self,
+        columns: Sequence[AnswerColumn],
+        /,
+        *,
+        after: tuple[int, int] | None = None,
+        limit: int = 50,
+        task: str | None = None,
     ) -> tuple[AnswerRow, ...]:
-        """Up to `limit` rows of answers side by side, after a place; raises `UnknownName` for a run or candidate."""
+        """Up to `limit` rows of answers side by side, after a place, or the one of a task; raises `UnknownName` for a run or
+        candidate."""
+        ...
+
+    def trial(self, key: TrialKey, /) -> TrialRow:
+        """One trial; raises `UnknownName`."""
+        ...
+
+    def regrades(self, run: RunId, /) -> tuple[RunId, ...]:
+        """Runs that grade the answers of this one, oldest first."""
         ...
 
     def score_columns(self, selection: Selection, /) -> ScoreColumns:

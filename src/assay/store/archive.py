@@ -317,9 +317,16 @@ class StoreArchive:
         return newest, tuple(TrialKey(key) for key in trials)
 
     def answer_rows(
-        self, columns: Sequence[AnswerColumn], /, *, after: tuple[int, int] | None = None, limit: int = 50
+        self,
+        columns: Sequence[AnswerColumn],
+        /,
+        *,
+        after: tuple[int, int] | None = None,
+        limit: int = 50,
+        task: str | None = None,
     ) -> tuple[AnswerRow, ...]:
-        """Up to `limit` rows of answers side by side, after a place; raises `UnknownName` for a run or candidate."""
+        """Up to `limit` rows of answers side by side, after a place, or the one of a task; raises `UnknownName` for a run or
+        candidate."""
         with self._database.reading() as connection:
             keys = {}
             for column in columns:
@@ -328,7 +335,15 @@ class StoreArchive:
                 names = candidate_names(connection, keys[column.run]).values()
                 if column.candidate not in names:
                     raise UnknownName("candidate", column.candidate, names, remedy=f"{run} has {', '.join(names)}.")
-            return answers.answer_rows(connection, columns, keys, after=after, limit=limit)
+            return answers.answer_rows(connection, columns, keys, after=after, limit=limit, task=task)
+
+    def regrades(self, run: RunId, /) -> tuple[RunId, ...]:
+        """Runs that grade the answers of this one, oldest first."""
+        table = schema.run
+        with self._database.reading() as connection:
+            which = table.c.regrade_of == run_key_of(connection, run)
+            found = select(table.c.id).where(which, table.c.state != RunState.IMPORTING.value)
+            return tuple(RunId(one) for one in connection.execute(found.order_by(table.c.key)).scalars())
 
     def task_matrix(
         self, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int

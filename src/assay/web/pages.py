@@ -11,7 +11,7 @@ from importlib import resources
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -21,13 +21,14 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from assay.app import protocols, registry, reviewing, starting
 from assay.app.cover import under_review
 from assay.app.findings import wording
-from assay.domain.errors import Refused, UnknownName
+from assay.domain.errors import Refused
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.web import keys
+from assay.web.addresses import side_by_side
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
 from assay.web.parameters import one_of, reads, whole, within
 from assay.web.protocols import standing
@@ -79,6 +80,7 @@ NAV_MORE: Final = (
 
 BELONGS: Final = {
     "run": "queue",
+    "answers": "queue",
     "assessment": "review",
     "adjudication": "reviewers",
     "grades": "compare",
@@ -257,8 +259,10 @@ def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
     found = [] if key is None else [
         row for row in workspace.archive.assessments(Selection(runs=(run_id,)), trial=key) if row.current
     ]  # fmt: skip
-    if not found:
-        raise UnknownName("assessment of a trial", trial_id, remedy="The page of its run says why one failed.")
+    if not found:  # not graded, or it failed: what there is of it
+        return RedirectResponse(
+            f"/runs/{quote(run_id, safe='')}/trials/{quote(trial_id, safe='')}/answers", status_code=303
+        )
     best = next((row for row in found if row.state is AssessmentState.PENDING), found[0])
     return RedirectResponse(f"/assessments/{shown_assessment(best.key)}", status_code=303)
 
@@ -270,8 +274,8 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
     run = data["run"]
     query = f"?{urlencode({'from': start})}" if start else ""
     return _page(request, "run.html", "run", t("run.title", suite=run["suite"]), twin=f"/runs/{run['id']}.json{query}",
-                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer", "protocol"), "page": "run",
-                               "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
+                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer", "protocol", "ungraded"),
+                               "page": "run", "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
 
 
 def _check_review(request: Request, selection: Selection) -> None:
@@ -381,7 +385,10 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     row = looked_at(rooms.workspace, rooms.cover, summary, rooms.runner)
     covered = rooms.cover.covers(summary.id)
     tasks, more = _tasks_from(
-        rooms.workspace.archive.trials(where), start, alike=under_review(summary) if covered else ()
+        rooms.workspace.archive.trials(where),
+        start,
+        alike=under_review(summary) if covered else (),
+        not_graded=bool(summary.not_graded),
     )
     failures = [
         {
@@ -409,6 +416,8 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "seed": plan.seed,
             "policy": str(plan.policy),
             "regrade": plan.regrade_of is not None,
+            "regrades": list(rooms.workspace.archive.regrades(summary.id)) if summary.not_graded else [],
+            "beside": side_by_side([summary]) if summary.not_graded else None,
         },
         "review": review,
         "grades": _grades_of(rooms.workspace, summary),
@@ -446,7 +455,7 @@ def _grades_of(workspace: Workspace, summary: RunSummary) -> dict[str, str]:
 
 
 def _tasks_from(
-    trials: Iterable[TrialRow], start: int, *, alike: Collection[TrialState]
+    trials: Iterable[TrialRow], start: int, *, alike: Collection[TrialState], not_graded: bool
 ) -> tuple[list[dict[str, Any]], bool]:
     """The tasks of one page of the matrix, and whether more follow."""
     shown_: list[dict[str, Any]] = []
@@ -454,7 +463,7 @@ def _tasks_from(
         if place >= start + TASKS_SHOWN:
             return shown_, True
         if place >= start:
-            shown_ += matrix(group, alike=alike)
+            shown_ += matrix(group, alike=alike, not_graded=not_graded)
     return shown_, False
 
 

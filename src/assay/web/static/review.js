@@ -623,22 +623,16 @@ const numberIn = (text, scale) => scale?.labels.find(([word], place) => [word.to
 
 function derivedReason() {
   const { item } = current();
-  let up = false;
-  let down = false;
-  let missing = false;
+  const seen = new Set();
   for (const [key, text] of Object.entries(view.draft?.values ?? {})) {
     const [row, pane] = cellOf(key);
     const before = row < 0 ? item.panes[pane].judged : item.criteria[row].cells[pane]?.judged;
     const now = numberIn(text, item.criteria[row]) / (row < 0 ? 100 : 1);
-    if ((before ?? null) === null) missing = true;
-    else if (now > before) up = true;
-    else if (now < before) down = true;
+    seen.add((before ?? null) === null ? "missing" : Math.sign(now - before));
   }
-  if (current().item.person) return "correct.graded";
-  if (up && down) return "correct.both_ways";
-  if (up) return "correct.too_low";
-  if (down || !missing) return "correct.too_high";
-  return "correct.missing";
+  if (item.person) return "correct.graded";
+  if (seen.has(1)) return seen.has(-1) ? "correct.both_ways" : "correct.too_low";
+  return seen.has(-1) || !seen.has("missing") ? "correct.too_high" : "correct.missing";
 }
 
 function saveCorrection(event) {

@@ -54,6 +54,7 @@ GLYPHS: Final[dict[str, str]] = {
     "running": "◔",
     "rerun": "↻",
     "planned": "·",
+    "not_graded": "–",
 }
 """Beside every state's word, so that colour is never all there is."""
 
