@@ -89,6 +89,28 @@ def test_no_byte_leaves_before_the_verdict(page: Page, served: Served) -> None:
     assert leaks == []
 
 
+def test_a_verdict_is_sent_until_the_server_answers(page: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED")
+    page.goto(f"{served.url}/review?run={served.run_id}")
+    first = ready(page)
+    page.wait_for_selector(".ways")
+    fields = page.locator('[data-field]:not([data-field^="-1."])')
+    for field in fields.all():
+        field.fill("7")
+    page.context.set_offline(True)
+    page.keyboard.press("Control+Enter")
+    said = page.locator("#said")
+    eventually(lambda: "kept as a draft and sent" in (said.text_content() or ""))
+    fields.first.fill("6")
+    page.keyboard.press("Control+Enter")
+    page.context.set_offline(False)
+    eventually(lambda: "Your verdict is kept. Now approve" in (said.text_content() or ""), within_s=15)
+    assert item_of(page) == first
+    scores = sorted(score for _, _, score in served.get(f"/api/assessments/{first}")["own"])
+    assert scores[0] == 0.6
+    assert set(scores[1:]) == {0.7}
+
+
 def test_nor_do_programs_get_any(served: Served) -> None:
     run = served.run_id
     paths = ["/queue.json", f"/runs/{run}.json", f"/api/runs/{run}", "/api/runs", f"/review.json?run={run}&item=a1",

@@ -160,3 +160,23 @@ def test_what_one_tab_undoes_waits_in_the_other_too(review: Page, served: Served
     eventually(lambda: [verb for _, verb in verbs(served)] == ["approve", "undo"])
     eventually(lambda: review.locator("#item").get_attribute("data-state") == "pending")
     assert item_of(review) == first
+
+
+def test_a_second_opinion_is_asked_for_until_the_server_answers(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = FAULTS
+    first = complete_item(review)
+    review.keyboard.press("c")  # the module is fetched with the first form
+    review.wait_for_selector(".ways")
+    review.keyboard.press("Escape")
+    review.context.set_offline(True)
+    review.keyboard.press("f")
+    eventually(lambda: "asked for a second opinion until it does" in said(review))
+    review.context.set_offline(False)
+    eventually(lambda: "Two people decide this one" in said(review), within_s=15)
+    assert served.get(f"/api/assessments/{first}")["second"]
+    review.context.set_offline(True)
+    pressed(review, "j")
+    review.keyboard.press("f")
+    eventually(lambda: "asked for a second opinion until it does" in said(review))
+    pressed(review, "k")
+    eventually(lambda: "no second opinion is asked for" in said(review))

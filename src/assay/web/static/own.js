@@ -2,19 +2,43 @@
 // Fetched when first needed.
 
 import { boot, byId, call, fresh, h, storage, t, visible } from "./dom.js";
-import { shownScore, worded } from "./item.js";
+import { shownScore, what, worded } from "./item.js";
 import * as all from "./own.js";
 
-/** The own verdict; the judge's grades come as the answer to it, and not before. */
+const AGAIN_MS = 3000;
+
+/** Ask until the server answers, as long as the item is on the page; null where it is not any more. */
+async function insist(page, record, path, more, waits) {
+  const body = { key: fresh(), id: record.item.id, run: record.item.run_id, reviewer: boot.reviewer };
+  for (;;) {
+    try {
+      return await call(path, { ...body, ...more() });
+    } catch (error) {
+      if (error.status && error.status < 500) throw error;
+    }
+    page.say(t(waits), { alert: true });
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    if (page.current() !== record) return null;
+  }
+}
+
+/** The own verdict; the judge's grades come as the answer to it, and not before. Until then its scores stay a draft. */
 export async function sendVerdict(page, record, scores) {
   const { item } = record;
+  const asking = Boolean(record.verdict);
+  record.verdict = scores;
+  if (asking) return; // what is asked for anyway goes with the newest scores
   try {
-    record.item = await call("/api/review/verdict", { key: fresh(), id: item.id, reviewer: boot.reviewer, scores });
+    const graded = await insist(page, record, "/api/review/verdict", () => ({ scores: record.verdict }), "said.verdict_waits");
+    if (!graded) return;
+    record.item = graded;
     storage.remove(page.draftKey(item.id));
     if (page.current() === record) page.show();
     page.say(t("said.verdict"));
   } catch (error) {
     page.alertOf(error);
+  } finally {
+    record.verdict = null;
   }
 }
 
@@ -155,14 +179,18 @@ export async function showWhole(page) {
 /** Have two people decide the item on the page. */
 export async function second(page) {
   const record = page.decidable();
-  if (!record) return;
+  if (!record || record.wished) return;
+  record.wished = true;
   try {
-    await call("/api/review/second", { key: fresh(), id: record.item.id, reviewer: boot.reviewer });
+    const asked = await insist(page, record, "/api/review/second", () => ({}), "said.second_waits");
+    if (!asked) return page.say(t("said.second_lost", { what: what(record.item) }), { alert: true });
     record.item.second = true;
     if (page.current() === record) page.drawHeading();
     page.say(t("said.second"));
   } catch (error) {
     page.alertOf(error);
+  } finally {
+    record.wished = false;
   }
 }
 

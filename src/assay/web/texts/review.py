@@ -129,6 +129,11 @@ TEXTS: Final[dict[str, str]] = {
     "said.corrected": "{what} corrected.",
     "said.graded": "{what} graded.",
     "said.verdict": "Your verdict is kept. Now approve the judge's grades, or correct them.",
+    "said.verdict_waits": "The server does not answer. Your verdict is kept as a draft and sent as soon as it does, "
+    "while you stay with this item.",
+    "said.second_waits": "The server does not answer. It is asked for a second opinion until it does, while you stay with "
+    "this item.",
+    "said.second_lost": "{what}: the server was not reached, so no second opinion is asked for. Go back to it to ask again.",
     "said.all_set": "Every criterion has a score. {key} keeps them.",
     "said.second": "Two people decide this one. Give your verdict; somebody else gives theirs.",
     "said.opinion": "{what}: your opinion is kept; a second person decides as well.",
