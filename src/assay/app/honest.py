@@ -190,7 +190,7 @@ class Honest:
         if detail.row.state is not AssessmentState.PENDING:
             raise Refused(where, f"is {detail.row.state}, not pending.", remedy="Undo that first.")
         if self._verdict(key, reviewer) is None:
-            if self._arm(detail, aside, reviewer) is not None:
+            if self._arm(detail, aside, reviewer, self._protocol(detail.row.run_id)) is not None:
                 raise Refused(where, "is not blind: you have its grades.", remedy="Approve, correct or reject it.")
             given = named(detail.row, scores)
             whole = _wholes(detail, given)
@@ -214,7 +214,8 @@ class Honest:
         detail, aside = self.detail(key, reviewer=said.reviewer)
         if self._counted_before(detail, said):
             return str(detail.row.state)
-        arm = self._arm(detail, aside, said.reviewer)
+        protocol = self._protocol(detail.row.run_id)
+        arm = self._arm(detail, aside, said.reviewer, protocol)
         if said.verb in (Verb.APPROVE, Verb.CORRECT) and arm is None:
             raise Refused(
                 shown_assessment(key),
@@ -223,7 +224,7 @@ class Honest:
             )
         if aside is not None:
             state = self._answer(detail, aside, said)
-        elif said.verb is not Verb.UNDO and self._is_shared(detail):
+        elif said.verb is not Verb.UNDO and self._is_shared(detail, protocol):
             state = self._opine(detail, said, **how)
         elif (
             said.verb is Verb.UNDO
@@ -241,11 +242,11 @@ class Honest:
         decision = self._note(
             Seen.DECISION, detail, said.reviewer, f"decision:{said.once}",
             {"verb": str(said.verb), "arm": arm or BLIND, "active_ms": said.active_ms, "aside": aside is not None,
-             "corrections": len(said.corrections), "protocol": self._protocol(detail.row.run_id).version,
+             "corrections": len(said.corrections), "protocol": protocol.version,
              **self._measured(detail, said), **({} if aside is None else _as_said(detail, said))},
         )  # fmt: skip
         if aside is None and said.verb is not Verb.UNDO:
-            self._put_aside(detail, decision)
+            self._put_aside(detail, decision, protocol)
         return state
 
     def _counted_before(self, detail: AssessmentDetail, said: Said) -> bool:
@@ -337,14 +338,14 @@ class Honest:
             return False
         return not saw
 
-    def _arm(self, detail: AssessmentDetail, aside: Aside | None, reviewer: str) -> str | None:
+    def _arm(self, detail: AssessmentDetail, aside: Aside | None, reviewer: str, protocol: Protocol) -> str | None:
         """In which arm a decision of this reviewer falls; None where the own verdict is still to come."""
         past = self._past([detail.row.key], reviewer)[detail.row.key]
         if past.verdict is not None:
             return BLIND
         waits = detail.row.state is AssessmentState.PENDING and detail.row.by_model
         by_person = self._showcase.by_person(detail.row)
-        if waits and not by_person and self._is_blind(detail, aside, self._protocol(detail.row.run_id), saw=past.saw):
+        if waits and not by_person and self._is_blind(detail, aside, protocol, saw=past.saw):
             return None
         return ASSISTED
 
@@ -385,9 +386,9 @@ class Honest:
     def _drawn_for_two(self, key: AssessmentKey, protocol: Protocol, run: RunId) -> bool:
         return bool(protocol.second) and protocol.draws("second", seed=self._plan(run).seed, key=int(key))
 
-    def _is_shared(self, detail: AssessmentDetail) -> bool:
+    def _is_shared(self, detail: AssessmentDetail, protocol: Protocol) -> bool:
         row = detail.row
-        return row.state is AssessmentState.PENDING and self._takes_two(row.key, self._protocol(row.run_id), row.run_id)
+        return row.state is AssessmentState.PENDING and self._takes_two(row.key, protocol, row.run_id)
 
     def _opinions(self, key: AssessmentKey) -> dict[str, Observation]:
         """The opinion that stands of each reviewer, by name, in the order in which they were given."""
@@ -478,9 +479,8 @@ class Honest:
                        {"verb": str(Verb.REJECT), "arm": ASSISTED, "active_ms": None, "aside": True, "corrections": 0})  # fmt: skip
         return True
 
-    def _put_aside(self, detail: AssessmentDetail, decision: Observation) -> None:
+    def _put_aside(self, detail: AssessmentDetail, decision: Observation, protocol: Protocol) -> None:
         """After a decision on a real item: a planted check, or the item once more, as chance and the protocol will."""
-        protocol = self._protocol(detail.row.run_id)
         if protocol.mode == PLAIN.mode or not detail.row.by_model or self._showcase.by_person(detail.row):
             return
         self._checks.after(detail, decision, protocol=protocol, seed=self._plan(detail.row.run_id).seed)

@@ -43,7 +43,7 @@ class StoreLeases:
         statement = select(table.c.key).where(*where).order_by(key).limit(1)
 
         def first(after: int, /) -> int | None:
-            with self._database.reading() as connection:
+            with self._database.asking() as connection:
                 found: int | None = connection.execute(statement.where(key > after)).scalar_one_or_none()
             return found
 
@@ -82,12 +82,12 @@ class StoreLeases:
         """What lies on a desk, by key."""
         table = schema.lease
         statement = select(table.c.assessment_key).where(table.c.desk == desk, table.c.until >= now)
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
             return tuple(connection.execute(statement.order_by(table.c.assessment_key)).scalars())
 
     def on_other_desks(self, desk: str, /, *, now: float) -> int:
         """How many items lie on other desks."""
         table = schema.lease
         statement = select(func.count()).where(table.c.desk != desk, table.c.until >= now)
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
             return int(connection.execute(statement).scalar_one())
