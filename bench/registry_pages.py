@@ -135,7 +135,7 @@ def main() -> None:
                 "/registry", f"/registry?before={middle}", "/registry?suite=suite-3", "/registry?candidate=model-4",
                 "/registry?q=night-3", "/registry?state=waits", "/registry.json", "/batches/night-3", "/candidates",
                 "/audit", f"/audit?before={asked.events // 2}", "/audit?reviewer=reviewer-3", "/audit?item=a5000100",
-                f"/audit?run={middle}", "/audit?verb=reject", "/audit?day=2025-01-02", "/audit?reviewer=nobody", "/audit.json",
+                f"/audit?run={middle}", "/audit?verb=reject", "/audit?day=2025-01-02", "/audit.json",
             ):  # fmt: skip
                 timed(client, address, times=asked.times)
             began, after, parts = time.perf_counter(), 0, 0

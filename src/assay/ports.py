@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from assay.domain.criteria import CriterionFacts, RubricUse
     from assay.domain.digest import JsonValue
     from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
+    from assay.domain.graded import GradedRun, MatrixRow, PlacedTrial
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.lifecycle import AssessmentState, RunState
@@ -201,6 +202,7 @@ class Witness(Protocol):
         run: RunId | None = None,
         assessments: Collection[AssessmentKey] | None = None,
         reviewer: str | None = None,
+        onces: Collection[str] | None = None,
         newest: int | None = None,
     ) -> Sequence[Observation]:
         """Observations that match, oldest first; with `newest`, only that many of the last."""
@@ -225,12 +227,17 @@ class Witness(Protocol):
         run: RunId | None = None,
         done: bool | None = None,
         keys: Collection[AssessmentKey] | None = None,
+        of: AssessmentKey | None = None,
     ) -> Sequence[Aside]:
-        """Planted checks and repeats, oldest first."""
+        """Planted checks and repeats, oldest first; `of`: those made of one assessment."""
         ...
 
-    def asides_answered(self, selection: Selection, /, *, reviewer: str) -> int:
-        """How many of them a reviewer has answered in the selected runs."""
+    def answers_after(self, observation: int, /) -> Sequence[Observation]:
+        """Decisions on them that were noted after the observation with this id, oldest first."""
+        ...
+
+    def asides_made(self, run: RunId, /, *, before: str | None = None) -> int:
+        """How many of them a run has, or had before a moment."""
         ...
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
@@ -319,6 +326,14 @@ class Leases(Protocol):
 class Archive(Protocol):
     """Reading: lists, single items and columns for statistics."""
 
+    def identity(self) -> str:
+        """A name that no other store has."""
+        ...
+
+    def find_run(self, text: str, /) -> RunId:
+        """The run whose id this is or uniquely begins with; raises `UnknownName`, or `InputError` when several do."""
+        ...
+
     def first_broken_event(self) -> int | None:
         """The id of the first review event that was changed after it was stored; None when all are as they were."""
         ...
@@ -394,8 +409,35 @@ class Archive(Protocol):
         """Every score that counts, as columns; with `criteria`, scores of those criteria weighted within them."""
         ...
 
-    def review_columns(self, selection: Selection, /) -> ReviewColumns:
-        """Every assessment whatever its state, as columns; for diagnostics, never for a result."""
+    def review_columns(self, selection: Selection, /, *, trials: Collection[TrialKey] | None = None) -> ReviewColumns:
+        """Every assessment (of some trials only, by index) whatever its state, as columns; never for a result."""
+        ...
+
+    def graded_run(self, run: RunId, /) -> GradedRun:
+        """Who graded a run and on what; raises `UnknownName`."""
+        ...
+
+    def graded_trials(
+        self,
+        run: RunId,
+        /,
+        *,
+        task: str = "",
+        again: bool = False,
+        after: tuple[int, int] | None = None,
+        limit: int,
+    ) -> tuple[PlacedTrial, ...]:
+        """Up to `limit` trials after a place, in plan order; with `again`, of those judged anew."""
+        ...
+
+    def task_matrix(
+        self, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int
+    ) -> tuple[MatrixRow, ...]:
+        """Up to `limit` tasks of several runs after a place, each once, with their trials up to number `trials`."""
+        ...
+
+    def paired_trials(self, other: RunId, trials: Collection[TrialKey], /) -> dict[TrialKey, TrialKey]:
+        """By trial of `other`, the one among `trials` that has the same task and number."""
         ...
 
     def criterion_moments(self, selection: Selection, /) -> tuple[CriterionMoments, ...]:
@@ -513,6 +555,10 @@ class EventLog(Protocol):
 
     def run_of(self, item: AssessmentKey, /) -> RunId | None:
         """The run of an assessment, or of a planted check or a repeat; None where nothing has this key."""
+        ...
+
+    def reviewers(self) -> Sequence[str]:
+        """Everybody who decided something; reads every event."""
         ...
 
     def newest(self) -> tuple[int, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -28,6 +29,13 @@ def run_all(store: Store, run: str, value: float, *, state: STATE = STATE.EXEMPT
     """Grade every trial of a run alike."""
     for trial in store.journal.claim(RunId(run), limit=100):
         wait(store.journal.record(judged(trial, plain_grades(value), state=state, grader=grader)))
+
+
+def test_a_store_bears_a_number_of_its_own_and_keeps_it(opened: Callable[[], Store]) -> None:
+    first = opened()
+    number = first.archive.identity()
+    assert re.fullmatch("[0-9a-f]{16}", number)
+    assert first.archive.identity() == opened().archive.identity() == number
 
 
 @pytest.fixture
@@ -86,7 +94,7 @@ def test_columns_name_tasks_candidates_and_judges_by_code(two_runs: Store) -> No
     )
     assert columns.runs == (OLD, NEW)
     assert columns.joint.all()
-    assert len(columns.settings) == 2
+    assert [text.partition(" (")[0] for text in columns.settings] == ["judge", "Second"]
     assert columns.task.dtype == columns.trial.dtype == "int64"
 
 
@@ -549,3 +557,48 @@ def test_of_a_chain_of_regrades_the_newest_counts_and_a_judge_filter_selects_who
     by_second = Selection(judges=("Second",), suites=("alpha",))
     assert {round(float(s), 6) for s in regrade.archive.score_columns(by_second).score} == {0.75}
     assert regrade.archive.excluded(by_second) == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+
+
+# Grades beside each other
+
+
+def test_trials_are_read_from_where_the_last_page_ended_and_their_grades_by_key(two_runs: Store) -> None:
+    archive, old = two_runs.archive, RunId(OLD)
+    every = archive.graded_trials(old, limit=10)
+    assert [one.place for one in every] == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    assert archive.graded_trials(old, after=every[1].place, limit=1) == (every[2],)
+    assert archive.graded_trials(old, task="pay", limit=10) == every[2:]
+    with pytest.raises(UnknownName, match="payy"):
+        archive.graded_trials(old, task="payy", limit=10)
+    whole = archive.review_columns(Selection(runs=(old,)))
+    part = archive.review_columns(Selection(runs=(old,)), trials=[every[3].key, every[2].key])
+    mine = [key in (every[2].key, every[3].key) for key in whole.trial.tolist()]
+    assert part.assessment.tolist() == whole.assessment[mine].tolist()
+    assert part.final.tolist() == whole.final[mine].tolist()
+    assert [label.task for label in part.tasks] == ["pay"], "labels are those of the tasks that were asked for"
+    assert set(part.task.tolist()) == {0}
+    assert len(archive.review_columns(Selection(runs=(old,)), trials=[]).trial) == 0
+
+
+def test_who_graded_a_run_is_said_with_what_was_judged_anew(two_runs: Store) -> None:
+    archive, old = two_runs.archive, RunId(OLD)
+    before = archive.graded_run(old)
+    assert (before.candidates, before.judges, before.tasks) == (("alice", "bob"), ("judge",), ("auth", "pay"))
+    assert (before.criteria, before.attempts) == (("integrity", "fitness"), {})
+    assert archive.graded_trials(old, again=True, limit=10) == ()
+    row = next(archive.assessments(Selection(runs=(old,), tasks=("pay",))))
+    again = two_runs.journal.claim_trial(row.trial)
+    wait(two_runs.journal.record(judged(again, plain_grades(0.9), state=STATE.EXEMPT, attempt=2, finished=False)))
+    two_runs.journal.release([again.key])
+    assert archive.graded_run(old).attempts == {"judge": 1}
+    assert [one.key for one in archive.graded_trials(old, again=True, limit=10)] == [row.trial]
+    assert archive.graded_run(RunId(NEW)).written == {"bob": "Bob", "carol": "carol"}, "as the run itself writes them"
+
+
+def test_trials_of_two_runs_are_paired_by_task_and_number(two_runs: Store) -> None:
+    two_runs.journal.open_run(a_plan("20250301-000000-alpha-ffff", suite="alpha"), planned(a_task("pay"), trials=1))
+    archive, again = two_runs.archive, RunId("20250301-000000-alpha-ffff")
+    mine = {one.place: one.key for one in archive.graded_trials(RunId(OLD), limit=10)}
+    (theirs,) = archive.graded_trials(again, limit=10)
+    assert archive.paired_trials(again, list(mine.values())) == {theirs.key: mine[1, 1]}
+    assert archive.paired_trials(again, [mine[0, 1]]) == {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from tests.contract.stores import a_plan, a_task, planned
+from tests.contract.stores import a_plan, a_task, judged, plain_grades, planned, wait
 
 from assay.domain.identifiers import AssessmentKey
 from assay.domain.observing import Aside, AsideKind, Observation, Seen
@@ -37,6 +38,70 @@ def test_no_list_and_no_count_knows_an_aside(store: Store) -> None:
     assert list(store.archive.assessments(Selection())) == []
     assert store.witness.asides() == ()
     assert store.witness.aside(AssessmentKey(1)) is None
+
+
+def an_aside(key: AssessmentKey, **more: object) -> Aside:
+    made = Aside(key=AssessmentKey(0), kind=AsideKind.PLANT, run_id=a_plan().id, of=key, reviewer="ann",
+                 made="2026-01-01T00:00:00Z", shown=plain_grades(), about={"how": "known_good", "places": []})  # fmt: skip
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def a_decision_on(aside: Aside, once: str, verb: str = "approve", **more: object) -> Observation:
+    return an_observation(
+        kind=Seen.DECISION, assessment=aside.key, once=once, body={"verb": verb, "aside": True}, **more
+    )
+
+
+def test_asides_come_back_as_they_were_put_and_by_every_filter(store: Store) -> None:
+    real, other = a_run(store)
+    plant = store.witness.put_aside(an_aside(real))
+    again = store.witness.put_aside(
+        an_aside(other, kind=AsideKind.AGAIN, reviewer="bob", shown=None, about={"due": "soon"})
+    )
+    keys = {int(real), int(other), int(plant.key), int(again.key)}
+    assert len(keys) == 4, "no key is another's"
+    assert store.witness.aside(plant.key) == plant
+    assert store.witness.asides(reviewer="bob") == (again,)
+    assert store.witness.asides(of=real) == (plant,)
+    assert store.witness.asides(keys=[again.key, real]) == (again,)
+    assert store.witness.asides(run=a_plan().id, done=False) == tuple(sorted((plant, again), key=lambda one: one.key))
+    store.witness.answered(plant.key)
+    assert store.witness.asides(done=True) == (replace(plant, done=True),)
+    store.witness.answered(plant.key, done=False)
+    assert store.witness.asides(done=True) == ()
+    assert store.witness.asides_made(a_plan().id) == 2
+    assert store.witness.asides_made(a_plan().id, before="2026-01-01T00:00:00Z") == 0
+    assert [row.key for row in store.archive.assessments(Selection())] == [real, other]
+
+
+def test_answers_to_asides_are_read_on_from_where_one_was(store: Store) -> None:
+    real, _ = a_run(store)
+    plant = store.witness.put_aside(an_aside(real))
+    (first,) = store.witness.note([a_decision_on(plant, "one")])
+    store.witness.note([an_observation(kind=Seen.DECISION, assessment=real, once="real", body={"verb": "approve"})])
+    (second,) = store.witness.note([a_decision_on(plant, "two", "undo")])
+    assert store.witness.answers_after(0) == (first, second)
+    assert store.witness.answers_after(first.id) == (second,)
+    assert store.witness.answers_after(second.id) == ()
+    assert store.witness.decided_since(first.id, reviewer="ann") == 2
+    assert [one.once for one in store.witness.observations(kinds=(Seen.DECISION,), newest=2)] == ["real", "two"]
+
+
+def test_the_names_of_items_are_the_same_for_every_process(opened: Callable[[], Store]) -> None:
+    one, other = opened(), opened()
+    a_run(one)
+    (first,) = one.witness.note([an_observation(kind=Seen.COVER, once="cover", body={"secret": "a"})])
+    (second,) = other.witness.note([an_observation(kind=Seen.COVER, once="cover", body={"secret": "b"})])
+    assert second == first
+
+
+def a_run(store: Store) -> tuple[AssessmentKey, AssessmentKey]:
+    """Two judged assessments of one run."""
+    store.journal.open_run(a_plan(), planned(a_task(), trials=2))
+    for trial in store.journal.claim(a_plan().id, limit=2):
+        wait(store.journal.record(judged(trial)))
+    first, second = (row.key for row in store.archive.assessments(Selection()))
+    return first, second
 
 
 def test_every_kind_of_aside_has_a_word_that_fits_its_column() -> None:

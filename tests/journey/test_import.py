@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +18,8 @@ from typing import Any
 import pytest
 
 from tests.journey.conftest import Command
+from tests.journey.test_regrade import graded
+from tests.support.model_server import ModelServer
 
 DATA = Path(os.environ.get("ASSAY_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 
@@ -143,6 +146,23 @@ def test_a_request_nobody_answered_is_missing_and_not_wrong(assay: Command, proj
     (failure,) = [one["failure"] for one in trials if one["failure"]]
     assert (failure["task"], failure["kind"]) == ("b", "missing")
     whole()
+
+
+def test_an_imported_run_cannot_be_resumed_or_extended_and_stays_as_it_is(assay: Command, project: Path) -> None:
+    write("in.jsonl", [request("a", model="x"), request("b", model="x")])
+    write("out.jsonl", [answer("a", "yes", model="x")])
+    run = assay("import", "in.jsonl", "out.jsonl", "--json").document["run_ids"][0]
+    before = assay("show", run, "--json").document
+    for command in (("resume", run), ("extend", run, "--trials", 2), ("extend", run, "--candidate", "echo")):
+        said = assay(*command)
+        assert said.code == 2
+        assert "was imported" in said.err
+    assert assay("show", run, "--json").document == before
+    record = next(Path("results").rglob(f"*{run}*"), None)
+    assert record is not None, "its record is what a lost store is made from"
+    shutil.rmtree(".assay")
+    assay("import", "results", "--format", "results")
+    assert assay("resume", run).code == 2, "a run that was restored is as much an import as before"
 
 
 def test_every_line_that_is_no_answer_is_named_with_its_place(assay: Command, project: Path) -> None:
@@ -375,3 +395,39 @@ def test_text_that_was_read_with_the_wrong_encoding_is_named_and_kept(assay: Com
     assert "wrong encoding" in said.out + said.err
     shown = assay("stats", "--json").document["candidates"][0]["by_task"]
     assert [one["task"] for one in shown] == ["caf\u00c3\u00a9"]
+
+
+def test_imported_answers_are_judged_by_a_regrade_with_a_rubric_and_what_lacked_an_answer_stays_failed(
+    assay: Command, project: Path, server: ModelServer
+) -> None:
+    server.answer = graded()
+    write("in.jsonl", [request("a", model="x"), request("b", model="x"), request("c", model="x")])
+    write("out.jsonl", [answer("a", "yes", model="x"), answer("c", "no" * 500, model="x")])
+    run = assay("import", "in.jsonl", "out.jsonl", "--json").document["run_ids"][0]
+    without = assay("regrade", run)
+    assert without.code == 2
+    assert "was imported, and no judge belongs to it" in without.err
+    ahead = assay("regrade", run, "--judge", "openai/judge-1", "--dry-run", "--json").document
+    assert (ahead["trials"], ahead["calls"]) == (3, 2), "the answers that are there are counted, each once"
+    done = assay("regrade", run, "--judge", "openai/judge-1", "--json")
+    assert done.code == 1, "one trial has no answer"
+    assert len(server.calls) == 2, "candidates are never asked"
+    assert "Person a" in str(server.calls[0].body), "the judge sees what was asked"
+    assert "yes" in str(server.calls[0].body)
+    document = done.document
+    assert document["trials"]["failed"] == 1
+    assert [one["kind"] for one in document["failures"]] == ["missing"]
+    assert document["assessments"]["pending"] == 2
+    people = assay("regrade", run, "--judge", "human", "--json").document
+    assert people["assessments"]["pending"] == 2
+    assert len(server.calls) == 2, "people are not asked over the network"
+
+
+def test_a_judge_of_answers_alone_says_that_what_was_asked_is_not_known(
+    assay: Command, project: Path, server: ModelServer
+) -> None:
+    server.answer = graded()
+    write("out.jsonl", [answer("a", "yes", model="x")])
+    run = assay("import", "out.jsonl", "--json").document["run_ids"][0]
+    said = assay("regrade", run, "--judge", "openai/judge-1", "--dry-run")
+    assert "1 of 1 tasks came without what was asked" in said.err

@@ -117,6 +117,52 @@ def test_cancelling_beside_a_run_in_another_process(assay: Command, server: Mode
     assert (again.code, "cancelled" in again.err) == (2, True)
 
 
+@pytest.mark.parametrize("wish", ["pause", "cancel"])
+def test_what_was_claimed_and_not_begun_is_given_back(
+    assay: Command, server: ModelServer, project: Path, wish: str
+) -> None:
+    suite = ASKED.replace("[openai/small]", "[openai/small, openai/large]")
+    (project / "asked.yaml").write_text(suite, "utf-8")
+    server.delay_s = 0.2
+    process = start("run", "asked.yaml", "--trials", "40", "--concurrency", "4")
+    until(lambda: server.served >= 12)
+    until(lambda: a_run(assay)["trials"]["done"] >= 4)
+    run = a_run(assay)["run_id"]
+    assert assay(wish, run).code == 0
+    at_the_wish = a_run(assay)["trials"]
+    until(lambda: a_run(assay)["trials"]["running"] == 0)
+    after = a_run(assay)["trials"]
+    assert after["done"] - at_the_wish["done"] <= 2 * 4, "those under way, and those begun before the wish was read"
+    assert after["pending"] == 40 - after["done"]
+    served = server.served
+    assert served == 4 * after["done"], "nothing was paid for a trial that was given back"
+    if wish == "pause":
+        assert assay("resume", run).code == 0
+        assert ended(process)[0] == 0
+        assert (a_run(assay)["state"], a_run(assay)["trials"]["done"]) == ("finished", 40)
+        assert server.served == 4 * 40
+    else:
+        ended(process)
+        assert a_run(assay)["state"] == "cancelled"
+        assert assay("resume", run).code == 0
+        assert server.served == 4 * 40
+
+
+def test_a_run_that_was_cancelled_when_all_was_done_is_finished(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    server.delay_s = 0.6
+    process = start("run", write_set(project, things=1, trials=2), "--judge", JUDGE, "--concurrency", "2")
+    until(lambda: bool(assay("runs", "--json").document["runs"]) and a_run(assay)["trials"]["running"] == 2)
+    until(lambda: len(server.calls) == 2)  # both are under way
+    run = a_run(assay)["run_id"]
+    assert assay("cancel", run).code == 0
+    assert ended(process)[0] == 0
+    assert a_run(assay)["state"] == "finished"
+    again = assay("resume", run)
+    assert "Traceback" not in again.err
+
+
 def test_candidates_that_are_asked_anew_are_sent_another_seed(
     assay: Command, server: ModelServer, project: Path
 ) -> None:

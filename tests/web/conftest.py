@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import socket
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import assay
 from assay.app.wiring import Workspace
 from assay.domain.selection import Selection
+from tests.support import warm
 from tests.support.browser import browser as launched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Request
 
 NAMES = ("wilhelmina", "bartholomew", "casimira")
+BOXES = "Object.keys(localStorage).filter(key => key.startsWith('assay.outbox.'))"
 CRITERIA = ("integrity", "data_flow", "maintainability", "fitness")
 CODE = """import threading
 
@@ -120,16 +118,9 @@ def judged_store(
     judge = judge or write_judge(folder)
     named = judge if judge == "human" else f"replay/{judge}"
     # a process of its own: the browser's event loop runs in this one
-    command = [sys.executable, "-m", "assay", "run", str(suite_path), "--judge", str(named)]
-    done = subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False)
+    done = warm.run("run", suite_path, "--judge", named, folder=folder)
     assert done.returncode in (0, 1), done.stderr
     return folder
-
-
-def clean_environment() -> dict[str, str]:
-    """This process's variables without settings of Assay, leading to the same code wherever the process starts."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
-    return {**kept, "PYTHONPATH": str(Path(assay.__file__).parents[1])}
 
 
 def free_port() -> int:
@@ -145,17 +136,14 @@ class Served:
     folder: Path
     port: int = field(default_factory=free_port)
     arguments: tuple[str, ...] = ()
-    process: subprocess.Popen[bytes] | None = None
+    process: warm.Process | None = None
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "assay", "serve", "--port", str(self.port), *self.arguments]
-        self.process = subprocess.Popen(
-            command, cwd=self.folder, env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
+        self.process = warm.start("serve", "--port", self.port, *self.arguments, folder=self.folder)
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             with suppress(OSError):
@@ -164,7 +152,8 @@ class Served:
             if self.process.poll() is not None:
                 break
             time.sleep(0.05)
-        raise AssertionError(f"the server did not start: {self.process.stderr and self.process.stderr.read()!r}")
+        self.process.kill()
+        raise AssertionError(f"the server did not start: {self.process.communicate()[1]!r}")
 
     def kill(self) -> None:
         if self.process is not None:
@@ -317,5 +306,5 @@ def eventually(holds: Callable[[], bool], *, within_s: float = 8.0) -> None:
 
 
 def unsent(page: Page) -> int:
-    """How many entries the outbox holds."""
-    return int(page.evaluate("() => JSON.parse(localStorage.getItem('assay.outbox.1') ?? '[]').length"))
+    """How many entries the outboxes of this browser hold."""
+    return int(page.evaluate(f"() => {BOXES}.flatMap(key => JSON.parse(localStorage[key])).length"))

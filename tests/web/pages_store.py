@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
-from tests.web.conftest import clean_environment
+from tests.support import warm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,9 +74,7 @@ def pages_store(
         "tasks": [{"id": task, "thing": task.title(), "prompt": f"Build a {task} as one page."} for task in tasks],
     }
     (folder / "frontends.json").write_text(json.dumps(suite), "utf-8")
-    command = [sys.executable, "-m", "assay", "run", "frontends.json"]
-    environment = {**clean_environment(), "ASSAY_CHROMIUM": "/nowhere/chromium"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = warm.run("run", "frontends.json", folder=folder, ASSAY_CHROMIUM="/nowhere/chromium")
     assert done.returncode in (0, 1), done.stderr
     return folder
 

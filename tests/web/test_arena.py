@@ -14,10 +14,11 @@ import pytest
 from assay.app import protocols
 from assay.app.rebuilding import rebuild
 from assay.app.wiring import Workspace
+from assay.domain.observing import Seen
 from assay.domain.selection import Selection
 from assay.web import keys
 from assay.web.pages import folder
-from tests.web.conftest import Served, Watch, eventually
+from tests.web.conftest import Served, Watch, eventually, judged_store
 from tests.web.pages_store import SECRETS, WRITERS, ask, pages_store, pair_of
 from tests.web.test_pages import WIDTHS, serious
 
@@ -245,7 +246,10 @@ def test_requests_that_make_no_sense_are_refused_in_a_sentence(served: Served) -
     _, said = vote(served, item, "a", key="a vote of ann")
     body = {"key": "somebody else", "reviewer": "bob", "vote": said["reveal"]["vote"]}
     assert ask(served, f"/api/arena/{run}/undo", body)[0] == 409, "nobody takes back what another person voted"
-    assert ask(served, "/preview/guessed")[0] == 404
+    status, said = ask(served, f"/api/arena/{run}/undo", {"key": "a vote of ann", "reviewer": "ann"})
+    assert (status, said["error"]["problem"]) == (409, "was used for another vote.")
+    assert vote(served, next_pair(served, "bob"), "a", key="a vote of ann", reviewer="bob")[0] == 409
+    assert ask(served, "/preview/guessed")[0] == 409, "whoever does not say what it is for is told nothing"
 
 
 def test_the_keys_of_the_page_its_buttons_and_its_help_are_those_of_the_registry(page: Page, served: Served) -> None:
@@ -297,6 +301,90 @@ def test_in_a_run_under_blind_review_votes_count_and_names_stay_hidden(tmp_path:
         _, said = vote(server, item, "a", key="a blind vote")
         assert said["reveal"]["withheld"] is True
         assert not SECRETS.search(str(said))
+    finally:
+        server.kill()
+
+
+def items(served: Served, reviewer: str, n: int) -> list[Any]:
+    return [ask(served, f"/assessments/a{key}.json", reviewer=reviewer)[1] for key in range(1, n + 1)]
+
+
+def test_whoever_was_told_who_wrote_what_reviews_it_no_more_blind(tmp_path: Path) -> None:
+    there = pages_store(tmp_path / "store", trials=1, review="every")
+    server = Served(there)
+    server.start()
+    try:
+        item = next_pair(server)
+        _, said = vote(server, item, "a", key="ann's vote")
+        assert len(set(said["reveal"]["names"])) == 2
+        found = {who: items(server, who, 6) for who in ("ann", "bob")}
+        task = {one["id"]: one["task"] for one in found["ann"]}
+        told = {who: {one["id"] for one in some if one["told"]} for who, some in found.items()}
+        assert told == {"ann": {one for one in task if task[one] == item["task"]}, "bob": set()}
+        assert {"the arena has told you" in one["stamp"] for one in found["ann"] if one["told"]} == {True}
+        assert not any(one["panes"][0]["name"] for some in found.values() for one in some), "names stay hidden"
+        with Workspace.open(there, environment={}) as workspace:
+            (run,) = workspace.archive.runs(Selection())
+            protocols.switch(workspace, run.id, {"blind": 1.0}, reviewer="operator")
+        (known, *_), (new, *_) = sorted(told["ann"]), sorted(set(task) - told["ann"])
+        unseen = "carl"
+        assert [ask(server, f"/assessments/{known}.json", reviewer=who)[1]["blind"] for who in ("ann", unseen)] == [
+            False,
+            True,
+        ]
+        decision = {"key": "approved by ann", "id": known, "verb": "approve", "reviewer": "ann"}
+        assert ask(server, "/api/decisions", {"decisions": [decision]})[1]["results"][0]["ok"]
+        with Workspace.open(there, environment={}) as workspace:
+            (noted,) = workspace.witness.observations(kinds=(Seen.DECISION,))
+            assert (noted.body["arm"], noted.body["told"]) == ("assisted", True)
+        assert ask(server, f"/assessments/{new}.json", reviewer=unseen)[1]["told"] is False
+    finally:
+        server.kill()
+
+
+def test_texts_that_came_with_the_suite_are_known_in_every_trial(tmp_path: Path) -> None:
+    folder = judged_store(tmp_path / "gates", things=2, trials=3)
+    server = Served(folder)
+    server.start()
+    try:
+        item = next_pair(server)
+        vote(server, item, "equal", key="ann's vote")
+        told = [(one["task"] == item["task"], one["told"]) for one in items(server, "ann", 6)]
+        assert sorted(told) == [(False, False)] * 3 + [(True, True)] * 3
+    finally:
+        server.kill()
+
+
+def test_names_inside_responses_are_hidden_until_the_vote(chromium: Browser, watch: Watch, tmp_path: Path) -> None:
+    given = {
+        (writer, "counter"): f"```html\n<!doctype html><h1>By {writer.title()}</h1>\n```\nI am {writer}."
+        for writer in WRITERS
+    }
+    server = Served(pages_store(tmp_path / "store", tasks=("counter",), trials=1, given=given))
+    server.start()
+    try:
+        item = next_pair(server)
+        assert not SECRETS.search(str(item))
+        page = chromium.new_page()
+        watch.on(page, server)
+        assert [(pane["text"].count("▒▒▒"), pane["names_hidden"]) for pane in item["panes"]] == [(2, True)] * 2
+        page.goto(f"{server.url}/arena/{server.run_id}")
+        shown(page)
+        assert "holds a name that tells" in page.locator("#side-0").inner_text()
+        page.keyboard.press("v")
+        source = page.locator("#side-0 .source")
+        assert "I am ▒▒▒." in source.inner_text()
+        assert "stands for a name" in page.locator("#side-0").inner_text()
+        reveal = voted(page, "a")
+        left = next(name for name in WRITERS if f"A is {name}" in reveal)
+        page.keyboard.press("v")
+        page.keyboard.press("v")
+        assert f"I am {left}." in source.inner_text()
+        page.keyboard.press("u")
+        page.wait_for_selector("text=Taken back.")
+        page.keyboard.press("v")
+        assert "I am ▒▒▒." in source.inner_text()
+        page.close()
     finally:
         server.kill()
 

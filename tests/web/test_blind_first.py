@@ -136,9 +136,11 @@ def test_a_verdict_that_leaves_a_score_out_is_refused_and_shows_nothing(served: 
 def test_own_scores_by_keys_then_the_judge_s_then_approve(page: Page, served: Served) -> None:
     page.goto(f"{served.url}/assessments/a2")
     ready(page)
+    page.locator(".ways").wait_for()
     assert "not been sent" in page.locator(".correction").inner_text()
     for _ in range(len(NAMES) * len(CRITERIA)):
         page.keyboard.press("6")
+        page.keyboard.press("Enter")
         ready(page)
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".cell")
@@ -162,8 +164,10 @@ def test_correcting_after_the_verdict_begins_with_it(page: Page, served: Served)
     page.goto(f"{served.url}/assessments/a3")
     item_of(page)
     ready(page)
+    page.locator(".ways").wait_for()
     for _ in range(len(NAMES) * len(CRITERIA)):
         page.keyboard.press("1")
+        page.keyboard.press("Enter")
         ready(page)
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".own")
@@ -218,10 +222,12 @@ def test_from_an_empty_store_to_a_first_verdict_by_pasting(chromium: Browser, tm
         page.get_by_role("button", name="Grade these").click()
         page.wait_for_url("**/review?run=*")
         item = ready(page)
+        page.locator(".ways").wait_for()
         assert "No judge graded this" in page.locator(".correction").inner_text()
         shown = server.get(f"/api/assessments/{item}")
         for _ in range(len(shown["criteria"]) * 2):
             page.keyboard.press("8")
+            page.keyboard.press("Enter")
             ready(page)
         page.keyboard.press("Control+Enter")
         eventually(lambda: server.get(f"/api/assessments/{item}")["state"] == "corrected")
@@ -230,3 +236,19 @@ def test_from_an_empty_store_to_a_first_verdict_by_pasting(chromium: Browser, tm
         page.close()
     finally:
         server.kill()
+
+
+def test_a_correction_begins_with_the_own_verdict_also_after_a_reload_and_its_total_is_theirs(
+    page: Page, served: Served
+) -> None:
+    item = served.get("/api/assessments/a3")
+    post(served, "/api/review/verdict", {"key": "v" * 10, "id": "a3", "scores": scores_for(item)})
+    page.goto(f"{served.url}/assessments/a3")
+    ready(page)
+    page.wait_for_load_state("networkidle")
+    page.keyboard.press("c")
+    page.locator(".ways").wait_for()
+    fields = page.locator("[data-field]").evaluate_all("found => found.map(one => [one.dataset.field, one.value])")
+    scores = {value for name, value in fields if not name.startswith("-1")}
+    assert scores == {"5"}
+    assert {value for name, value in fields if name.startswith("-1")} == {"50"}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.web.conftest import CRITERIA, NAMES, Served, clean_environment
+from tests.support import warm
+from tests.web.conftest import CRITERIA, NAMES, Served
 from tests.web.test_pages import WIDTHS, serious, themed
 from tests.web.test_statistics import decide
 
@@ -28,10 +27,7 @@ def run_again(served: Served, rubric: list[dict[str, Any]]) -> None:
     suite = {"name": "gates", "tasks": [task], "judge": "human", "rubric": rubric}
     path = Path(served.folder) / "second.json"
     path.write_text(json.dumps(suite), "utf-8")
-    command = [sys.executable, "-m", "assay", "run", path.name, "--trials", "1"]
-    done = subprocess.run(
-        command, cwd=served.folder, env=clean_environment(), capture_output=True, text=True, check=False
-    )
+    done = warm.run("run", path.name, "--trials", "1", folder=served.folder)
     assert done.returncode in (0, 1), done.stderr
 
 

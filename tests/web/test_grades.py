@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,8 @@ from assay.domain.lifecycle import AssessmentState
 from assay.domain.observing import Observation, Seen
 from assay.domain.selection import Selection
 from assay.web import keys
-from tests.web.conftest import CRITERIA, NAMES, Served, clean_environment
+from tests.support import warm
+from tests.web.conftest import CRITERIA, NAMES, Served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -25,10 +24,7 @@ if TYPE_CHECKING:
 
 
 def review(served: Served, *arguments: str) -> Any:
-    command = [sys.executable, "-m", "assay", "review", *arguments, "--json", "--reviewer", "Ines"]
-    done = subprocess.run(
-        command, cwd=served.folder, env=clean_environment(), capture_output=True, text=True, check=False
-    )
+    done = warm.run("review", *arguments, "--json", "--reviewer", "Ines", folder=served.folder)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -117,6 +113,42 @@ def test_attempts_stand_beside_each_other_with_their_words(page: Page, decided: 
     assert page.locator("article.answer mark").count() == 0
 
 
+def test_a_criterion_is_chosen_in_the_address_on_the_page_and_in_its_twin(page: Page, decided: Served) -> None:
+    address = f"/compare/grades?run={decided.run_id}&by=people"
+    page.goto(decided.url + address)
+    page.locator("select[name=criterion]").select_option(CRITERIA[1])
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url(f"**criterion={CRITERIA[1]}**")
+    row = page.locator("article.answer").first
+    assert row.locator("tbody th").all_inner_texts() == [CRITERIA[1]], "neither others nor the weighted score"
+    found = decided.get(f"{address.replace('grades?', 'grades.json?')}&criterion={CRITERIA[1]}")
+    assert (found["criterion"], tuple(found["criteria"])) == (CRITERIA[1], CRITERIA)
+    first = found["rows"][0]["panes"][0]
+    assert [one["criterion"] for one in first["grades"]] == [CRITERIA[1]]
+    assert first["score"] == first["grades"][0]["score"]
+
+
+def test_grades_are_reached_from_where_one_looks_for_them(page: Page, decided: Served) -> None:
+    link = page.get_by_role("link", name="Grades side by side")
+    page.goto(f"{decided.url}/compare")
+    assert link.get_attribute("href") == "/compare/grades"
+    page.goto(f"{decided.url}/runs/{decided.run_id}")
+    asides = page.locator("aside.facts a[href^='/compare/grades']")
+    assert asides.all_inner_texts() == ["judge and person", "attempts"]
+    rows = review(decided, "list")["assessments"]
+    done = next(row["id"] for row in rows if row["state"] == "approved")
+    waits = next(row["id"] for row in rows if row["state"] == "pending")
+    page.goto(f"{decided.url}/assessments/{done}")
+    link.click()
+    page.wait_for_url("**/compare/grades?**")
+    assert page.locator("article.answer").count()
+    page.goto(f"{decided.url}/assessments/{waits}")
+    assert link.count() == 0, "nothing is to be seen of what waits"
+    page.goto(f"{decided.url}/statistics/behind?run={decided.run_id}&criterion={CRITERIA[0]}")
+    narrowed = page.locator("section[aria-labelledby=agreement-title] a[href^='/compare/grades']")
+    assert f"criterion={CRITERIA[0]}" in (narrowed.get_attribute("href") or "")
+
+
 def test_one_judge_alone_is_said_and_leads_on(page: Page, decided: Served) -> None:
     page.goto(f"{decided.url}/compare/grades?run={decided.run_id}")
     assert page.get_by_text("Only one judge graded this run.").is_visible()
@@ -128,7 +160,10 @@ def test_one_judge_alone_is_said_and_leads_on(page: Page, decided: Served) -> No
         ("by=nobody", "Say one of judges, attempts, people"),
         ("apart=-3", "expected points from 0 to 100"),
         ("from=x", "expected a whole number"),
+        ("by=atempts", "Did you mean 'attempts'?"),
+        ("after=x", "no place of a page"),
         ("by=people&judge=nobody", "nobody"),
+        ("criterion=zz", "This run has:"),
         ("by=people&candidate=wilhelmin", "wilhelmina"),
     ],
 )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
 
-from tests.web.conftest import Served, Watch, clean_environment, eventually, pressed, ready, unsent
+from tests.support import warm
+from tests.web.conftest import Served, Watch, eventually, pressed, ready, unsent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,8 +77,7 @@ def hostile(tmp_path: Path) -> Iterator[Served]:
         },
     ]
     (folder / "judge.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    command = [sys.executable, "-m", "assay", "run", "hostile.json", "--judge", f"replay/{folder / 'judge.jsonl'}"]
-    done = subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False)
+    done = warm.run("run", "hostile.json", "--judge", f"replay/{folder / 'judge.jsonl'}", folder=folder)
     assert done.returncode in (0, 1), done.stderr
     server = Served(folder)
     server.start()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from assay.app import findings, reviewing
+from assay.app.cover import Cover
 from assay.app.wiring import Workspace
 from assay.domain.observing import AsideKind
 from assay.domain.selection import Selection
@@ -58,6 +59,12 @@ def asked(served: Served, path: str, body: dict[str, Any] | None = None, *, as_:
         return json.load(answer)
 
 
+def key_of(served: Served, name: str) -> str:
+    """What the operator calls an item that goes by another name on pages."""
+    with Workspace.open(served.folder, environment={}) as workspace:
+        return f"a{Cover(workspace).key_of(name)}"
+
+
 def decide(served: Served, item: str, verb: str, *, as_: str = "ann", **more: Any) -> dict[str, Any]:
     key = f"{as_}-{verb}-{item}-{len(more)}-{more.pop('n', 0)}"
     body = {"key": key, "id": item, "verb": verb, "reviewer": as_, "reason": "why", "active_ms": 4200, **more}
@@ -79,9 +86,10 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
         if not items:
             break
         item = items[0]
-        assert set(item) == set(asked(served, "/api/assessments/a1"))
-        seen.add(item["id"])
-        verb = "reject" if item["id"] not in real and len(seen - real) % 2 else "approve"
+        key = key_of(served, item["id"])
+        assert key != item["id"]
+        seen.add(key)
+        verb = "reject" if key not in real and len(seen - real) % 2 else "approve"
         assert decide(served, item["id"], verb)["ok"], item["id"]
     plants = seen - real
     assert real <= seen
@@ -97,12 +105,14 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
         assert {aside.kind for aside in workspace.witness.asides()} == {AsideKind.PLANT}
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
     assert ann["decisions"] == 40
-    assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == len(plants)
+    told = asked(served, "/reviewers/ann/checks.json")["checks"]
+    assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == len(told)
+    assert len(plants) - 1 <= len(told) <= len(plants), (
+        "one that was on the desk as nothing else waited measures nothing"
+    )
     assert ann["sensitivity"]["value"] is None
     assert ann["sensitivity"]["reason"] in ("fewer_than_20", "nothing_yet")
-    told = asked(served, "/reviewers/ann/checks.json")["checks"]
     assert {one["id"] for one in told} <= real
-    assert len(told) == len(plants)
     assert all(one["right"] == ((one["verb"] == "reject") != (one["how"] == "known_good")) for one in told)
     assert all(one["changed"] or one["words"] for one in told if one["how"] != "known_good")
     assert ann["active_s"]["value"] == 4.2
@@ -116,7 +126,7 @@ def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
     plant = None
     while plant is None:
         item = upcoming(served)[0]
-        if item["id"] in real:
+        if key_of(served, item["id"]) in real:
             decide(served, item["id"], "approve")
         else:
             plant = item["id"]
@@ -125,8 +135,7 @@ def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
     assert decide(served, plant, "approve", n=1)["ok"] is False
     assert decide(served, plant, "undo")["state"] == "pending"
     assert asked(served, f"/api/assessments/{plant}")["state"] == "pending"
-    with pytest.raises(urllib.error.HTTPError):
-        asked(served, f"/api/assessments/{plant}", as_="bob")
+    assert asked(served, f"/api/assessments/{plant}", as_="bob")["state"] == "pending"
     assert decide(served, plant, "approve", n=2)["state"] == "approved"
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
     assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == 0  # the session goes on: no figure gives one away
@@ -139,29 +148,44 @@ def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
     assert told["right"] == (told["how"] == "known_good")
 
 
-def test_own_earlier_decisions_come_again_blind(served: Served) -> None:
-    switch(served.folder, rereview=0.5, gap_items=5, gap_hours=0)
+@pytest.mark.parametrize("blind", [0.0, 1.0])
+def test_own_earlier_decisions_come_again_as_other_items_come(served: Served, blind: float) -> None:
+    switch(served.folder, rereview=0.5, gap_items=5, gap_hours=0, blind=blind)
     real = {f"a{n}" for n in range(1, 41)}
     again = None
-    for _ in range(40):
+    for n in range(40):
         items = upcoming(served)
         if not items:
             break
-        if items[0]["id"] in real:
-            decide(served, items[0]["id"], "approve")
-        else:
-            again = items[0]
+        item = items[0]
+        assert item["blind"] == bool(blind), item["id"]
+        if key_of(served, item["id"]) not in real:
+            again = item
             break
+        if blind:
+            own_verdict(served, item, 0.9)
+        assert decide(served, item["id"], "approve", n=n)["ok"]
     assert again is not None
-    assert again["blind"]
-    assert decide(served, again["id"], "approve")["ok"] is False
-    scores = [{"pane": pane, "criterion": None, "score": 0.5} for pane in range(3)]
-    body = {"key": "v" * 12, "id": again["id"], "scores": scores, "reviewer": "ann"}
-    assert asked(served, "/api/review/verdict", body)["blind"] is False
-    assert decide(served, again["id"], "approve", n=1)["ok"]
+    if blind:
+        assert decide(served, again["id"], "approve")["ok"] is False
+        assert own_verdict(served, again, 0.5)["blind"] is False
+        assert decide(served, again["id"], "approve", n=1)["ok"]
+    else:
+        scores = [{"pane": pane, "criterion": None, "score": 0.5} for pane in range(3)]
+        assert decide(served, again["id"], "correct", corrections=scores)["ok"]
+    (ann,) = asked(served, "/reviewers.json")["reviewers"]
+    assert ann["self_alike"]["n"] == 0, "the session goes on: no figure says what the last item was"
+    asked(served, "/api/review/end", {"key": "e" * 10, "reviewer": "ann"})
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
     assert ann["self_alike"]["n"] == 3
     assert ann["self_distance"]["value"] > 0
+
+
+def own_verdict(served: Served, item: dict[str, Any], score: float, *, as_: str = "ann") -> dict[str, Any]:
+    scores = [{"pane": pane, "criterion": None, "score": score} for pane in range(len(item["panes"]))]
+    body = {"key": f"v-{item['id']}-xxxxx", "id": item["id"], "scores": scores, "reviewer": as_}
+    found: dict[str, Any] = asked(served, "/api/review/verdict", body, as_=as_)
+    return found
 
 
 def test_two_who_agree_decide_and_two_who_do_not_wait_for_a_third(served: Served) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from assay.app import findings
 from assay.app.wiring import Workspace
 from assay.domain.selection import Selection
 from tests.web.conftest import Served, Watch, eventually
@@ -86,9 +87,10 @@ def test_a_switch_makes_a_version_and_nothing_is_pooled_in_silence(page: Page, s
     assert page.get_by_text("Version 2 holds; 1 decision came before it.").is_visible()
     found = served.get(f"/api/runs/{run}/protocol")
     assert (found["version"], found["decided_before"], found["numbers"]["gap_items"]) == (2, 1, 50)
-    said = served.get(f"/statistics.json?run={run}")
+    with Workspace.open(served.folder, environment={}) as workspace:  # pages tell no statistics while checks may come
+        said = findings.standing_document(findings.stats(workspace, Selection(runs=(run,))))
     assert "switched_protocol" in json.dumps(said)
-    assert said["stats"]["protocol"][0]["switched"] == [{"version": 2, "decided_before": 1}]
+    assert said["protocol"][0]["switched"] == [{"version": 2, "decided_before": 1}]
     with pytest.raises(urllib.error.HTTPError) as refused:
         post(served, f"/api/runs/{run}/protocol", blind=3)
     assert refused.value.code == 422

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -12,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.web.conftest import NAMES, Served, clean_environment
+from tests.support import warm
+from tests.web.conftest import NAMES, Served
 from tests.web.test_pages import WIDTHS, serious, themed
 
 if TYPE_CHECKING:
@@ -27,10 +26,7 @@ BATCH = "night/1 <b>&"
 
 def assay(folder: Path, *words: str) -> str:
     """One command of Assay in a folder; what it said."""
-    command = [sys.executable, "-m", "assay", *words]
-    done = subprocess.run(
-        command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False, timeout=60
-    )
+    done = warm.run(*words, folder=folder)
     assert done.returncode in (0, 1), done.stderr
     return done.stdout
 

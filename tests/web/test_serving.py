@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 
-from tests.web.conftest import Served, clean_environment
+from tests.support.warm import clean_environment
+from tests.web.conftest import Served
 
 
 def test_told_to_end_it_ends_streams_and_says_nothing_of_it(served: Served) -> None:

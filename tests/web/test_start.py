@@ -256,6 +256,22 @@ def test_a_finished_run_gets_more_trials_and_one_more_candidate(client: TestClie
     assert post(client, f"/api/runs/{run}/extend", 422)["error"]["problem"] == "nothing to add is named."
 
 
+def test_decisions_that_a_joining_candidate_replaces_are_said_and_confirmed(
+    client: TestClient, server: ModelServer
+) -> None:
+    run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=2)["run_id"]
+    finished(client, run)
+    item = client.get("/api/review/next?desk=desk-1&limit=1").json()["items"][0]["id"]
+    post(client, "/api/decisions", decisions=[{"key": "k" * 10, "id": item, "verb": "reject", "reason": "other"}])
+    asked = server.served
+    assert row(client, run)["waiting"] == 1
+    assert post(client, f"/api/runs/{run}/extend", candidates=["openai/new"], only_look=True)["replaces"] == 1
+    refused = post(client, f"/api/runs/{run}/extend", 409, candidates=["openai/new"])["error"]
+    assert "1 decision on grades given to all candidates together" in refused["problem"]
+    assert (row(client, run)["waiting"], server.served) == (1, asked), "nothing was done"
+    assert post(client, f"/api/runs/{run}/extend", trials=1, only_look=True)["replaces"] == 0
+
+
 def test_why_trials_fail_stands_in_the_row(client: TestClient, server: ModelServer) -> None:
     server.script([Mishap.HTTP_400])
     run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=1)["run_id"]

@@ -29,7 +29,7 @@ def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: S
     assert page.get_by_role("textbox", name="Thing 2", exact=True).input_value() == "Gate 1 copy"
     page.get_by_role("button", name="Save and go on").click()
     page.wait_for_url("**/start?suite=suites%2Fpasted.json")
-    page.wait_for_selector("text=It cannot be started as it is.")
+    page.wait_for_selector("text=It cannot be started yet")
     recording = served.folder / "judge.jsonl"
     page.get_by_label("Add judge").first.fill(f"replay/{recording}")
     page.get_by_role("button", name="Add judge").click()
@@ -46,3 +46,43 @@ def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: S
     page.get_by_label("More trials of every task").fill("1")
     page.get_by_role("button", name="What would it cost?").click()
     page.wait_for_selector("text=2 calls")
+
+
+def test_a_candidate_too_many_is_removed_and_texts_move_up(page: Page, served: Served, watch: Watch) -> None:
+    page.goto(f"{served.url}/start")
+    page.click("#add-name")
+    for place, name in enumerate(("ann", "bob", "cid")):
+        page.locator(f'[data-name="{place}"]').fill(name)
+        page.locator(f"#t-0-s{place}").fill(f"text of {name}")
+    page.get_by_role("button", name="Remove Candidate 2").or_(page.get_by_role("button", name="Remove bob")).click()
+    assert page.locator("[data-name]").count() == 2
+    assert page.locator('[data-name="1"]').input_value() == "cid"
+    assert page.locator("#t-0-s1").input_value() == "text of cid"
+    page.reload()
+    assert page.locator("#t-0-s1").input_value() == "text of cid"
+
+
+def test_what_a_run_costs_stays_in_sight_and_wrong_numbers_are_said_at_their_field(
+    page: Page, served: Served, watch: Watch
+) -> None:
+    watch.expected = ("422",)
+    page.goto(f"{served.url}/start?suite=gates.json")
+    page.get_by_text("Choose who judges: tick a model or a person, or add a model.").wait_for()
+    page.locator("#judges label", has_text="human").click()
+    page.wait_for_selector("#estimate b")
+    for width, height in ((1360, 800), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        for where in (0, 400):
+            page.evaluate("y => scrollTo(0, y)", where)
+            box = page.locator("#go").bounding_box()
+            assert box is not None
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= height
+    page.fill("#f-limit", "-2")
+    page.wait_for_selector('#f-limit[aria-invalid="true"]')
+    assert page.locator('[data-error="limit"]').inner_text() == "This is -2, and must be at least 1."
+    page.fill("#f-limit", "many")
+    page.get_by_text("This is many, and must be a whole number.").wait_for()
+    page.fill("#f-limit", "1")
+    page.wait_for_selector("#estimate b")
+    assert page.locator('[data-error="limit"]').inner_text() == ""

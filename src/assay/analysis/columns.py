@@ -41,7 +41,8 @@ class ScoreColumns:
         unseen: whether no person saw the grade (`exempt`), bool.
         by_rule: whether a scorer graded, so that nobody had to look (`not_required`), bool; None is taken for nowhere.
         runs: ids of the selected runs.
-        settings: distinct (judge, rubric, parameters) settings among them; more than one is `mixed_settings`.
+        settings: distinct (judge, rubric, parameters) settings among them, as a judge's name and the beginning of a digest;
+            more than one is `mixed_settings`.
     """
 
     tasks: tuple[TaskLabel, ...]
@@ -88,6 +89,7 @@ class ReviewColumns:
         joint: whether one call graded all candidates, bool.
         by_model: whether an LLM graded, bool.
         planned: trials planned per candidate and task, shape (candidates, tasks), int64.
+        number: the how-many-eth trial of its task it is, int64; None where it was not asked for.
     """
 
     tasks: tuple[TaskLabel, ...]
@@ -105,6 +107,7 @@ class ReviewColumns:
     joint: NDArray[np.bool_]
     by_model: NDArray[np.bool_]
     planned: NDArray[np.int64]
+    number: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

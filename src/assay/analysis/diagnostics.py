@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from assay.statistics.table import ScoreTable
 
 
+MOST_NUMBERS: Final = 20
+"""Trials of a task that are looked at each by itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
     """Every candidate's score on one part: a criterion, or by one judge."""
@@ -65,6 +69,7 @@ class StandingDiagnostics:
     coverage: tuple[Coverage, ...]
     by_criterion: tuple[Split, ...]
     by_judge: tuple[Split, ...]
+    by_trial: tuple[Split, ...]
     against_people: tuple[JudgeAgainstPeople, ...]
     among_judges: JudgesAmongThemselves | None
     variance: tuple[VarianceComponents, ...]
@@ -125,6 +130,7 @@ def of_standing(
         coverage=coverages(table, columns),
         by_criterion=tuple(_criterion(columns, one, scope) for one in criteria),
         by_judge=tuple(_judge(columns, code, scope) for code in range(len(columns.judges))),
+        by_trial=_by_trial(columns, scope),
         against_people=judges_against_people(columns),
         among_judges=judges_among_themselves(columns, rng=rng),
         variance=tuple(variance_components(table, name) for name in names),
@@ -203,6 +209,26 @@ def _criterion(columns: ReviewColumns, one: CriterionMoments, scope: str | None)
     )
     cells.n, cells.mean, cells.m2, cells.low, cells.high = one.n, one.mean, one.m2, one.low, one.high
     return Split(name=one.criterion, estimates=estimates(cells, None if scope is None else _asked(scope)))
+
+
+def _by_trial(columns: ReviewColumns, scope: str | None) -> tuple[Split, ...]:
+    """The first trials of all tasks, the second ones and so on, each by themselves; nothing where tasks have one."""
+    if columns.number is None:
+        return ()
+    there = np.unique(columns.number[counting(columns)])
+    if len(there) < 2:
+        return ()
+    return tuple(
+        Split(
+            name=str(number),
+            estimates=_all(
+                table_of(columns, counting(columns) & (columns.number == number), columns.final),
+                columns.candidates,
+                scope,
+            ),
+        )
+        for number in there[:MOST_NUMBERS].tolist()
+    )
 
 
 def _judge(columns: ReviewColumns, judge: int, scope: str | None) -> Split:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.analysis.columns import STATES
+from assay.analysis.columns import STATES, ReviewColumns
 from assay.analysis.review_tables import in_state
 from assay.domain.lifecycle import AssessmentState
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from assay.analysis.columns import ReviewColumns
 
 MOST_PANES = 4
 
@@ -60,30 +58,18 @@ class GradeRows:
         return replace(self, **cut)
 
 
-def of_judges(
-    columns: ReviewColumns,
-    panes: Sequence[str],
-    pane: NDArray[np.int64],
-    *,
-    unit: Mapping[int, int] | None = None,
-) -> GradeRows:
-    """Judges' own scores of their current attempts.
-
-    Args:
-        panes: at most `MOST_PANES` names.
-        pane: whose row of the columns it is, as a place in `panes`; -1 for nobody's. Shape (rows of columns,).
-        unit: by trial key, what stands for the same responses in several runs (a regrade's trial is its original's);
-            each trial for itself where None.
-    """
+def of_judges(columns: ReviewColumns, panes: Sequence[str]) -> GradeRows:
+    """Scores of at most `MOST_PANES` judges, named in `panes`, by themselves: those of their current attempts."""
+    place = np.array([panes.index(name) if name in panes else -1 for name in columns.judges], np.int64)
+    pane = place[columns.judge] if len(place) else columns.judge
     use = ~in_state(columns, AssessmentState.SUPERSEDED) & (pane >= 0)
-    return _laid(columns, use, pane, columns.judged, panes=tuple(panes), unit=unit)
+    return _laid(columns, use, pane, columns.judged, panes=tuple(panes))
 
 
-def of_attempts(columns: ReviewColumns, judge: str) -> GradeRows:
-    """What was judged anew: one judge's attempts, first to last; rows with one attempt are not here."""
-    mine = columns.judge == columns.judges.index(judge)
-    place = np.minimum(columns.attempt - 1, MOST_PANES - 1)
-    most = int(place[mine].max(initial=0)) + 1
+def of_attempts(columns: ReviewColumns, judge: str, *, most: int) -> GradeRows:
+    """What was judged anew: one judge's attempts, first to last, in `most` panes; rows with one attempt are not here."""
+    mine = _by(columns, judge)
+    place = np.minimum(columns.attempt - 1, most - 1)
     panes = tuple(f"attempt {n + 1}" for n in range(most))
     rows = _laid(columns, mine, place, columns.judged, panes=panes)
     return rows.only((rows.assessment >= 0).sum(axis=1) > 1)
@@ -92,7 +78,7 @@ def of_attempts(columns: ReviewColumns, judge: str) -> GradeRows:
 def of_people(columns: ReviewColumns, judge: str) -> GradeRows:
     """A judge's own scores beside those a person let stand or put in their place; a rejected one has no person's score."""
     decided = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
-    mine = (columns.judge == columns.judges.index(judge)) & columns.by_model
+    mine = _by(columns, judge) & columns.by_model
     rejected = in_state(columns, AssessmentState.REJECTED)
     use = mine & (decided | in_state(columns, AssessmentState.PENDING))
     judged = _laid(columns, use, np.zeros(len(use), np.int64), columns.judged, panes=(judge,))
@@ -104,6 +90,43 @@ def of_people(columns: ReviewColumns, judge: str) -> GradeRows:
         score=np.hstack([judged.score, person.score]),
         assessment=np.hstack([judged.assessment, person.assessment]),
     )
+
+
+def together(
+    one: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, int], ends: tuple[str, str]
+) -> ReviewColumns:
+    """Two runs' columns as if they were one run's.
+
+    Args:
+        trials: by trial of `other`, that of `one` which it repeats; rows of other trials are left out.
+        ends: what is put behind the names of `one`'s and `other`'s judges, so that they differ.
+    """
+    keep = np.isin(other.trial, np.array(list(trials), np.int64))
+    names = tuple(dict.fromkeys((*one.candidates, *other.candidates)))
+    tasks = (*one.tasks, *other.tasks)
+    code = np.array([names.index(name) for name in other.candidates], np.int64)
+    trial = np.array([trials[int(key)] for key in other.trial[keep]], np.int64)
+    stacked = {
+        name: np.concatenate([getattr(one, name), getattr(other, name)[keep]])
+        for name in ("assessment", "attempt", "state", "judged", "final", "joint", "by_model")
+    }
+    return ReviewColumns(
+        tasks=tasks,
+        candidates=names,
+        judges=(*(name + ends[0] for name in one.judges), *(name + ends[1] for name in other.judges)),
+        task=np.concatenate([one.task, other.task[keep] + len(one.tasks)]),
+        candidate=np.concatenate([one.candidate, code[other.candidate[keep]]]),
+        judge=np.concatenate([one.judge, other.judge[keep] + len(one.judges)]),
+        trial=np.concatenate([one.trial, trial]),
+        planned=np.zeros((len(names), len(tasks)), np.int64),
+        **stacked,
+    )
+
+
+def _by(columns: ReviewColumns, judge: str) -> NDArray[np.bool_]:
+    if judge not in columns.judges:
+        return np.zeros(len(columns.judge), np.bool_)
+    return np.asarray(columns.judge == columns.judges.index(judge))
 
 
 def state_of(columns: ReviewColumns, rows: GradeRows) -> dict[int, AssessmentState]:
@@ -120,14 +143,12 @@ def _laid(
     score: NDArray[np.float64],
     *,
     panes: tuple[str, ...],
-    unit: Mapping[int, int] | None = None,
 ) -> GradeRows:
     """Scores in a table of rows and panes; a row in which anything waits for a person is left out."""
     at = np.flatnonzero(use)
     trial = columns.trial[at]
-    units = trial if unit is None else np.array([unit.get(int(key), int(key)) for key in trial], np.int64)
     width = max(1, len(columns.candidates))
-    slots, first, row = np.unique(units * width + columns.candidate[at], return_index=True, return_inverse=True)
+    slots, first, row = np.unique(trial * width + columns.candidate[at], return_index=True, return_inverse=True)
     row = row.reshape(-1)
     laid = np.full((len(slots), len(panes)), np.nan)
     keys = np.full((len(slots), len(panes)), -1, np.int64)

@@ -38,7 +38,7 @@ def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
     codes = [code for code, name in enumerate(columns.candidates) if name in candidates]
     rows = np.flatnonzero(np.isin(columns.candidate, codes))
     cut = {name: getattr(columns, name)[rows] for name in _PER_ROW}
-    return replace(columns, **cut)
+    return replace(columns, number=None if columns.number is None else columns.number[rows], **cut)
 
 
 def counts(columns: ReviewColumns) -> NDArray[np.bool_]:

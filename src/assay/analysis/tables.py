@@ -70,7 +70,7 @@ def cautions(columns: ScoreColumns) -> tuple[Caution, ...]:
             Caution(
                 code="mixed_settings",
                 text=f"{len(columns.settings)} different judges, rubrics or parameters are pooled: "
-                f"{'; '.join(columns.settings)}. Narrow it with --judge or --run.",
+                f"{', '.join(columns.settings)}. Narrow it to a judge or to a run.",
             )
         )
     unseen = int(columns.unseen.sum())

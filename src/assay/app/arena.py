@@ -3,7 +3,8 @@
 Theory. Every two candidates of a run make a pair; the pair with the fewest votes comes next, and within it a walk over tasks
 and trials that chance drew for this person, so that votes cover the run rather than pile up. Which response stands left is
 drawn from the run's seed, the person and the item alone: a reload shows the same sides, and the vote keeps them. Until the
-vote is stored nothing leaves here that says who wrote what or how a judge found it.
+vote is stored nothing leaves here that says who wrote what or how a judge found it, and names inside responses are hidden as the
+review hides them. That a person was told is noted before it is, so that their review of the same is not taken for blind.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from itertools import combinations
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from assay.app import protocols
+from assay.app import protocols, telling
+from assay.app.masking import Mask, mask_of, masked
 from assay.app.shuffle import Shuffle
 from assay.domain.arena import Choice, Pairing, Vote
 from assay.domain.errors import UnknownName
@@ -40,6 +42,8 @@ ALIKE: Final = 1e-9
 """Scores that differ by less are the same; sums of weighted grades differ in their last digits."""
 _DESKS: Final = 500  # people and runs whose skips are remembered
 _RUNS_KNOWN: Final = 32
+_TOLD_KNOWN: Final = 20_000  # of whom and what it is remembered that it was noted
+_LONGEST_NAME: Final = 1_000
 
 WITH_ANSWERS: Final = (TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED)
 
@@ -93,7 +97,10 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bout:
-    """Two responses as they stand before one person. `reveal` is None until that person has voted."""
+    """Two responses as they stand before one person. `reveal` is None until that person has voted.
+
+    `hides` finds the names to be hidden inside responses; None once they are told.
+    """
 
     summary: RunSummary
     contest: Contest
@@ -101,11 +108,20 @@ class Bout:
     reviewer: str
     pair: str
     reveal: Reveal | None
+    hides: Mask | None
 
     @property
     def sides(self) -> tuple[Response, Response]:
         """The responses as they stand, left and right."""
         return (self.contest.responses[self.pairing.left], self.contest.responses[self.pairing.right])
+
+    def text(self, side: int, most: int) -> str:
+        """The beginning of a side's response, 0 or 1, as this person may read it."""
+        return masked(self.sides[side].text[: most + _LONGEST_NAME], self.hides)[:most]
+
+    def names_somebody(self, side: int) -> bool:
+        """Whether a name is hidden inside a side's response."""
+        return masked(self.sides[side].text, self.hides) != self.sides[side].text
 
     def page(self, side: int) -> str | None:
         """The web page in the response of a side, 0 or 1; None where it holds none."""
@@ -121,6 +137,7 @@ class Booth:
         self._skipped: OrderedDict[tuple[str, str], set[tuple[int, int, int, int]]] = OrderedDict()
         self._plans: OrderedDict[tuple[str, tuple[str, ...]], RunPlan] = OrderedDict()
         self._pages: dict[str, bool] = {}
+        self._told: OrderedDict[tuple[str, str, int | None, str], None] = OrderedDict()
         self._extents: OrderedDict[tuple[str, int], tuple[int, int]] = OrderedDict()
 
     def offers(self, *, before: str | None, limit: int) -> tuple[tuple[Offer, ...], str | None]:
@@ -199,7 +216,7 @@ class Booth:
             )
         )
         self._workspace.results.touch(bout.summary.id, bout.contest.trial)
-        return self._reveal(bout.summary, bout.contest, vote)
+        return self._reveal(bout.summary, self._plan(bout.summary), bout.contest, vote)
 
     def take_back(self, run: str, reviewer: str, *, once: str, vote: int | None = None) -> Bout:
         """Take back a person's vote, the newest where none is named; the pair it was about, to be voted on again."""
@@ -303,27 +320,43 @@ class Booth:
             first, second = second, first
         pairing = Pairing(position=contest.position, k=contest.k, left=first, right=second)
         vote = self._workspace.arena.vote_on(summary.id, pairing, reviewer=reviewer)
+        reveal = None if vote is None else self._reveal(summary, plan, contest, vote)
         return Bout(
             summary=summary,
             contest=contest,
             pairing=pairing if vote is None else vote.pairing,
             reviewer=reviewer,
             pair=_name_of(plan, contest.task.id, contest.k, pair),
-            reveal=None if vote is None else self._reveal(summary, contest, vote),
+            reveal=reveal,
+            hides=mask_of(plan) if reveal is None or reveal.names is None else None,
         )
 
-    def _reveal(self, summary: RunSummary, contest: Contest, vote: Vote) -> Reveal:
+    def _reveal(self, summary: RunSummary, plan: RunPlan, contest: Contest, vote: Vote) -> Reveal:
         left, right = contest.responses[vote.pairing.left], contest.responses[vote.pairing.right]
         telling = tuple(telling_words(one.text, summary.candidates) for one in (left, right))
         if self.withholds(summary):
             return Reveal(vote=vote, names=None, judges=(), telling=((), ()))
         names = summary.candidates
+        brought = any(plan.candidates[place].model is None for place in vote.pairing.pair)
+        self._note_told(summary, contest.task.id, None if brought else contest.k, vote.reviewer)
         return Reveal(
             vote=vote,
             names=(names[vote.pairing.left], names[vote.pairing.right]),
             judges=tuple(judges_say(contest.judged, vote)),
             telling=(telling[0], telling[1]),
         )
+
+    def _note_told(self, summary: RunSummary, task: str, k: int | None, reviewer: str) -> None:
+        mark = (str(summary.id), task, k, reviewer)
+        with self._lock:
+            known = mark in self._told
+        if known:
+            return
+        telling.note(self._workspace, summary.id, task, k, reviewer=reviewer)
+        with self._lock:
+            self._told[mark] = None
+            while len(self._told) > _TOLD_KNOWN:
+                self._told.popitem(last=False)
 
 
 def judges_say(judged: Mapping[str, Mapping[int, Judged]], vote: Vote) -> Iterator[JudgeSays]:

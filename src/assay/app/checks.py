@@ -57,9 +57,9 @@ class Checks:
             self._repeat(detail, decision, protocol)
 
     def due(self, asides: Iterable[Aside], *, reviewer: str) -> list[Aside]:
-        """Those that may be put before the reviewer now: every check, and a repeat once enough lies behind it."""
+        """Those that may be put before the reviewer now: everything, but a repeat only once enough lies behind it."""
         now = _moment(self._workspace.clock.now())
-        return [one for one in asides if one.kind is AsideKind.PLANT or self._is_due(one, reviewer, now)]
+        return [one for one in asides if one.kind is not AsideKind.AGAIN or self._is_due(one, reviewer, now)]
 
     def _is_due(self, again: Aside, reviewer: str, now: datetime) -> bool:
         about = again.about

@@ -1,14 +1,15 @@
 """Steering a run from beside it: pause, resume, cancel, and what may be done with a run that stands where it stands.
 
-Theory. Pause and cancel are wishes in the store; whichever process carries the run out reads them before every claim, ends the
-trials it has begun and then waits or leaves. Resume takes a wish back where a process waits for that; where none is left
-somebody has to carry the run out, and the answer says so.
+Theory. Pause and cancel are wishes in the store; whichever process carries the run out reads them again and again, ends the
+trials it has begun, gives back those it has not, and then waits or leaves. Resume takes a wish back where a process waits
+for that; where none is left somebody has to carry the run out, and the answer says so.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from assay.app.running import resumable
 from assay.domain.errors import Refused
 from assay.domain.lifecycle import RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
@@ -30,9 +31,14 @@ _OPEN: Final = (TrialState.PENDING, TrialState.RUNNING, TrialState.FAILED)
 
 
 def moves(summary: RunSummary) -> tuple[str, ...]:
-    """What may be done with a run as it stands; a finished one is resumed only for what failed in it."""
+    """What may be done with a run as it stands; a finished one is resumed only for what failed in it, a cancelled one only
+    while something of it is left to do, an imported one never."""
+    if summary.imported:
+        return ()
     if summary.state is RunState.FINISHED and summary.trials.get(TrialState.FAILED):
         return (RESUME, EXTEND)
+    if summary.state is RunState.CANCELLED and not any(summary.trials.get(state) for state in _OPEN):
+        return (EXTEND,)
     return _MOVES.get(summary.state, ())
 
 
@@ -53,6 +59,8 @@ def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
         Refused: it is running, or nothing of it is left to do.
     """
     summary = _named(workspace, run_id)
+    if summary.imported:
+        resumable(workspace, summary.id)  # which says why it is none
     if RESUME not in moves(summary):
         _refuse(summary, RESUME)
     if not any(summary.trials.get(state) for state in _OPEN):

@@ -11,7 +11,7 @@ measured on blind-first verdicts alone; everything else is acceptance.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -20,6 +20,7 @@ import numpy as np
 
 from assay.analysis.criteria import Fares, fares
 from assay.app.differences import Part, marked
+from assay.domain.criteria import CriterionFacts
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import COUNTS, AssessmentState
@@ -28,6 +29,7 @@ from assay.domain.selection import Selection
 if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.domain.criteria import RubricUse
+    from assay.domain.identifiers import RunId
     from assay.domain.suite import Criterion, Rubric
 
 AT_ONCE_S: Final = 0.25
@@ -35,6 +37,9 @@ PATIENCE: Final = 20
 RUBRICS_KEPT: Final = 12
 LEAST_OF_A_DIGEST: Final = 6
 _DRAWS_SEED: Final = 20240607
+_NOTHING: Final = CriterionFacts(
+    counted=(), decided=(), corrected=(), blind=(), blind_assessments=frozenset(), graded={}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +127,10 @@ class _Read:
 class Criteria:
     """Rubrics by digest, and how they fare, kept between two looks. Thread-safe."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, left_out: Callable[[], Collection[RunId]] = tuple) -> None:
+        """`left_out`: the runs of which nothing is told for now."""
         self._workspace = workspace
+        self._left_out = left_out
         self._lock = Lock()  # protects the uses
         self._reading = Lock()  # held by whoever reads how criteria fare
         self._newest = 0
@@ -154,7 +161,7 @@ class Criteria:
         """A rubric with how its criteria fare; raises `UnknownName`."""
         use = self.one(name)
         read = self._fares(use)
-        _, since = self._workspace.archive.decided_since(read.event)
+        _, since = self._workspace.archive.decided_since(read.event or None)
         criteria = tuple(self._still_counting(one) for one in read.criteria) if since else read.criteria
         others = {version.suite for version in use.versions}
         siblings = [v for one in self._by_digest().values() for v in one.versions if v.suite in others]
@@ -200,12 +207,11 @@ class Criteria:
     def _fares(self, use: RubricInUse) -> _Read:
         """As it is now, or as it was when it was read last where reading anew so soon would take too long."""
         archive, clock = self._workspace.archive, self._workspace.clock
-        ids = {one.run_id for one in use.runs}
-        event, _ = archive.decided_since(None)
-        version = (
-            event,
-            tuple((run.id, _tally(run.assessments)) for run in archive.runs(Selection(runs=tuple(sorted(ids))))),
-        )
+        left_out = self._left_out()
+        ids = {one.run_id for one in use.runs} - set(left_out)
+        event = 0 if left_out else archive.decided_since(None)[0]  # a number of decisions, which would tell
+        summaries = archive.runs(Selection(runs=tuple(sorted(ids)))) if ids else ()
+        version = (event, tuple((run.id, _tally(run.assessments)) for run in summaries))
         known = self._read.get(use.digest)
         if known is not None and (self._is_good(known, version) or self._reading.locked()):
             return known
@@ -214,7 +220,7 @@ class Criteria:
             if known is not None and self._is_good(known, version):
                 return known
             began = clock.monotonic()
-            facts = archive.criterion_facts(Selection(runs=tuple(sorted(ids))))
+            facts = archive.criterion_facts(Selection(runs=tuple(sorted(ids)))) if ids else _NOTHING
             rng = np.random.default_rng(_DRAWS_SEED)
             found = tuple(
                 self._with_examples(criterion, fares(criterion, facts, rng=rng)) for criterion in use.rubric.criteria

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.app import reviewing, running
 from assay.app.suites import read_suite
+from assay.domain.errors import Refused
 from assay.domain.events import nobody
 from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.domain.events import Listener
     from assay.domain.identifiers import RunId
+    from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentRow
 
 JUDGE = "replay/@demo"
@@ -40,6 +42,19 @@ def run_demo(workspace: Workspace, *, listener: Listener = nobody) -> RunResult:
     """Run the demo's set: 7 Things, 3 candidates, 5 trials each, graded by recorded judge replies."""
     suite = read_suite(workspace, content("architects.json"), judge=JUDGE)
     return running.run(workspace, suite, RunOptions(), listener=listener)
+
+
+def write_down_demo(workspace: Workspace) -> RunPlan:
+    """Store the demo's run for somebody else to carry out.
+
+    Raises:
+        Refused: the store holds runs, among which recordings would stand for good.
+    """
+    if workspace.archive.newest(limit=1):
+        raise Refused("the demo", "is for a store without runs.", remedy="`assay demo` keeps it in a store of its own.")
+    suite = read_suite(workspace, content("architects.json"), judge=JUDGE)
+    options = running.options_for(workspace, suite, RunOptions())
+    return running.write_down(workspace, suite, options, running.look_ahead(workspace, suite, options))
 
 
 def review_demo(workspace: Workspace, run: RunId) -> Reviewed:

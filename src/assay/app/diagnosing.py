@@ -41,6 +41,7 @@ def standing_diagnostics(found: StandingDiagnostics) -> dict[str, Any]:
         "coverage": [_coverage(one) for one in found.coverage],
         "by_criterion": [{"criterion": one.name, "scores": _scores(one.estimates)} for one in found.by_criterion],
         "by_judge": [{"judge": one.name, "scores": _scores(one.estimates)} for one in found.by_judge],
+        "by_trial": [{"trial": int(one.name), "scores": _scores(one.estimates)} for one in found.by_trial],
         "judge_against_people": [_against_people(one) for one in found.against_people],
         "judges_among_themselves": None if found.among_judges is None else _among(found.among_judges),
         "variance": [

@@ -2,25 +2,27 @@
 
 House rules. Whatever a browser gets of an item comes from `item`, so that a blind one is withheld at one place. Nothing made
 here reaches a statistic: it stands in observations and asides, which nothing that counts reads. Who sees what depends on the
-name a browser goes by; the command line is the operator's and sees everything.
+name a browser goes by; the command line is the operator's and sees everything. Whatever may be done with a real item may be
+done with a check, by anybody, with the same answer: looking, deciding, undoing, judging again.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app import protocols, reviewing
+from assay.app import protocols, reviewing, telling
 from assay.app.checks import Checks
+from assay.app.cover import Cover, state_after
 from assay.app.showing import Item, Pane, Showcase, named, panes_of, withheld
 from assay.app.stamps import Stamps
 from assay.domain import decisions as rules
 from assay.domain.assessment import weighted_score
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, folded, shown_assessment
-from assay.domain.lifecycle import DECIDED, AssessmentState, Verb
+from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.observing import Aside, AsideKind, Observation, Seen
 from assay.domain.protocol import PLAIN, Protocol
 from assay.domain.review import Decision, ReviewEvent, Via
@@ -37,14 +39,20 @@ BLIND: Final = "blind"
 ASSISTED: Final = "assisted"
 """The arms: own verdict first, or the judge's scores before it."""
 
+TOLD: Final = "Not blind: the arena has told you who wrote this."
+"""What stands over the grades of an item whose names its reviewer knows."""
+
 _REMEMBERED: Final = 20_000
+_FIRST: Final = "first"  # in what is known of a further attempt: of which aside, and the how-many-eth it is
+_ATTEMPT: Final = "attempt"
 _GIVEN: Final = "has your verdict already; somebody else gives the second."
 _UNDO_YOURS: Final = "Undo yours to change it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A decision as a page says it. `once` makes it count once; `active_ms`: time the item was looked at."""
+    """A decision as a page says it. `once` makes it count once; `active_ms`: time the item was looked at. Where `run` is
+    said, the item must be of that run."""
 
     verb: Verb
     reviewer: str
@@ -53,6 +61,7 @@ class Said:
     note: str = ""
     corrections: tuple[tuple[int, str | None, float], ...] = ()
     active_ms: int | None = None
+    run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,7 @@ class _Past:
     """What happened between a reviewer and an item so far."""
 
     saw: bool = False
+    told: bool = False
     verdict: Mapping[str, Any] | None = None
     second: bool = False
 
@@ -75,40 +85,43 @@ class _Past:
 class Honest:
     """What stands between the review page and the store. Thread-safe: what it remembers only spares a write."""
 
-    def __init__(self, workspace: Workspace, showcase: Showcase) -> None:
+    def __init__(self, workspace: Workspace, showcase: Showcase, cover: Cover) -> None:
         self._workspace = workspace
         self._showcase = showcase
+        self._cover = cover
         self._plans: dict[RunId, RunPlan] = {}
         self._noted: OrderedDict[tuple[str, int], None] = OrderedDict()
         self._checks = Checks(workspace)
 
     # --- what is shown
 
-    def detail(self, key: AssessmentKey, *, reviewer: str | None = None) -> tuple[AssessmentDetail, Aside | None]:
-        """The assessment with this key, or what was put aside for this reviewer as if it were one.
+    def detail(self, key: AssessmentKey) -> tuple[AssessmentDetail, Aside | None]:
+        """The assessment with this key, or what was put beside the real items as if it were one.
 
         Raises:
-            UnknownName: nothing has this key, or it was put before somebody else.
+            UnknownName: nothing has this key.
         """
-        found = self._details([key], reviewer)
+        found = self._details([key])
         if key not in found:
             return reviewing.assessment(self._workspace, key), None  # which says that there is none
         return found[key]
 
-    def _details(
-        self, keys: Sequence[AssessmentKey], reviewer: str | None
-    ) -> dict[AssessmentKey, tuple[AssessmentDetail, Aside | None]]:
+    def check_run(self, key: AssessmentKey, run: str | None) -> None:
+        """Raise `Refused` where an item is of another run than is said; `UnknownName` where there is none."""
+        if run is not None:
+            _check_run(self.detail(key)[0], run)
+
+    def _details(self, keys: Sequence[AssessmentKey]) -> dict[AssessmentKey, tuple[AssessmentDetail, Aside | None]]:
         """Those that are there, real or put aside: by the same questions to the store, so that time tells nothing."""
         asides = {one.key: one for one in self._workspace.witness.asides(keys=keys)}
-        mine = {key: one for key, one in asides.items() if reviewer is None or one.reviewer == reviewer}
-        wanted = dict.fromkeys(mine[key].of if key in mine else key for key in keys)
+        wanted = dict.fromkeys(asides[key].of if key in asides else key for key in keys)
         real = {detail.row.key: detail for detail in self._workspace.archive.in_full([*wanted])}
         found: dict[AssessmentKey, tuple[AssessmentDetail, Aside | None]] = {}
         for key in keys:
-            aside = mine.get(key)
+            aside = asides.get(key)
             if aside is not None:
                 found[key] = (self._as_detail(aside, real[aside.of]), aside)
-            elif key in real and key not in asides:
+            elif key in real:
                 found[key] = (real[key], None)
         return found
 
@@ -120,14 +133,14 @@ class Honest:
         """Items as this reviewer may see them now; that scores were sent is noted, in one write, before they are.
 
         Raises:
-            UnknownName: nothing has one of the keys, or it was put before somebody else.
+            UnknownName: nothing has one of the keys.
         """
-        known = self._details(keys, reviewer)
-        past = self._past(keys, reviewer)
+        known = self._details(keys)
+        past = self._past(keys, reviewer, [detail for detail, _ in known.values()])
         shared = _Shared(Stamps(self._workspace, plans=self._plans), {})
         items, shows = [], []
         for key in keys:
-            detail, aside = known[key] if key in known else self.detail(key, reviewer=reviewer)
+            detail, aside = known[key] if key in known else self.detail(key)
             item = self._seen_by(detail, aside, past[key], shared, whole)
             items.append(item)
             if item.state == AssessmentState.PENDING and detail.row.by_model and not item.blind:
@@ -140,10 +153,12 @@ class Honest:
     ) -> Item:
         """One item with what is withheld and what was given before."""
         run = detail.row.run_id
-        item = self._showcase.item(detail, stamp=shared.stamps.words_of(run, detail.row.grader), whole=whole)
-        if aside is not None:
-            own = tuple(replace(one, id=item.id, state=item.state) if one.k == item.k else one for one in item.trials)
-            item = replace(item, trials=own)
+        earlier = None if aside is None else [
+            self._details([key])[key][0] for key in detail.attempts if key != detail.row.key
+        ]  # fmt: skip
+        stamp = shared.stamps.words_of(run, detail.row.grader)
+        item = self._showcase.item(detail, stamp=stamp, whole=whole, earlier=earlier)
+        item = self._under_cover(item, detail, aside)
         if item.state != AssessmentState.PENDING or not detail.row.by_model:
             return item
         if run not in shared.protocols:
@@ -151,16 +166,35 @@ class Honest:
         protocol = shared.protocols[run]
         two = past.second or self._drawn_for_two(detail.row.key, protocol, run)
         item = replace(item, second=two)
+        if past.told:
+            item = replace(item, told=True, stamp=f"{item.stamp}. {TOLD}")
         if past.verdict is not None:
             return replace(item, own=_as_panes(past.verdict, detail))
-        if not item.person and self._is_blind(detail, aside, protocol, saw=past.saw):
+        if not item.person and self._is_blind(detail, protocol, saw=past.saw):
             return withheld(item)
         return item
 
-    def _past(self, keys: Sequence[AssessmentKey], reviewer: str) -> dict[AssessmentKey, _Past]:
-        """What this reviewer saw and said of items, and whether anybody wished for a second opinion."""
+    def _under_cover(self, item: Item, detail: AssessmentDetail, aside: Aside | None) -> Item:
+        """The item by the name it goes by; of a run under cover without a word on its other trials."""
+        run = detail.row.run_id
+        if aside is None and not self._cover.covers(run):
+            return item
+        names = {shown_assessment(key): self._cover.name(key, run, aside=aside is not None)
+                 for key in (detail.row.key, *detail.attempts)}  # fmt: skip
+        return replace(
+            item,
+            id=names[item.id],
+            attempts=tuple(replace(one, id=names[one.id]) for one in item.attempts),
+            trials=tuple(replace(one, id=names[item.id], state=item.state) for one in item.trials if one.k == item.k),
+        )
+
+    def _past(
+        self, keys: Sequence[AssessmentKey], reviewer: str, details: Iterable[AssessmentDetail]
+    ) -> dict[AssessmentKey, _Past]:
+        """What this reviewer was told, saw and said of items, and whether anybody wished for a second opinion."""
         witness = self._workspace.witness
-        found = {key: _Past() for key in keys}
+        told = telling.told(self._workspace, [detail.row for detail in details], reviewer=reviewer)
+        found = {key: _Past(told=key in told, saw=key in told) for key in keys}
         for one in witness.observations(kinds=(Seen.SHOWN, Seen.VERDICT), assessments=keys, reviewer=reviewer):
             past = found[one.assessment]
             found[one.assessment] = (
@@ -185,12 +219,12 @@ class Honest:
             InputError: a candidate's score cannot be made of what was given, or a number lies outside 0 to 1.
             Refused: the item does not wait.
         """
-        detail, aside = self.detail(key, reviewer=reviewer)
+        detail, _ = self.detail(key)
         where = shown_assessment(key)
         if detail.row.state is not AssessmentState.PENDING:
             raise Refused(where, f"is {detail.row.state}, not pending.", remedy="Undo that first.")
         if self._verdict(key, reviewer) is None:
-            if self._arm(detail, aside, reviewer, self._protocol(detail.row.run_id)) is not None:
+            if self._arm(detail, reviewer, self._protocol(detail.row.run_id)) is not None:
                 raise Refused(where, "is not blind: you have its grades.", remedy="Approve, correct or reject it.")
             given = named(detail.row, scores)
             whole = _wholes(detail, given)
@@ -211,11 +245,12 @@ class Honest:
             Refused: the own verdict has to come first, or the state does not allow it.
             InputError, UnknownName: the decision makes no sense.
         """
-        detail, aside = self.detail(key, reviewer=said.reviewer)
+        detail, aside = self.detail(key)
+        _check_run(detail, said.run)
         if self._counted_before(detail, said):
             return str(detail.row.state)
         protocol = self._protocol(detail.row.run_id)
-        arm = self._arm(detail, aside, said.reviewer, protocol)
+        arm = self._arm(detail, said.reviewer, protocol)
         if said.verb in (Verb.APPROVE, Verb.CORRECT) and arm is None:
             raise Refused(
                 shown_assessment(key),
@@ -239,11 +274,13 @@ class Honest:
                 said.reviewer
             ):  # theirs was one of the two that agreed
                 self._note(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", {"withdrawn": True})
+        told = telling.told(self._workspace, [detail.row], reviewer=said.reviewer)
         decision = self._note(
             Seen.DECISION, detail, said.reviewer, f"decision:{said.once}",
             {"verb": str(said.verb), "arm": arm or BLIND, "active_ms": said.active_ms, "aside": aside is not None,
              "corrections": len(said.corrections), "protocol": protocol.version,
-             **self._measured(detail, said), **({} if aside is None else _as_said(detail, said))},
+             **({"told": True} if told else {}), **self._measured(detail, said),
+             **({} if aside is None else _as_said(detail, said, aside))},
         )  # fmt: skip
         if aside is None and said.verb is not Verb.UNDO:
             self._put_aside(detail, decision, protocol)
@@ -282,7 +319,7 @@ class Honest:
 
     def ask_second(self, key: AssessmentKey, *, reviewer: str, once: str) -> None:
         """Want two people to decide this item; raises `Refused` where it does not wait."""
-        detail, _ = self.detail(key, reviewer=reviewer)
+        detail, _ = self.detail(key)
         if detail.row.state is not AssessmentState.PENDING:
             raise Refused(shown_assessment(key), f"is {detail.row.state}, not pending.")
         self._note(Seen.SECOND, detail, reviewer, f"second:{key}", {"asked": once})
@@ -296,23 +333,28 @@ class Honest:
         return frozenset(key for key, opinions in standing.items() if reviewer in opinions or len(opinions) > 1)
 
     def waiting_asides(self, selection: Selection, *, reviewer: str) -> tuple[AssessmentKey, ...]:
-        """Planted checks and repeats that wait for this reviewer in a selection of runs."""
-        if selection.tasks or selection.judges:
-            return ()
-        found: Sequence[Aside] = self._workspace.witness.asides(reviewer=reviewer, done=False)
-        if selection.suites and found:
+        """Planted checks and repeats that wait for this reviewer in a selection, further attempts first.
+
+        None of a run of which nothing real waits: there is nothing left among which it could stand.
+        """
+        found = [
+            one for one in self._workspace.witness.asides(reviewer=reviewer, done=False)
+            if self._cover.covers(one.run_id) and (not selection.runs or one.run_id in selection.runs)
+        ]  # fmt: skip
+        if found and selection.suites:
             wanted = {folded(name) for name in selection.suites}
             theirs = self._workspace.archive.runs(Selection(runs=tuple({one.run_id for one in found})))
             known = {run.id for run in theirs if folded(run.suite) in wanted}
             found = [one for one in found if one.run_id in known]
-        found = [one for one in found if not selection.runs or one.run_id in selection.runs]
-        return tuple(one.key for one in self._checks.due(found, reviewer=reviewer))
-
-    def answered_asides(self, selection: Selection, *, reviewer: str) -> int:
-        """How many of them this reviewer has answered in a selection of runs."""
-        if selection.tasks or selection.judges:
-            return 0
-        return self._workspace.witness.asides_answered(selection, reviewer=reviewer)
+        if found and (selection.tasks or selection.judges):
+            rows = {one.row.key: one.row for one in self._workspace.archive.in_full([*{one.of for one in found}])}
+            found = [
+                one for one in found
+                if (not selection.tasks or rows[one.of].task in selection.tasks)
+                and (not selection.judges or rows[one.of].grader in selection.judges)
+            ]  # fmt: skip
+        due = self._checks.due(found, reviewer=reviewer)
+        return tuple(one.key for one in sorted(due, key=lambda one: one.kind is not AsideKind.REDO))
 
     def rerun_wished(self, key: AssessmentKey, *, reviewer: str, once: str) -> None:
         """Note that this reviewer had a real item judged again."""
@@ -330,22 +372,23 @@ class Honest:
             self._plans[run] = self._workspace.journal.plan_of(run)
         return self._plans[run]
 
-    def _is_blind(self, detail: AssessmentDetail, aside: Aside | None, protocol: Protocol, *, saw: bool) -> bool:
-        """Whether it is drawn for the blind share and its scores were never sent to this reviewer."""
-        if aside is not None and aside.kind is AsideKind.AGAIN:
-            return True
+    def _is_blind(self, detail: AssessmentDetail, protocol: Protocol, *, saw: bool) -> bool:
+        """Whether it is drawn for the blind share and its scores were never sent to this reviewer.
+
+        A repeat is drawn like any item: where the others show the judge's scores, one that withholds them would be known.
+        """
         if not protocol.draws("blind", seed=self._plan(detail.row.run_id).seed, key=int(detail.row.key)):
             return False
         return not saw
 
-    def _arm(self, detail: AssessmentDetail, aside: Aside | None, reviewer: str, protocol: Protocol) -> str | None:
+    def _arm(self, detail: AssessmentDetail, reviewer: str, protocol: Protocol) -> str | None:
         """In which arm a decision of this reviewer falls; None where the own verdict is still to come."""
-        past = self._past([detail.row.key], reviewer)[detail.row.key]
+        past = self._past([detail.row.key], reviewer, [detail])[detail.row.key]
         if past.verdict is not None:
             return BLIND
         waits = detail.row.state is AssessmentState.PENDING and detail.row.by_model
         by_person = self._showcase.by_person(detail.row)
-        if waits and not by_person and self._is_blind(detail, aside, protocol, saw=past.saw):
+        if waits and not by_person and self._is_blind(detail, protocol, saw=past.saw):
             return None
         return ASSISTED
 
@@ -419,23 +462,33 @@ class Honest:
         shown = aside.shown or reordered(real.judged, seed=self._plan(aside.run_id).seed, key=int(aside.key))
         events: tuple[ReviewEvent, ...] = ()
         state, counted = AssessmentState.PENDING, shown
+        attempts = self._attempts(aside)
         if aside.done:
             state, events, counted = self._as_decided(aside, shown)
-        row = replace(real.row, key=aside.key, state=state, current=True, attempt=1, assessment=counted)
-        return replace(real, row=row, judged=shown, attempts=(aside.key,), events=events)
+        row = replace(real.row, key=aside.key, state=state, current=attempts[-1] == aside.key,
+                      attempt=attempts.index(aside.key) + 1, assessment=counted)  # fmt: skip
+        return replace(real, row=row, judged=shown, attempts=attempts, events=events)
+
+    def _attempts(self, aside: Aside) -> tuple[AssessmentKey, ...]:
+        """What was put aside and the further attempts that were asked for, oldest first."""
+        first = aside.about.get(_FIRST, aside.key)
+        alike = self._workspace.witness.asides(of=aside.of, reviewer=aside.reviewer)
+        return (AssessmentKey(first), *(one.key for one in sorted(alike, key=lambda one: (one.about.get(_ATTEMPT, 1), one.key))
+                                        if one.about.get(_FIRST) == first))  # fmt: skip
 
     def _as_decided(
         self, aside: Aside, shown: Assessment
     ) -> tuple[AssessmentState, tuple[ReviewEvent, ...], Assessment]:
         """An answered one as a real one would look: its state, its history and its scores."""
-        if self._takes_two(aside.key, self._protocol(aside.run_id), aside.run_id):
-            return AssessmentState.PENDING, (), shown  # as a real one whose second verdict is still to come
         said = self._workspace.witness.observations(kinds=(Seen.DECISION,), assessments=(aside.key,))
+        again = any(one.body["verb"] == Verb.RERUN for one in said)
+        if not again and self._takes_two(aside.key, self._protocol(aside.run_id), aside.run_id):
+            return AssessmentState.PENDING, (), shown  # as a real one whose second verdict is still to come
         events: list[ReviewEvent] = []
         state, counted = AssessmentState.PENDING, shown
         for one in said:
             verb, before = Verb(one.body["verb"]), state
-            state = AssessmentState.PENDING if verb is Verb.UNDO else DECIDED[verb]
+            state = state_after(one)
             places = {(name, criterion): value for name, criterion, value in one.body.get("placed", ())}
             counted = _laid_over(shown, places) if verb is Verb.CORRECT else shown
             decision = Decision(assessment=aside.key, verb=verb, reviewer=one.reviewer, via=Via.PAGE, displayed=True,
@@ -457,7 +510,7 @@ class Honest:
         if said.verb in (Verb.APPROVE, Verb.CORRECT):
             _outcome(detail, said.verb, touched, where=where)
         self._workspace.witness.answered(aside.key, done=said.verb is not Verb.UNDO)
-        if aside.kind is AsideKind.PLANT:
+        if aside.kind is AsideKind.PLANT and self._measures(aside, said.reviewer):
             good = aside.about.get("how") == GOOD
             caught = said.verb is Verb.REJECT or any(
                 good or _touches(place, aside.about.get("places", ())) for place in touched
@@ -466,24 +519,53 @@ class Honest:
             self._note(Seen.PLANT, detail, said.reviewer, f"plant:{said.once}", body)
         return str(AssessmentState.PENDING if two else after)
 
-    def rerun_of_aside(self, key: AssessmentKey, *, reviewer: str, once: str) -> bool:
-        """Whether the key is an aside's; a wish to judge it again is then kept as its answer: it was found wanting."""
-        aside = self._workspace.witness.aside(key)
-        if aside is None or aside.reviewer != reviewer:
-            return False
-        if not aside.done:
-            said = Said(verb=Verb.REJECT, reviewer=reviewer, once=once, reason="rerun")
-            detail = self._as_detail(aside, reviewing.assessment(self._workspace, aside.of))
-            self._answer(detail, aside, said)
-            self._note(Seen.DECISION, detail, reviewer, f"decision:{once}",
-                       {"verb": str(Verb.REJECT), "arm": ASSISTED, "active_ms": None, "aside": True, "corrections": 0})  # fmt: skip
-        return True
+    def _measures(self, aside: Aside, reviewer: str) -> bool:
+        """Whether an answer says something of this reviewer: it was put before them, among items that waited."""
+        return aside.reviewer == reviewer and self._cover.covers(aside.run_id)
+
+    def rerun_of_aside(self, key: AssessmentKey, *, reviewer: str, once: str, reason: str, note: str) -> AssessmentKey:
+        """The further attempt at what is no real item: what its grader said of the original, in another order.
+
+        Nobody is asked and nothing is paid. The wish is kept as the answer: it was found wanting.
+
+        Raises:
+            Refused: a real item would not be judged again either.
+        """
+        detail, aside = self.detail(key)
+        assert aside is not None  # the caller asked `attempts` before
+        reviewing.check_rerun(detail.row)
+        witness = self._workspace.witness
+        first, n = detail.attempts[0], len(detail.attempts) + 1
+        new = witness.put_aside(
+            Aside(key=AssessmentKey(0), kind=AsideKind.REDO, run_id=aside.run_id, of=aside.of, reviewer=aside.reviewer,
+                  made=self._workspace.clock.now(), shown=None, about={_FIRST: int(first), _ATTEMPT: n})
+        )  # fmt: skip
+        if aside.kind is AsideKind.PLANT and not aside.done and self._measures(aside, reviewer):
+            body = {"caught": True, "verb": str(Verb.REJECT), "how": aside.about.get("how")}
+            self._note(Seen.PLANT, detail, reviewer, f"plant:{once}", body)
+        witness.answered(key)
+        self._note(Seen.DECISION, detail, reviewer, f"decision:{once}",
+                   {"verb": str(Verb.RERUN), "arm": ASSISTED, "active_ms": None, "aside": True, "corrections": 0,
+                    "reason": reason or note, "note": note})  # fmt: skip
+        return new.key
+
+    def attempts(self, key: AssessmentKey) -> tuple[AssessmentDetail, bool]:
+        """The item, and whether a further attempt at it is `rerun_of_aside`; raises `UnknownName`."""
+        detail, aside = self.detail(key)
+        return detail, aside is not None
 
     def _put_aside(self, detail: AssessmentDetail, decision: Observation, protocol: Protocol) -> None:
         """After a decision on a real item: a planted check, or the item once more, as chance and the protocol will."""
         if protocol.mode == PLAIN.mode or not detail.row.by_model or self._showcase.by_person(detail.row):
             return
         self._checks.after(detail, decision, protocol=protocol, seed=self._plan(detail.row.run_id).seed)
+
+
+def _check_run(detail: AssessmentDetail, run: str | None) -> None:
+    if run not in {None, detail.row.run_id}:
+        shown = shown_assessment(detail.row.key)
+        raise Refused("run", f"{shown} is of run {detail.row.run_id} here, and was decided as one of {run}.",
+                      remedy="Another store served that one; nothing was done in this one.")  # fmt: skip
 
 
 def standing_opinions(said: Sequence[Observation]) -> dict[str, Observation]:
@@ -537,10 +619,13 @@ def _outcome(
     return {name: score for name, score in held.scores.items() if score is not None}
 
 
-def _as_said(detail: AssessmentDetail, said: Said) -> dict[str, Any]:
-    """What the history of a decision shows, which for a real item stands in its events."""
-    placed = [[name, criterion, value] for (name, criterion), value in named(detail.row, said.corrections).items()]
-    return {"reason": said.reason, "note": said.note, "placed": placed}
+def _as_said(detail: AssessmentDetail, said: Said, aside: Aside) -> dict[str, Any]:
+    """What the history of a decision shows, which for a real item stands in its events; of a repeat the scores it led to."""
+    corrections = named(detail.row, said.corrections)
+    placed = [[name, criterion, value] for (name, criterion), value in corrections.items()]
+    again = aside.kind is AsideKind.AGAIN and said.verb in (Verb.APPROVE, Verb.CORRECT)
+    result = _outcome(detail, said.verb, corrections, where=shown_assessment(aside.key)) if again else {}
+    return {"reason": said.reason, "note": said.note, "placed": placed, "result": result}
 
 
 def _touches(place: Sequence[Any], places: Sequence[Sequence[str]]) -> bool:

@@ -230,6 +230,12 @@ class Models:
             found = [self._model(role, ref, specs, tiers) for role, ref in roles]
         return tuple(sorted(found, key=lambda one: (one.role != Role.JUDGE, one.ref.lower())))
 
+    def knows(self, ref: str) -> bool:
+        """Whether `one` has anything to say about a model."""
+        with self._lock:
+            self._take_in()
+            return any(name == ref for _, name in self._sums) or any(name == ref for _, name in self._specs())
+
     def one(self, ref: str) -> ModelInFull:
         """One model in each of its roles; raises `UnknownName`."""
         with self._lock:

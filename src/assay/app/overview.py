@@ -324,10 +324,11 @@ class _Kept:
 
 
 def trials_behind(
-    workspace: Workspace, selection: Selection, *, start: int = 0, limit: int = 100
+    workspace: Workspace, selection: Selection, *, number: int | None = None, start: int = 0, limit: int = 100
 ) -> tuple[tuple[CountedTrial, ...], bool]:
-    """A page of the selection's trials with what counts of each, and whether more follow."""
-    rows = list(islice(workspace.archive.trials(selection), start, start + limit + 1))
+    """A page of the selection's trials with what counts of each, and whether more follow; only the `number`-th of each task."""
+    trials = (row for row in workspace.archive.trials(selection) if number in (None, row.k))
+    rows = list(islice(trials, start, start + limit + 1))
     shown = rows[:limit]
     keys: tuple[TrialKey, ...] = tuple(row.key for row in shown)
     scores = {one.trial: one.scores for one in workspace.archive.trial_scores(selection, keys)} if keys else {}

@@ -39,7 +39,8 @@ def withholds(workspace: Workspace, summary: RunSummary) -> bool:
     if not summary.assessments.get(AssessmentState.PENDING):
         return False
     plan = workspace.journal.plan_of(summary.id)
-    return holding(workspace, plan).mode != PLAIN.mode or any(one.model.provider == PERSON for one in plan.judges)
+    alone = any(one.model.provider == PERSON for one in plan.judges)
+    return alone or holding(workspace, plan).mode != PLAIN.mode or bool(workspace.witness.asides_made(summary.id))
 
 
 def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Protocol:

@@ -29,7 +29,7 @@ from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from assay.ports import Archive, Clock, Leases
 
@@ -159,6 +159,25 @@ class ReviewQueue:
         with self._lock:
             now, wall = self._clock.monotonic(), self._wall()
             self._lease([key], desk, self._desk(desk, now, wall), now, wall)
+
+    def claim(self, key: AssessmentKey, *, desk: str) -> bool:
+        """Lay what is put beside the real items on a desk, unless it lies on another; whether it lies there now."""
+        with self._lock:
+            now, wall = self._clock.monotonic(), self._wall()
+            return bool(self._lease([key], desk, self._desk(desk, now, wall), now, wall))
+
+    def lies_on(self, desk: str) -> tuple[int, ...]:
+        """The keys of what lies on a desk, in the order in which it was handed out."""
+        with self._lock:
+            return tuple(self._desk(desk, self._clock.monotonic(), self._wall()).leases)
+
+    def arrange(self, keys: Sequence[int], *, desk: str) -> None:
+        """This is the order in which a desk got these keys, and gets them again after a reload."""
+        with self._lock:
+            leases = self._desks.setdefault(desk, _Desk()).leases
+            for key in keys:
+                if key in leases:
+                    leases[key] = leases.pop(key)
 
     def leave(self, desk: str) -> None:
         """The tab was closed: what lay there is free."""

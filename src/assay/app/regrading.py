@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from assay.analysis.tables import score_table
 from assay.app import running
@@ -15,17 +15,22 @@ from assay.app.estimating import check_cap
 from assay.app.kept_reviews import Graders, gradings, keep_reviews, places
 from assay.app.stamps import check_demands
 from assay.app.surroundings import surroundings
+from assay.domain.answers import AnswerColumn
+from assay.domain.assessment import Response
 from assay.domain.errors import InputError, Refused
 from assay.domain.events import nobody
 from assay.domain.lifecycle import TrialState
+from assay.domain.protocol import PLAIN
 from assay.domain.run import PlannedTask, RunOptions
 from assay.domain.selection import Selection
+from assay.domain.suite import JudgeMode, JudgeSpec
 from assay.engine.planning import planned_run, run_id
 from assay.report import wording
+from assay.scoring.rubrics import QUALITY
 from assay.statistics.comparisons import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from assay.app.wiring import Workspace
@@ -33,9 +38,13 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import AssessmentKey, RunId
     from assay.domain.lifecycle import AssessmentState
     from assay.domain.run import RunPlan
-    from assay.domain.suite import JudgeSpec, Suite, Task
+    from assay.domain.selection import RunSummary
+    from assay.domain.suite import Suite, Task
     from assay.engine.estimate import Estimate
     from assay.statistics.comparisons import Comparison
+
+
+_PORTION: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +144,8 @@ def planned(
     if suite is None:
         tasks = tuple(one for one, _ in workspace.journal.tasks_of(old.id))
         plan = replace(old, judges=_judges(workspace, old, tasks, judge), margin=old.margin)
+        if old.imported:
+            plan = _first_graded(plan, tasks, notes)
     else:
         loaded = running.load(workspace, suite, judge=judge)
         tasks = tuple(_matched(workspace, old, loaded, notes))
@@ -153,7 +164,8 @@ def planned(
     running.check_providers(workspace, plan)
     check_demands(workspace, plan)
     plan = replace(plan, environment=surroundings(workspace, plan))
-    estimate = running.estimate_of_judging(workspace, plan, tasks)
+    held = _held(workspace, summary, plan, tasks) if old.imported else None
+    estimate = running.estimate_of_judging(workspace, plan, tasks, held=held)
     check_cap(estimate, budget_usd)
     return RegradePlan(plan=plan, tasks=tasks, notes=tuple(notes), estimate=estimate)
 
@@ -239,9 +251,15 @@ def _conclusions(workspace: Workspace, origin: RunId, plan: RunPlan) -> tuple[Co
 def _judges(
     workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None
 ) -> tuple[JudgeSpec, ...]:
+    if judge is None and old.imported:
+        raise InputError(
+            "--judge",
+            f"is missing: run {old.id} was imported, and no judge belongs to it.",
+            remedy="Name a model as PROVIDER/MODEL, or `human` for people.",
+        )
     if judge is None:
         return old.judges
-    if not old.judges or not any(one.task.scoring.judged for one in tasks):
+    if not (old.judges or old.imported) or not any(one.task.scoring.judged for one in tasks):
         raise InputError(
             "--judge",
             f"nothing in run {old.id} is graded by a judge.",
@@ -252,7 +270,40 @@ def _judges(
     spec = model_candidate(workspace, judge)
     if spec.model is None:
         raise InputError("--judge", f"{judge!r} is no model.")
-    return (replace(old.judges[0], name=spec.name, model=spec.model, turn=None),)
+    first = old.judges[0] if old.judges else JudgeSpec(name=spec.name, model=spec.model, mode=JudgeMode.EACH)
+    return (replace(first, name=spec.name, model=spec.model, turn=None),)
+
+
+def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str]) -> RunPlan:
+    """Imported answers as if they had been asked for here: with a rubric where they came without, and reviewed plainly."""
+    blank = sum(not (one.task.prompt or one.task.context) for one in tasks)
+    if blank:
+        which = (
+            f"{blank:,} of {len(tasks):,} tasks came without what was asked, so that only their answers can be graded"
+        )
+        notes.append(f"{which}; import the file of requests with the answers to have both.")
+    rubric = plan.rubric if plan.rubric.criteria else QUALITY
+    return replace(plan, rubric=rubric, protocol={**PLAIN.as_json(), "policy": str(plan.policy)})
+
+
+def _held(
+    workspace: Workspace, summary: RunSummary, plan: RunPlan, tasks: Sequence[PlannedTask]
+) -> Iterator[tuple[PlannedTask, int, Mapping[str, Response]]]:
+    """Trials with the responses they hold, portion by portion."""
+    by_id = {one.task.id: one for one in tasks}
+    names = [one.name for one in plan.candidates]
+    for k in range(1, max((one.trials.stop for one in tasks), default=1)):
+        columns = tuple(AnswerColumn(run=summary.id, candidate=name, k=k) for name in summary.candidates)
+        place = None
+        while rows := workspace.archive.answer_rows(columns, after=place, limit=_PORTION):
+            for row in rows:
+                one = by_id.get(row.task.id)
+                if one is not None and k in one.trials:
+                    yield one, k, {
+                        name: Response(candidate=name, text=answer.text)
+                        for name, answer in zip(names, row.answers, strict=True) if answer.text is not None
+                    }  # fmt: skip
+            place = rows[-1].place
 
 
 def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:

@@ -13,7 +13,7 @@ from assay.analysis.reviewers import Material, Pairs, Reviewer, Taken, quickest,
 from assay.app import reviewing
 from assay.app.honest import agree, standing_opinions
 from assay.domain.errors import InputError, Refused, UnknownName
-from assay.domain.identifiers import AssessmentKey, shown_assessment
+from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.observing import AsideKind, Observation, Seen
 from assay.domain.review import Via
@@ -21,7 +21,7 @@ from assay.domain.selection import Selection
 from assay.scoring.planting import GOOD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from assay.app.wiring import Workspace
     from assay.domain.assessment import Grade
@@ -34,10 +34,16 @@ SESSION_S: Final = 1800.0
 """A reviewer who does nothing for so long has ended their session."""
 
 
-def reviewers(workspace: Workspace, *, run: str | None = None) -> dict[str, Reviewer]:
-    """Everybody who decided something on a page, by name, with their figures."""
+def reviewers(workspace: Workspace, *, run: str | None = None, covered: Collection[RunId] = ()) -> dict[str, Reviewer]:
+    """Everybody who decided something on a page, by name, with their figures.
+
+    Of `covered` runs, in which checks and repeats come among what waits, a session is taken in as a whole once it is over: a
+    figure that moves with one decision, or does not, would tell what that decision was about.
+    """
     said = workspace.witness.observations(run=run)  # type: ignore[arg-type] # a run's id
     names = sorted({one.reviewer for one in said if one.kind in (Seen.DECISION, Seen.VERDICT, Seen.OPINION)})
+    if covered:
+        said = _of_sessions_over(workspace, said, names, covered)
     rng = np.random.default_rng(_DRAWS_SEED)
     pairs = _opinion_pairs(said)
     limit = quickest([pace for one in said if (pace := _pace(one)) is not None])
@@ -46,12 +52,20 @@ def reviewers(workspace: Workspace, *, run: str | None = None) -> dict[str, Revi
     }
 
 
-def reviewer(workspace: Workspace, name: str, *, run: str | None = None) -> Reviewer:
-    """One reviewer's figures; raises `UnknownName`."""
-    found = reviewers(workspace, run=run)
+def reviewer(workspace: Workspace, name: str, *, run: str | None = None, covered: Collection[RunId] = ()) -> Reviewer:
+    """One reviewer's figures, as `reviewers` has them; raises `UnknownName`."""
+    found = reviewers(workspace, run=run, covered=covered)
     if name not in found:
         raise UnknownName("reviewer", name, found, remedy="/reviewers lists those who decided on a page.")
     return found[name]
+
+
+def _of_sessions_over(
+    workspace: Workspace, said: Sequence[Observation], names: Sequence[str], covered: Collection[RunId]
+) -> list[Observation]:
+    now = workspace.clock.now()
+    until = {name: _over_until([one for one in said if one.reviewer == name], now=now) for name in names}
+    return [one for one in said if one.run_id not in covered or one.id <= until.get(one.reviewer, one.id)]
 
 
 def document(name: str, found: Reviewer) -> dict[str, Any]:
@@ -92,11 +106,18 @@ def _material(
     order = dict.fromkeys(one.assessment for one in mine if one.kind is Seen.DECISION and one.assessment not in asides)
     plants = [(one.body["how"], bool(one.body["caught"])) for one in shown_answers(workspace, mine, asides)]
     again: list[tuple[float, float]] = []
+    results = {
+        one.assessment: one.body.get("result") or {}
+        for one in mine
+        if one.kind is Seen.DECISION and one.assessment in asides and asides[one.assessment].kind is AsideKind.AGAIN
+    }
     for key, whole in verdicts.items():
         aside = asides.get(key)
         if aside is not None and aside.kind is AsideKind.AGAIN:
-            first = aside.about.get("scores", {})
-            again += [(first[n], whole[n]) for n in whole if first.get(n) is not None and whole[n] is not None]
+            results[key] = whole  # their own verdict, before they saw the judge's
+    for key, result in results.items():
+        first = asides[key].about.get("scores", {})
+        again += [(first[n], result[n]) for n in result if first.get(n) is not None and result[n] is not None]
     others: list[tuple[float, float]] = []
     same: list[bool] = []
     for one_name, one_body, other_name, other_body in opinions:

@@ -158,7 +158,7 @@ async def rerun(
     row = detail.row
     if idempotency_key is not None and any(event.decision.key == idempotency_key for event in detail.events):
         return _current_attempt(workspace, row), None
-    _check_rerun(row, force=force)
+    check_rerun(row, force=force)
     claimed = workspace.journal.claim_trial(row.trial)
     plan = workspace.journal.plan_of(row.run_id)
     beside = workspace.beside()
@@ -345,7 +345,8 @@ def _need_reason(reason: str, what: str) -> None:
         raise InputError("--reason", f"{what} needs a reason.", remedy="Say it with --reason TEXT.")
 
 
-def _check_rerun(row: AssessmentRow, *, force: bool) -> None:
+def check_rerun(row: AssessmentRow, *, force: bool = False) -> None:
+    """Raise `Refused` where this assessment may not be judged again."""
     shown = shown_assessment(row.key)
     if not row.current:
         raise Refused(shown, "is superseded by a later attempt.", remedy="Rerun the current one.")

@@ -20,7 +20,7 @@ from assay.domain.calls import ModelRequest, Role
 from assay.domain.errors import AssayError, InputError, Interrupted, Refused, StoreError
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId, TaskKey, TrialKey, folded
-from assay.domain.lifecycle import COUNTS, AssessmentState
+from assay.domain.lifecycle import COUNTS, UNDOABLE, AssessmentState
 from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary, TrialRow
     from assay.domain.suite import Suite
+
+
+Held = Iterable[tuple[PlannedTask, int, Mapping[str, Response]]]
+"""Trials that hold responses: the task, k, and what each candidate gave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,8 +192,19 @@ def resume(
 def resumable(workspace: Workspace, run_id: str) -> RunPlan:
     """The plan of a run whose models can be asked now; raises what keeps them from being asked."""
     plan = workspace.journal.plan_of(_run_named(workspace, run_id))
+    if plan.imported:
+        raise Refused(
+            plan.id,
+            "was imported: what it lacks is missing in its file, and there is nobody to ask for it.",
+            remedy=f"Import a file that has it, or have the answers it holds judged: {how_to_judge(plan.id)}",
+        )
     check_providers(workspace, plan)
     return plan
+
+
+def how_to_judge(run: str) -> str:
+    """The command that has a run's stored answers judged."""
+    return f"assay regrade {run} --judge PROVIDER/MODEL"
 
 
 def extend(
@@ -235,6 +250,10 @@ def add_to(
             f"grades the responses of run {plan.regrade_of} and asks no candidate.",
             remedy=f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}",
         )
+    if plan.imported:
+        raise Refused(
+            plan.id, "was imported, and no model of it can be asked for more.", remedy="Import a file that has more."
+        )
     present = {folded(candidate.name) for candidate in plan.candidates}
     for candidate in candidates:
         if folded(candidate.name) in present:
@@ -263,6 +282,16 @@ def add_to(
     return plan
 
 
+def decisions_replaced(workspace: Workspace, run_id: str) -> int:
+    """How many decisions give way when a candidate joins the run: those on grades that were given to all candidates
+    together, which are given anew. Each keeps its event in the record."""
+    run = _run_named(workspace, run_id)
+    return sum(
+        row.current and row.candidate is None and row.state in UNDOABLE
+        for row in workspace.archive.assessments(Selection(runs=(run,)))
+    )
+
+
 def _estimate_of_more(
     workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]
 ) -> Estimate:
@@ -278,10 +307,21 @@ def _estimate_of_more(
     return tally.estimate()
 
 
-def estimate_of_judging(workspace: Workspace, plan: RunPlan, planned: Iterable[PlannedTask]) -> Estimate:
-    """What judging the stored responses of these trials asks; responses count as long as they may be at most."""
+def estimate_of_judging(
+    workspace: Workspace, plan: RunPlan, planned: Iterable[PlannedTask], *, held: Held | None = None
+) -> Estimate:
+    """What judging the stored responses of these trials asks; responses count as long as they may be at most.
+
+    Args:
+        held: the responses themselves where only the store knows how long they are: tasks, trials and what was answered.
+    """
     tally = Tally(workspace)
-    for one in planned:
+    for one, k, responses in held or ():
+        for request in _requests(plan, one, k=k, held=responses):
+            if request.purpose.role is Role.JUDGE:
+                tally.add(request, times=1)
+                _check_context(workspace, request)
+    for one in planned if held is None else ():
         for alike in _trials_alike(plan, one.trials):
             for request in _requests(plan, one, k=alike[0]):
                 if request.purpose.role is Role.JUDGE:
@@ -431,9 +471,12 @@ def check_providers(workspace: Workspace, plan: RunPlan) -> None:
         raise problems[0]
 
 
-def _requests(plan: RunPlan, planned: PlannedTask, *, k: int = 1) -> Iterable[ModelRequest]:
-    """The calls of the k-th trial of a task, as far as they are known before any answer is."""
+def _requests(
+    plan: RunPlan, planned: PlannedTask, *, k: int = 1, held: Mapping[str, Response] | None = None
+) -> Iterable[ModelRequest]:
+    """The calls of the k-th trial of a task, as far as they are known before any answer is; `held`: answers that are."""
     responses = {s.candidate: Response(candidate=s.candidate, text=s.text) for s in planned.task.snippets}
+    responses.update(held or {})
     claimed = ClaimedTrial(
         key=TrialKey(0), run_id=plan.id, task_key=TaskKey(0), task=planned.task, k=k, of=len(planned.trials),
         responses=responses, done=frozenset(),

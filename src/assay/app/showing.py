@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from assay.app.masking import mask_of, masked
 from assay.domain.digest import shuffled
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import shown_assessment
@@ -23,6 +24,7 @@ from assay.scoring.quotes import Page
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from assay.app.masking import Mask
     from assay.domain.assessment import Assessment, Flag, Grade
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
@@ -34,13 +36,9 @@ if TYPE_CHECKING:
 Lines: TypeAlias = "tuple[int, int]"
 """First and last line, 1-based, both included."""
 
-HIDDEN_NAME: Final = "▒▒▒"
-"""What stands in a text where a candidate's name would give away who wrote it."""
-
 MOST_TEXT: Final = 12_000
 """Characters of a text that travel before somebody asks for all of it: some 300 lines. Five items of four such are 240 kB."""
 
-_SHORT: Final = 3  # shorter names are words of their own too often to be hidden inside texts
 _CODE_SPAN: Final = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 
 
@@ -84,13 +82,18 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricRow:
-    """One criterion with a cell for each pane, None where the judge gave no grade."""
+    """One criterion with a cell for each pane, None where the judge gave no grade.
+
+    `scale` is its range in words, `labels` the words that stand for raw scores, in the order in which digits choose them.
+    """
 
     name: str
     weight: float
     low: float
     high: float
     guidance: str
+    scale: str
+    labels: tuple[tuple[str, float], ...]
     cells: tuple[Cell | None, ...]
 
 
@@ -154,6 +157,7 @@ class Item:
         own: the own verdict given before, as (pane, criterion or None, score); None where there is none.
         second: whether two people decide it independently.
         person: whether people alone grade it, so that there are no scores to look at.
+        told: whether the arena has told this person who wrote the responses, so that nothing of it is blind.
     """
 
     id: str
@@ -191,6 +195,7 @@ class Item:
     own: tuple[tuple[int, str | None, float], ...] | None = None
     second: bool = False
     person: bool = False
+    told: bool = False
 
 
 def withheld(item: Item) -> Item:
@@ -223,18 +228,26 @@ class Showcase:
         self._journal = journal
         self._plans: dict[RunId, RunPlan] = {}
 
-    def item(self, detail: AssessmentDetail, *, stamp: str | None = None, whole: bool = False) -> Item:
+    def item(
+        self,
+        detail: AssessmentDetail,
+        *,
+        stamp: str | None = None,
+        whole: bool = False,
+        earlier: Sequence[AssessmentDetail] | None = None,
+    ) -> Item:
         """One assessment as a person is shown it now; `stamp` says in words whether its judge is calibrated.
 
-        Unless `whole`, long responses come only as far as one reads at once.
+        Unless `whole`, long responses come only as far as one reads at once. `earlier`: the other attempts; read where None.
         """
         row = detail.row
-        earlier = [self._archive.assessment(key) for key in detail.attempts if key != row.key]
+        if earlier is None:
+            earlier = [self._archive.assessment(key) for key in detail.attempts if key != row.key]
         hidden = any(other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier))
         plan = self._plan(row.run_id)
         order = panes_of(row)
         told = detail.task if whole else _beginning(detail.task)
-        mask = _mask(_identities(plan)) if hidden else None
+        mask = mask_of(plan) if hidden else None
         pages = _pages(detail)
         trials = tuple(_sibling(mark) for mark in self._archive.marks(row))
         return Item(
@@ -265,7 +278,7 @@ class Showcase:
                 for place, name in enumerate(order)
             ),
             criteria=tuple(_rubric_rows(detail, order, plan, pages, mask)),
-            report=_linked(safe_tree(_masked(detail.judged.report, mask)), pages, order),
+            report=_linked(safe_tree(masked(detail.judged.report, mask)), pages, order),
             ranking=tuple(order.index(name) for name in detail.judged.ranking if name in order),
             flags=tuple(_flag(flag, order, mask) for flag in detail.judged.flags),
             missing=tuple(_missing(row.assessment, order)),
@@ -353,7 +366,7 @@ def _beginning(task: Task) -> Task:
 
 
 def _pane(
-    detail: AssessmentDetail, name: str, place: int, page: Page, mask: _Mask | None, *,
+    detail: AssessmentDetail, name: str, place: int, page: Page, mask: Mask | None, *,
     hidden: bool, whole: bool,
 ) -> Pane:  # fmt: skip
     response = next((response for response in detail.responses if response.candidate == name), None)
@@ -362,7 +375,7 @@ def _pane(
     return Pane(
         label=_label(detail.row, name, place),
         name=None if hidden else name,
-        text=_masked(_head(text) if cut else text, mask),
+        text=masked(_head(text) if cut else text, mask),
         cut=cut,
         chars=len(text),
         lines=page.lines,
@@ -377,20 +390,25 @@ def _rubric_rows(
     order: Sequence[str],
     plan: RunPlan,
     pages: Mapping[str, Page],
-    mask: _Mask | None,
+    mask: Mask | None,
 ) -> Iterable[RubricRow]:
-    guidance = {criterion.name: criterion.guidance for criterion in plan.rubric.criteria}
+    rubric = {criterion.name: criterion for criterion in plan.rubric.criteria}
     counted = {(grade.candidate, grade.criterion): grade for grade in detail.row.assessment.grades}
     judged = {(grade.candidate, grade.criterion): grade for grade in detail.judged.grades}
     for criterion in dict.fromkeys((*detail.judged.weights, *(grade.criterion for grade in detail.judged.grades))):
         grades = [counted.get((name, criterion)) for name in order]
         scale = next((grade for grade in grades if grade is not None), None)
+        low, high = (scale.min_score, scale.max_score) if scale else (0.0, 1.0)
+        known = rubric.get(criterion)
+        labels = known.labels if known is not None and (known.low, known.high) == (low, high) else ()
         yield RubricRow(
             name=criterion,
             weight=detail.judged.weights.get(criterion, 1.0),
-            low=scale.min_score if scale else 0.0,
-            high=scale.max_score if scale else 1.0,
-            guidance=guidance.get(criterion, ""),
+            low=low,
+            high=high,
+            guidance=known.guidance if known is not None else "",
+            scale=_scale_in_words(low, high, labels),
+            labels=labels,
             cells=tuple(
                 _cell(grade, judged.get((name, criterion), grade), pages.get(name), mask) if grade else None
                 for name, grade in zip(order, grades, strict=True)
@@ -398,7 +416,14 @@ def _rubric_rows(
         )
 
 
-def _cell(grade: Grade, judged: Grade, page: Page | None, mask: _Mask | None) -> Cell:
+def _scale_in_words(low: float, high: float, labels: Sequence[tuple[str, float]]) -> str:
+    """`0–100`, `-1 to 1`, or the words with the digits that choose them: `1 bad / 2 ok / 3 good`."""
+    if labels:
+        return " / ".join(f"{place} {word}" for place, (word, _) in enumerate(labels, 1))
+    return f"{low:.10g}{' to ' if low < 0 else '–'}{high:.10g}"
+
+
+def _cell(grade: Grade, judged: Grade, page: Page | None, mask: Mask | None) -> Cell:
     raw = grade.raw_score
     if grade.score is not None:
         raw = round(grade.min_score + grade.score * (grade.max_score - grade.min_score), 6)
@@ -412,11 +437,11 @@ def _cell(grade: Grade, judged: Grade, page: Page | None, mask: _Mask | None) ->
     )
 
 
-def _quote(text: str, page: Page | None, mask: _Mask | None) -> Quote:
-    return Quote(text=_masked(text, mask), at=page.where(text) if page else None)
+def _quote(text: str, page: Page | None, mask: Mask | None) -> Quote:
+    return Quote(text=masked(text, mask), at=page.where(text) if page else None)
 
 
-def _with_quotes(reason: str, page: Page | None, mask: _Mask | None) -> Iterable[str | Quote]:
+def _with_quotes(reason: str, page: Page | None, mask: Mask | None) -> Iterable[str | Quote]:
     """The reason, with code spans that stand in the response set apart; other spans stay as they were written."""
     rest = 0
     for span in _CODE_SPAN.finditer(reason):
@@ -424,11 +449,11 @@ def _with_quotes(reason: str, page: Page | None, mask: _Mask | None) -> Iterable
         if quote.at is None:
             continue
         if span.start() > rest:
-            yield _masked(reason[rest : span.start()], mask)
+            yield masked(reason[rest : span.start()], mask)
         yield quote
         rest = span.end()
     if rest < len(reason):
-        yield _masked(reason[rest:], mask)
+        yield masked(reason[rest:], mask)
 
 
 def _linked(nodes: list[Node], pages: Mapping[str, Page], order: Sequence[str]) -> list[Node]:
@@ -452,9 +477,9 @@ def _pages(detail: AssessmentDetail) -> dict[str, Page]:
     return {name: Page(texts.get(name, "")) for name in detail.row.candidates}
 
 
-def _flag(flag: Flag, order: Sequence[str], mask: _Mask | None) -> ShownFlag:
+def _flag(flag: Flag, order: Sequence[str], mask: Mask | None) -> ShownFlag:
     pane = order.index(flag.candidate) if flag.candidate in order else None
-    return ShownFlag(kind=str(flag.kind), detail=_masked(flag.detail, mask), pane=pane, criterion=flag.criterion)
+    return ShownFlag(kind=str(flag.kind), detail=masked(flag.detail, mask), pane=pane, criterion=flag.criterion)
 
 
 def _missing(assessment: Assessment, order: Sequence[str]) -> Iterable[tuple[int, str | None]]:
@@ -480,45 +505,3 @@ def _attempt(other: AssessmentDetail, order: Sequence[str], item: AssessmentDeta
         scores=tuple(other.row.assessment.scores.get(name) for name in order),
         raw=tuple(tuple(raw.get((name, criterion)) for name in order) for criterion in criteria),
     )
-
-
-def _identities(plan: RunPlan) -> Iterable[str]:
-    """Every name that would give away who wrote a response or who graded it."""
-    for candidate in plan.candidates:
-        yield candidate.name
-        if candidate.model is not None:
-            yield candidate.model.ref
-            yield candidate.model.name
-    for judge in plan.judges:
-        yield judge.name
-        yield judge.model.ref
-
-
-@dataclass(frozen=True, slots=True)
-class _Mask:
-    """Finds names standing alone, in any case. Most texts hold none, which is soon seen where all is ASCII."""
-
-    pattern: re.Pattern[str]
-    names: tuple[str, ...]
-
-    def hides(self, text: str) -> str:
-        if text.isascii():
-            small = text.lower()
-            if not any(name in small for name in self.names):
-                return text
-        return self.pattern.sub(HIDDEN_NAME, text)
-
-
-def _mask(names: Iterable[str]) -> _Mask | None:
-    """What hides these names."""
-    long = sorted({name for name in names if len(name) >= _SHORT}, key=len, reverse=True)
-    if not long:
-        return None
-    either = "|".join(re.escape(name) for name in long)
-    pattern = re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
-    # The few letters beyond ASCII that match one of it (the Kelvin sign does k) must not keep a name from being found.
-    return _Mask(pattern, tuple("" if not name.isascii() else name.lower() for name in long))
-
-
-def _masked(text: str, mask: _Mask | None) -> str:
-    return mask.hides(text) if mask else text

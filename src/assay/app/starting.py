@@ -267,7 +267,9 @@ def _placed(workspace: Workspace, path: str) -> Path:
     except (OSError, ValueError):
         inside = False
     if not inside or whole.suffix.lower() not in SUFFIXES or _hidden(whole.relative_to(root)):
-        raise UnknownName("suite", path, remedy="Suites lie in the folder in which `assay serve` was started.")
+        raise UnknownName(
+            "suite", path, suite_files(workspace), remedy="Suites lie in the folder in which `assay serve` was started."
+        )
     return _relative_to_here(workspace, whole.relative_to(root))
 
 

@@ -32,6 +32,7 @@ from assay.suites.tasks import slug
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assay.app.cover import Cover
     from assay.app.wiring import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.run import RunPlan
@@ -125,11 +126,14 @@ def submit(workspace: Workspace, said: Submission, *, key: str | None = None) ->
     return Submitted(evaluation_id=known, plan=plan, again=False)
 
 
-def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = None) -> dict[str, Any]:
+def evaluation(
+    workspace: Workspace, evaluation_id: str, cover: Cover | None = None, *, after: str | None = None
+) -> dict[str, Any]:
     """What has come of an evaluation, as programs read it.
 
     Scores, reasons and names are of what counts. Of what waits for a person it is said that it waits, and no more; what the
-    client said besides is given back only once nothing waits, for it may name a model.
+    client said besides is given back only once nothing waits, for it may name a model. Under `cover` of planted checks nothing
+    is told of single assessments and of results; `withheld` says so.
 
     Raises:
         UnknownName: nothing was submitted under this id.
@@ -139,10 +143,13 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
     summary = _summary(workspace, evaluation_id)
     if summary is None:
         raise UnknownName("evaluation", evaluation_id, remedy="The answer to POST /submit_evaluation holds the id.")
+    covered = cover is not None and cover.covers(summary.id)
+    if cover is not None:
+        summary = cover.shown(summary)
     plan = workspace.journal.plan_of(summary.id)
     selection = Selection(runs=(summary.id,))
     start = assessment_key(after) if after else None
-    rows = list(workspace.archive.assessments(selection, after=start, limit=MOST_SHOWN))
+    rows = [] if covered else list(workspace.archive.assessments(selection, after=start, limit=MOST_SHOWN))
     trials = list(workspace.archive.trials(selection, failed_only=True))
     planned, count = next(iter(workspace.journal.tasks_of(summary.id)))
     waiting = summary.assessments.get(AssessmentState.PENDING, 0)
@@ -164,9 +171,10 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
         "trials": {"needed": count, **trial_counts(summary)},
         "assessments": assessment_counts(summary),
         "waiting": waiting,
-        "results": [one for one in standing["candidates"] if one["n_trials"] or not waiting],
-        "excluded": standing["excluded"],
-        "warnings": standing["warnings"],
+        "results": [] if covered else [one for one in standing["candidates"] if one["n_trials"] or not waiting],
+        "excluded": {} if covered else standing["excluded"],
+        "withheld": covered,
+        "warnings": [] if covered else standing["warnings"],
         "evaluations": [_row(row) for row in rows],
         "failures": [_failure(row, whole=not waiting) for row in trials],
         "tokens": {"input": summary.input_tokens, "output": summary.output_tokens},

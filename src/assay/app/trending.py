@@ -13,7 +13,10 @@ from assay.report.charts import Chart
 from assay.statistics.estimates import Estimate, estimates
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from assay.app.wiring import Workspace
+    from assay.domain.identifiers import RunId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +39,18 @@ class Trend:
     runs: int
 
 
-def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (), newest: int | None = None) -> Trend:
+def trend(
+    workspace: Workspace,
+    suite: str,
+    *,
+    candidates: tuple[str, ...] = (),
+    newest: int | None = None,
+    left_out: Collection[RunId] = (),
+) -> Trend:
     """Every run of a suite in which something counts; with `newest`, only of so many runs.
 
     A run that grades another's responses anew is a run of its own here. Runs are never pooled: each point is what
-    `assay stats --run` says.
+    `assay stats --run` says. Runs that are `left_out` are as if nothing counted in them.
 
     Raises:
         UnknownName: a suite, or a candidate none of its runs has.
@@ -53,7 +63,7 @@ def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (),
     wanted = {folded(name) for name in candidates} or set(known)
     points: list[Point] = []
     before: frozenset[tuple[str, str]] | None = None
-    for summary in summaries:
+    for summary in (one for one in summaries if one.id not in left_out):
         columns = workspace.archive.score_columns(Selection(runs=(summary.id,)))
         tasks = frozenset((label.task, label.digest) for label in columns.tasks)
         found = [one for one in estimates(score_table(columns)) if one.mean is not None]

@@ -134,6 +134,9 @@ def extend(
     from assay.app.suites import model_candidate
 
     with workspace(store) as opened, progress_on(sys.stderr) as listener:
+        if candidates and (replaced := running.decisions_replaced(opened, run_id)):
+            said = "1 decision gives" if replaced == 1 else f"{replaced} decisions give"
+            tell(f"{run_id}: {said} way: what was graded for all candidates together is graded anew")
         result = running.extend(
             opened,
             run_id,

@@ -42,11 +42,16 @@ class SettingsError(InputError):
 
 
 class UnknownName(InputError):
-    """A run, task, candidate, assessment or option that does not exist."""
+    """A run, task, candidate, assessment or option that does not exist.
+
+    `kind` and `name` are what was asked for; `near` holds up to three known names like it, the nearest first.
+    """
 
     def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, remedy: str = "") -> None:
-        hint = did_you_mean(name, known)
-        super().__init__("", f"there is no {kind} {name!r}.{hint}", remedy=remedy)
+        self.kind = kind
+        self.name = name
+        self.near = nearest(name, known, most=3)
+        super().__init__("", f"there is no {kind} {name!r}.{_hint(self.near)}", remedy=remedy)
 
 
 class Refused(InputError):
@@ -63,6 +68,14 @@ class Interrupted(AssayError):
 
 def did_you_mean(found: str, known: Iterable[str]) -> str:
     """A hint such as ` Did you mean 'trials'?`, or an empty string when nothing known is close."""
+    return _hint(nearest(found, known, most=1))
+
+
+def nearest(found: str, known: Iterable[str], *, most: int) -> tuple[str, ...]:
+    """The known names that are like what was found, whatever its case; the nearest first."""
     lowered = {name.lower(): name for name in known}
-    close = get_close_matches(found.lower(), list(lowered), n=1, cutoff=0.6)
-    return f" Did you mean {lowered[close[0]]!r}?" if close else ""
+    return tuple(lowered[name] for name in get_close_matches(found.lower(), list(lowered), n=most, cutoff=0.6))
+
+
+def _hint(near: tuple[str, ...]) -> str:
+    return f" Did you mean {near[0]!r}?" if near else ""

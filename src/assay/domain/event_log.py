@@ -32,7 +32,7 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingRun:
-    """A run of which something waits for a person, a planted check or a repeat included.
+    """A run of which something waits for a person. What was put beside its items and is left then is asked of nobody.
 
     Attributes:
         asides: whether planted checks or repeats were ever put beside its items.

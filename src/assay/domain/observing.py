@@ -18,7 +18,9 @@ class Seen(StrEnum):
     `SHOWN`: the grader's scores were sent to this reviewer before a decision. `VERDICT`: the person's own scores, given
     before. `DECISION`: how a decision was taken. `SECOND`: a second opinion is wanted. `OPINION`: one of two independent
     verdicts. `PLANT`: what became of a planted check. `PROTOCOL`: the run's protocol was switched. `ENDED`: a reviewer ended
-    their session, and is shown what became of its checks. `SETTLED`: how a dispute was settled.
+    their session, and is shown what became of its checks. `SETTLED`: how a dispute was settled. `TOLD`: after a vote in the
+    arena this reviewer was told who wrote a trial's responses, and what judges said of them. `COVER`: the store's secret
+    behind the names that items go by while checks are among them.
     """
 
     SHOWN = "shown"
@@ -30,6 +32,8 @@ class Seen(StrEnum):
     PROTOCOL = "protocol"
     ENDED = "ended"
     SETTLED = "settled"
+    COVER = "cover"
+    TOLD = "told"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +51,14 @@ class Observation:
 
 
 class AsideKind(StrEnum):
-    """`PLANT`: a real assessment with something broken on purpose, or nothing. `AGAIN`: an own earlier decision, once more."""
+    """`PLANT`: a real assessment with something broken on purpose, or nothing. `AGAIN`: an own earlier decision, once more.
+
+    `REDO`: the further attempt at one of them that a reviewer asked for; it measures nothing.
+    """
 
     PLANT = "plant"
     AGAIN = "again"
+    REDO = "redo"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ class Protocol:
     Attributes:
         blind: of items whose grades are not sent before the person's own verdict.
         plants: planted checks, half of them bad and half known to be good, for each item decided.
-        rereview: own earlier decisions put before the reviewer again, blind, for each item decided.
+        rereview: own earlier decisions put before the reviewer again, for each item decided; blind where any item would be.
         second: of items that two people decide independently.
         gap_items: own decisions between a decision and its repeat, at least.
         gap_hours: hours between them, at least.
@@ -57,6 +57,11 @@ class Protocol:
         if not any(getattr(self, name) for name in SHARES):
             return "plain"
         return "blind_first" if self.blind == 1 else "mixed"
+
+    @property
+    def puts_beside(self) -> float:
+        """How many planted checks and repeats come for each real item."""
+        return self.plants + self.rereview
 
     def as_json(self) -> dict[str, JsonValue]:
         """By name; the shares only where any is switched on."""
@@ -105,7 +110,7 @@ def effort(protocol: Protocol, *, items: int, scores: float) -> Effort:
     """
     seen = items * (1 + protocol.second + protocol.plants)
     again = items * protocol.rereview
-    blind = protocol.blind * seen + again
+    blind = protocol.blind * (seen + again)
     return Effort(
         items=items,
         decisions=round(seen + again),

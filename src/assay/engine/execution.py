@@ -1,7 +1,8 @@
 """Carrying out a run: claim, work, let go, until nothing is left.
 
 One feeder claims trials in small handfuls and as many workers as may call at once take them. Tasks are started in one
-TaskGroup, here. Pause and cancel are wishes in the store, read before every claim.
+TaskGroup, here. Pause and cancel are wishes in the store, read before every claim and every `LOOK_S`: trials begun are ended,
+trials that were claimed and not begun are given back.
 """
 
 from __future__ import annotations
@@ -24,11 +25,20 @@ if TYPE_CHECKING:
     from assay.domain.run import ClaimedTrial, RunPlan
     from assay.ports import Clock, Journal, ModelDirectory, Pages, Workers
 
-PAUSE_LOOK_S = 0.5
+LOOK_S = 0.25
+"""How often a wish is looked for: so long may trials still be begun after it."""
 QUICK_S = 1.0
 LARGEST_HANDFUL = 8
 """A handful that was used up within `QUICK_S` is doubled, up to so many trials per worker: a claim is a commit, and quick
 trials should not wait for it, while slow ones are better left to whoever else works on the run."""
+
+
+@dataclass(slots=True)
+class _Wish:
+    """What was last read of the run's state, and whether a trial was given back because of it."""
+
+    state: RunState = RunState.RUNNING
+    gave_back: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +60,11 @@ class Engine:
         marked interrupted.
         """
         self.journal.begin(plan.id, retry_failed=retry_failed)
-        queue: asyncio.Queue[ClaimedTrial | None] = asyncio.Queue(maxsize=plan.concurrency)
         bench = self.bench(plan)
         held: set[int] = set()
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._feed(plan, queue, held))
-                for _ in range(plan.concurrency):
-                    group.create_task(self._work(bench, queue, held))
+            while await self._round(bench, held):
+                pass
         except BaseException:
             self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
             self.journal.set_state(plan.id, RunState.INTERRUPTED)
@@ -65,6 +72,23 @@ class Engine:
             raise
         self.journal.set_state(plan.id, RunState.FINISHED)
         self.listener(RunEnded(run=plan.id, finished=self.journal.state_of(plan.id) is RunState.FINISHED))
+
+    async def _round(self, bench: Bench, held: set[int]) -> bool:
+        """Work until nothing can be claimed; whether trials given back because of a pause wait to be claimed again."""
+        queue: asyncio.Queue[ClaimedTrial | None] = asyncio.Queue(maxsize=bench.plan.concurrency)
+        wish = _Wish()
+        async with asyncio.TaskGroup() as group:
+            looking = group.create_task(self._look(bench.plan, wish))
+            feeding = group.create_task(self._feed(bench.plan, queue, held, wish))
+            working = [group.create_task(self._work(bench, queue, held, wish)) for _ in range(bench.plan.concurrency)]
+            await asyncio.wait([feeding, *working])
+            looking.cancel()
+        return wish.gave_back and wish.state is not RunState.CANCELLED
+
+    async def _look(self, plan: RunPlan, wish: _Wish) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            wish.state = await asyncio.to_thread(self.journal.state_of, plan.id)
 
     def bench(self, plan: RunPlan) -> Bench:
         """What the trials of this run share."""
@@ -86,18 +110,20 @@ class Engine:
             inherited=self.inherited,
         )
 
-    async def _feed(self, plan: RunPlan, queue: asyncio.Queue[ClaimedTrial | None], held: set[int]) -> None:
+    async def _feed(
+        self, plan: RunPlan, queue: asyncio.Queue[ClaimedTrial | None], held: set[int], wish: _Wish
+    ) -> None:
         handful = 1
         while True:
             began = self.clock.monotonic()
-            claiming = asyncio.create_task(asyncio.to_thread(self._claim, plan, handful * plan.concurrency))
+            claiming = asyncio.create_task(asyncio.to_thread(self._claim, plan, handful * plan.concurrency, wish))
             try:
                 claimed = await asyncio.shield(claiming)
             except asyncio.CancelledError:
                 held.update(trial.key for trial in await claiming or ())
                 raise
             if claimed is None:
-                await self.clock.sleep(PAUSE_LOOK_S)
+                await self.clock.sleep(LOOK_S)
                 continue
             held.update(trial.key for trial in claimed)
             for trial in claimed:
@@ -109,15 +135,20 @@ class Engine:
         for _ in range(plan.concurrency):
             await queue.put(None)
 
-    def _claim(self, plan: RunPlan, limit: int) -> Sequence[ClaimedTrial] | None:
+    def _claim(self, plan: RunPlan, limit: int, wish: _Wish) -> Sequence[ClaimedTrial] | None:
         """The next handful; none when nothing is left or the run was cancelled, None while it is paused."""
-        state = self.journal.state_of(plan.id)
-        if state is RunState.PAUSED:
+        wish.state = self.journal.state_of(plan.id)
+        if wish.state is RunState.PAUSED:
             return None
-        return () if state is RunState.CANCELLED else self.journal.claim(plan.id, limit=limit)
+        return () if wish.state is RunState.CANCELLED else self.journal.claim(plan.id, limit=limit)
 
-    async def _work(self, bench: Bench, queue: asyncio.Queue[ClaimedTrial | None], held: set[int]) -> None:
+    async def _work(self, bench: Bench, queue: asyncio.Queue[ClaimedTrial | None], held: set[int], wish: _Wish) -> None:
         while (claimed := await queue.get()) is not None:
+            if wish.state in (RunState.PAUSED, RunState.CANCELLED):
+                wish.gave_back = True
+                await asyncio.to_thread(self.journal.release, [claimed.key])
+                held.discard(claimed.key)
+                continue
             try:
                 failure = await carry_out(bench, claimed)
             except Exception as error:  # one broken trial must not stop the others; it is recorded against the harness

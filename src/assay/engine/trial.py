@@ -77,6 +77,8 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial, *, note: str = "") -> F
     if missing and bench.plan.regrade_of is not None:
         progress.failures.append(_never_answered(bench, claimed, [candidate.name for candidate in missing]))
         missing = []
+    elif bench.plan.regrade_of is not None and (failed := _lost_elsewhere(bench, claimed, progress)) is not None:
+        progress.failures.append(failed)
     if len(missing) == 1 and not any(evaluator.by_model for evaluator in evaluators):
         await _respond(bench, claimed, missing[0], progress, last=evaluators)
         return _worst(progress.failures)
@@ -115,6 +117,13 @@ def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Fa
         return before
     detail = f"run {bench.plan.regrade_of} holds no response of {', '.join(names)} for this trial."
     return Failure(kind="no_response", fault=Fault.HARNESS, detail=detail)
+
+
+def _lost_elsewhere(bench: Bench, claimed: ClaimedTrial, progress: _Progress) -> Failure | None:
+    """Why an imported trial has no answer of somebody, where its file said so; a regrade leaves it failed."""
+    if all(candidate.name in progress.responses for candidate in bench.plan.candidates):
+        return None
+    return bench.inherited.get((claimed.task.id, claimed.k))
 
 
 async def grade_again(bench: Bench, claimed: ClaimedTrial, slot: Slot, *, attempt: int, note: str) -> Failure | None:

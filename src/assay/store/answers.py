@@ -41,7 +41,7 @@ def answer_rows(
 ) -> tuple[AnswerRow, ...]:
     """Up to `limit` rows after a place; `run_keys` by run id."""
     runs = list(dict.fromkeys(run_keys[column.run] for column in columns))
-    places = _places(connection, runs, after=after, limit=limit)
+    places = task_places(connection, runs, after=after, limit=limit)
     ids = [task_id for _, task_id in places]
     planned = {run: _planned(connection, run, ids) for run in runs}
     tasks = _tasks(connection, {row.body_key for its in planned.values() for row in its.values()})
@@ -63,10 +63,10 @@ def answer_rows(
     return tuple(found)
 
 
-def _places(
+def task_places(
     connection: Connection, runs: Sequence[int], *, after: tuple[int, int] | None, limit: int
 ) -> list[tuple[tuple[int, int], str]]:
-    """(number of the run, position) and task id of the next rows."""
+    """(number of the run, position) and task id of the next tasks of several runs, each task once, by seeks."""
     table = schema.run_task
     number, position = after or (0, -1)
     found: list[tuple[tuple[int, int], str]] = []

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import exists, func, select, true, tuple_
+from sqlalchemy import exists, func, insert, select, true, tuple_
 
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.store import answers, columns, criteria, exporting, model_calls, run_record, run_totals, schema
+from assay.store import answers, columns, criteria, exporting, graded, model_calls, run_record, run_totals, schema
 from assay.store.call_totals import call_totals
 from assay.store.events import first_broken
 from assay.store.names import candidate_names
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from assay.analysis.columns import CriterionMoments, ReviewColumns, ScoreColumns, TrialScores
     from assay.domain.answers import AnswerColumn, AnswerRow
     from assay.domain.criteria import CriterionFacts, RubricUse
+    from assay.domain.graded import GradedRun, MatrixRow, PlacedTrial
     from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import (
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 
 _PORTION: Final = 200
 _RUNS_AT_ONCE: Final = 50
+_SELF: Final = "store"
+"""Beside where each table's keys go on, `key_source` keeps a number drawn for the store itself."""
 
 
 class StoreArchive:
@@ -53,6 +57,20 @@ class StoreArchive:
     def __init__(self, database: Database, claims: Claims) -> None:
         self._database = database
         self._claims = claims
+
+    def identity(self) -> str:
+        """A name that no other store has, 16 letters or digits; drawn when it is first asked for, and kept in the store."""
+        source = schema.key_source
+        wanted = select(source.c.next).where(source.c.name == _SELF)
+        with self._database.reading() as connection:
+            number = connection.execute(wanted).scalar_one_or_none()
+        if number is None:
+            with self._database.writing() as connection:
+                number = connection.execute(wanted).scalar_one_or_none()  # another process may have been faster
+                if number is None:
+                    number = secrets.randbits(63)
+                    connection.execute(insert(source).values(name=_SELF, next=number))
+        return f"{number:016x}"
 
     def find_run(self, text: str, /) -> RunId:
         """The run whose id this is or uniquely begins with; raises `UnknownName`, or `InputError` when several do."""
@@ -235,10 +253,41 @@ class StoreArchive:
         with self._database.reading() as connection:
             return columns.score_columns(connection, scope_of(connection, selection))
 
-    def review_columns(self, selection: Selection, /) -> ReviewColumns:
-        """Every assessment whatever its state, as columns, with its grader's own score beside the one that counts."""
+    def review_columns(self, selection: Selection, /, *, trials: Collection[TrialKey] | None = None) -> ReviewColumns:
+        """Every assessment whatever its state, as columns, with its grader's own score beside the one that counts.
+
+        With `trials` only theirs, read by index whatever the size of the run.
+        """
         with self._database.reading() as connection:
-            return columns.review_columns(connection, scope_of(connection, selection))
+            return columns.review_columns(connection, scope_of(connection, selection), trials)
+
+    def graded_run(self, run: RunId, /) -> GradedRun:
+        """Who graded a run and on what; raises `UnknownName`."""
+        with self._database.reading() as connection:
+            return graded.graded_run(connection, run, run_key_of(connection, run))
+
+    def graded_trials(
+        self,
+        run: RunId,
+        /,
+        *,
+        task: str = "",
+        again: bool = False,
+        after: tuple[int, int] | None = None,
+        limit: int,
+    ) -> tuple[PlacedTrial, ...]:
+        """Up to `limit` trials of a run after a place, in plan order; raises `UnknownName` for a task it does not have."""
+        with self._database.reading() as connection:
+            scope = scope_of(connection, Selection(runs=(run,), tasks=(task,) if task else ()))
+            return graded.graded_trials(
+                connection, scope.runs[0], tasks=scope.tasks, again=again, after=after, limit=limit
+            )
+
+    def paired_trials(self, other: RunId, trials: Collection[TrialKey], /) -> dict[TrialKey, TrialKey]:
+        """By trial of `other`, the one among `trials` that has the same task and number."""
+        with self._database.reading() as connection:
+            found = graded.paired_trials(connection, run_key_of(connection, other), [int(key) for key in trials])
+        return {TrialKey(theirs): TrialKey(mine) for theirs, mine in found.items()}
 
     def criterion_moments(self, selection: Selection, /) -> tuple[CriterionMoments, ...]:
         """What counts, criterion by criterion."""
@@ -269,6 +318,14 @@ class StoreArchive:
                 if column.candidate not in names:
                     raise UnknownName("candidate", column.candidate, names, remedy=f"{run} has {', '.join(names)}.")
             return answers.answer_rows(connection, columns, keys, after=after, limit=limit)
+
+    def task_matrix(
+        self, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int
+    ) -> tuple[MatrixRow, ...]:
+        """Up to `limit` tasks of several runs after a place, each once, with their trials up to number `trials`."""
+        with self._database.reading() as connection:
+            keys = {run: run_key_of(connection, run) for run in runs}
+            return graded.task_matrix(connection, keys, after=after, limit=limit, trials=trials)
 
     def score_rows(self, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
         """Scores row by row from one snapshot: those that count, with `everything` the others too."""

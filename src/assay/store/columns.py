@@ -18,7 +18,7 @@ from assay.store.codec import bytes_json
 from assay.store.projection import ASSESSMENT, STANDING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from assay.store.selecting import Scope
 
 _ROWS_AT_ONCE: Final = 20_000
+_KEYS_AT_ONCE: Final = 5_000
+"""Keys in one statement; databases take some ten thousand."""
 
 _JOINT: Final = 1
 _UNSEEN: Final = 2
@@ -62,14 +64,18 @@ def score_columns(connection: Connection, scope: Scope) -> ScoreColumns:
     )
 
 
-def review_columns(connection: Connection, scope: Scope) -> ReviewColumns:
-    """Every assessment within the scope, whatever its state, in the order of its key."""
+def review_columns(connection: Connection, scope: Scope, trials: Collection[int] | None = None) -> ReviewColumns:
+    """Every assessment within the scope, whatever its state, in the order of its key.
+
+    With `trials` only theirs, read by index: labels are those of their tasks, and `planned` says 0 for all of them.
+    """
     import numpy as np
 
-    labels, task_keys = labels_of(connection, scope)
+    of_trials = None if trials is None else _tasks_of(connection, trials)
+    labels, task_keys = labels_of(connection, scope, of_trials)
     candidates = _candidates(connection, scope)
     judges = _judges(connection, scope)
-    rows = _matrix(connection, _reviews(scope))
+    rows = _matrix(connection, _reviews(scope)) if trials is None else _reviews_of(connection, scope, trials)
     order = np.lexsort((rows[:, 1], rows[:, 4]))
     rows = rows[order]
     return ReviewColumns(
@@ -87,7 +93,10 @@ def review_columns(connection: Connection, scope: Scope) -> ReviewColumns:
         final=np.where(rows[:, 8] < 0, np.nan, rows[:, 8]),
         joint=rows[:, 9] != 0,
         by_model=rows[:, 10] != 0,
-        planned=_planned(connection, scope, tuple(candidates), task_keys),
+        planned=_planned(connection, scope, tuple(candidates), task_keys)
+        if trials is None
+        else np.zeros((len(candidates), len(task_keys)), dtype=np.int64),
+        number=None if trials is not None else _numbers(connection, scope, rows[:, 3]),
     )
 
 
@@ -263,6 +272,44 @@ def _reviews(scope: Scope) -> Select[Any]:
     )
 
 
+def _numbers(connection: Connection, scope: Scope, keys: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The number within its task of each trial in `keys`; read apart, since trials are fewer than scores."""
+    import numpy as np
+
+    table = schema.trial
+    found = _matrix(connection, select(table.c.key, table.c.k).where(*scope.where(table)).order_by(table.c.key))
+    return found[np.searchsorted(found[:, 0], keys), 1].astype(np.int64) if len(found) else np.empty(0, dtype=np.int64)
+
+
+def _portions(keys: Collection[int], size: int) -> Iterator[list[int]]:
+    listed = list(keys)
+    for start in range(0, len(listed), size):
+        yield listed[start : start + size]
+
+
+def _tasks_of(connection: Connection, trials: Collection[int]) -> list[int]:
+    table = schema.trial
+    found: set[int] = set()
+    for keys in _portions(trials, _KEYS_AT_ONCE):
+        found.update(connection.execute(select(table.c.task_key).where(table.c.key.in_(keys)).distinct()).scalars())
+    return sorted(found)
+
+
+def _reviews_of(connection: Connection, scope: Scope, trials: Collection[int]) -> NDArray[np.float64]:
+    """Rows of `_reviews` of those trials; keys are looked up first, since SQLite would rather read through the run."""
+    import numpy as np
+
+    its, statement = schema.assessment, _reviews(scope)
+    parts = []
+    for some in _portions(trials, _KEYS_AT_ONCE):
+        keys = connection.execute(select(its.c.key).where(its.c.trial_key.in_(some))).scalars().all()
+        parts += [
+            _matrix(connection, statement.where(schema.score.c.assessment_key.in_(part)))
+            for part in _portions(keys, _KEYS_AT_ONCE)
+        ]
+    return np.concatenate([np.empty((0, len(statement.selected_columns))), *parts])
+
+
 def weighted(value: ColumnElement[Any]) -> ColumnElement[Any]:
     """The criteria's scores weighted among themselves; null where a weighted one is missing."""
     weight = schema.grade.c.weight
@@ -364,8 +411,10 @@ def _codes(keys: NDArray[np.float64], known: tuple[int, ...]) -> NDArray[np.int6
     return order[np.searchsorted(listed, keys.astype(np.int64), sorter=order)].astype(np.int64)
 
 
-def labels_of(connection: Connection, scope: Scope) -> tuple[tuple[TaskLabel, ...], tuple[int, ...]]:
-    """Planned tasks of the scope, with rows or without, in the order in which the store met them."""
+def labels_of(
+    connection: Connection, scope: Scope, tasks: Collection[int] | None = None
+) -> tuple[tuple[TaskLabel, ...], tuple[int, ...]]:
+    """Planned tasks of the scope, with rows or without, in the order in which the store met them; only `tasks` if given."""
     planned, task, suite, run = schema.run_task, schema.task, schema.suite, schema.run
     rows = connection.execute(
         select(task.c.key, suite.c.name, task.c.task_id, task.c.digest, planned.c.thing, planned.c.weight)
@@ -373,7 +422,7 @@ def labels_of(connection: Connection, scope: Scope) -> tuple[tuple[TaskLabel, ..
         .join(run, run.c.key == planned.c.run_key)
         .join(task, task.c.key == planned.c.task_key)
         .join(suite, suite.c.key == task.c.suite_key)
-        .where(*scope.where(planned))
+        .where(*scope.where(planned), *([] if tasks is None else [planned.c.task_key.in_(tasks)]))
         .order_by(run.c.started, run.c.key, planned.c.position)
     )
     newest = {key: rest for key, *rest in rows}
@@ -425,10 +474,12 @@ def _settings(connection: Connection, scope: Scope) -> tuple[str, ...]:
     where = scope.where_key(table.c.key)
     if replaced := _replaced_runs(connection, scope):
         where.append(table.c.key.not_in(replaced))
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}  # by digest, whose it was first
     for (text,) in connection.execute(select(table.c.settings).where(*where).order_by(table.c.started, table.c.key)):
-        found.update((setting, None) for judge, setting in bytes_json(text) if wanted is None or judge in wanted)
-    return tuple(found)
+        for judge, setting in bytes_json(text):
+            if wanted is None or judge in wanted:
+                found.setdefault(setting, judge)
+    return tuple(f"{judge} ({setting[:8]})" for setting, judge in found.items())
 
 
 def _replaced_runs(connection: Connection, scope: Scope) -> tuple[int, ...]:

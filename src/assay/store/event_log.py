@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 
 from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
 from assay.domain.identifiers import RunId
@@ -77,16 +77,13 @@ class StoreEventLog:
         with self._database.reading() as connection:
             pending = (tally.c.subject == ASSESSMENT, tally.c.state == AssessmentState.PENDING.value, tally.c.n > 0)
             waiting = set(connection.execute(select(tally.c.run_key).where(*pending)).scalars())
-            beside = connection.execute(
-                select(aside.c.run_key, func.min(case((aside.c.done, 1), else_=0))).group_by(aside.c.run_key)
-            )
-            answered = {run_key: bool(done) for run_key, done in beside}
-            waiting |= {run_key for run_key, done in answered.items() if not done}
+            beside = set(connection.execute(select(aside.c.run_key).distinct()).scalars()) if waiting else set()
             ids: dict[int, RunId] = {}
             unknown: dict[int, int] = {}
-            for key, run_id, plan_key in connection.execute(
-                select(run.c.key, run.c.id, run.c.plan_key).where(run.c.state != RunState.IMPORTING.value)
-            ):
+            runs = select(run.c.key, run.c.id, run.c.plan_key).where(run.c.state != RunState.IMPORTING.value)
+            if len(waiting) <= _PLANS_AT_ONCE:
+                runs = runs.where(run.c.key.in_(waiting))
+            for key, run_id, plan_key in connection.execute(runs) if waiting else ():
                 if key in waiting:
                     ids[key] = RunId(run_id)
                     if key not in self._protocols:
@@ -99,7 +96,7 @@ class StoreEventLog:
                 ):
                     self._protocols[unknown[plan_key]] = bytes_json(content).get("protocol") or {}
         return tuple(
-            WaitingRun(id=run_id, asides=key in answered, protocol=self._protocols.get(key, {}))
+            WaitingRun(id=run_id, asides=key in beside, protocol=self._protocols.get(key, {}))
             for key, run_id in ids.items()
         )
 
@@ -113,6 +110,12 @@ class StoreEventLog:
                 if found is not None:
                     return RunId(found)
         return None
+
+    def reviewers(self) -> tuple[str, ...]:
+        """Everybody who decided something; reads every event, so only to say what somebody may have meant."""
+        table = schema.review_event
+        with self._database.reading() as connection:
+            return tuple(sorted(connection.execute(select(table.c.reviewer).distinct()).scalars()))
 
     def newest(self) -> tuple[int, str]:
         """The number and the hash of the newest event; 0 and empty where there is none."""

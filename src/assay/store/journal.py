@@ -113,9 +113,7 @@ class StoreJournal:
                 said = connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one()
                 if state is RunState.FINISHED and _unfinished(connection, run_key):
                     return
-                if said == RunState.CANCELLED.value or (
-                    said == RunState.PAUSED.value and state is not RunState.FINISHED
-                ):
+                if state is RunState.INTERRUPTED and said in (RunState.CANCELLED.value, RunState.PAUSED.value):
                     return
             self._set_state(connection, run_key, state)
             if state is RunState.RUNNING:

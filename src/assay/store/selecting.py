@@ -237,7 +237,7 @@ def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnEl
         known = [(name, key) for key, task_id, thing in rows for name in (task_id, thing)]
         if not only or {folded(name) for name in wanted} <= {folded(name) for name, _ in known}:
             break
-    return tuple(dict.fromkeys(_matching("task", wanted, known)))
+    return tuple(dict.fromkeys(_matching("task", wanted, known, listed=[task_id for _, task_id, _ in rows])))
 
 
 def _tags(connection: Connection, wanted: Sequence[str]) -> tuple[str, ...] | None:
@@ -262,8 +262,10 @@ def _pairs(connection: Connection, name: ColumnElement[str], key: ColumnElement[
     return [(found, number) for found, number in connection.execute(select(name, key))]
 
 
-def _matching(kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]]) -> list[V]:
-    """Every value whose name is wanted, whatever its case."""
+def _matching(
+    kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]], *, listed: Sequence[str] | None = None
+) -> list[V]:
+    """Every value whose name is wanted, whatever its case; an error lists `listed`, where a value has several names."""
     by_name: dict[str, list[V]] = {}
     for name, value in known:
         by_name.setdefault(folded(name), []).append(value)
@@ -271,7 +273,8 @@ def _matching(kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]]) 
     for name in wanted:
         if folded(name) not in by_name:
             names = tuple(dict.fromkeys(given for given, _ in known))
-            listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
-            raise UnknownName(kind, name, names, remedy=f"Known: {listed}." if names else "None is stored yet.")
+            shown = names if listed is None else tuple(dict.fromkeys(listed))
+            said = ", ".join(shown[:_LISTED]) + (", …" if len(shown) > _LISTED else "")
+            raise UnknownName(kind, name, names, remedy=f"Known: {said}." if names else "None is stored yet.")
         found.extend(by_name[folded(name)])
     return found

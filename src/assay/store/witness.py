@@ -14,14 +14,12 @@ from assay.domain.observing import Aside, AsideKind, Observation, Seen
 from assay.store import schema
 from assay.store.codec import assessment_record, bytes_json, json_bytes, plain
 from assay.store.database import take_keys
-from assay.store.selecting import scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from sqlalchemy import Connection, Row
 
-    from assay.domain.selection import Selection
     from assay.store.database import Database
     from assay.store.writer import Writer
 
@@ -60,6 +58,7 @@ class StoreWitness:
         run: RunId | None = None,
         assessments: Collection[AssessmentKey] | None = None,
         reviewer: str | None = None,
+        onces: Collection[str] | None = None,
         newest: int | None = None,
     ) -> tuple[Observation, ...]:
         """Observations that match, oldest first; with `newest`, only that many of the last."""
@@ -71,6 +70,8 @@ class StoreWitness:
             where.append(table.c.assessment_key.in_([int(key) for key in assessments]))
         if reviewer is not None:
             where.append(table.c.reviewer == plain(reviewer))
+        if onces is not None:
+            where.append(table.c.once.in_([plain(once) for once in onces]))
         if run is not None:
             where.append(schema.run.c.id == plain(run))
         with self._database.asking() as connection:
@@ -104,13 +105,22 @@ class StoreWitness:
 
         return self._writer.call(put)
 
-    def asides_answered(self, selection: Selection, /, *, reviewer: str) -> int:
-        """How many asides a reviewer has answered in the selected runs."""
-        table = schema.aside
-        statement = select(func.count()).select_from(table).where(table.c.reviewer == plain(reviewer), table.c.done)
+    def answers_after(self, observation: int, /) -> tuple[Observation, ...]:
+        """Decisions on asides that were noted after the observation with this id, oldest first, whoever took them."""
+        table = schema.observation
+        on_an_aside = table.c.assessment_key.in_(select(schema.aside.c.key))
         with self._database.reading() as connection:
-            scope = scope_of(connection, selection)
-            return int(connection.execute(statement.where(*scope.where_run(table))).scalar_one())
+            return _read(connection, table.c.kind == Seen.DECISION.value, table.c.id > observation, on_an_aside)
+
+    def asides_made(self, run: RunId, /, *, before: str | None = None) -> int:
+        """How many asides a run has, or had before a moment."""
+        table, its = schema.aside, schema.run
+        where: list[Any] = [its.c.id == plain(run)]
+        if before is not None:
+            where.append(table.c.made < before)
+        statement = select(func.count()).select_from(table.join(its, its.c.key == table.c.run_key)).where(*where)
+        with self._database.reading() as connection:
+            return int(connection.execute(statement).scalar_one())
 
     def aside(self, key: AssessmentKey, /) -> Aside | None:
         """What has this key, None where it is a real assessment's or nobody's."""
@@ -125,12 +135,15 @@ class StoreWitness:
         run: RunId | None = None,
         done: bool | None = None,
         keys: Collection[AssessmentKey] | None = None,
+        of: AssessmentKey | None = None,
     ) -> tuple[Aside, ...]:
         """Planted checks and repeats, oldest first."""
         table = schema.aside
         where: list[Any] = [] if reviewer is None else [table.c.reviewer == plain(reviewer)]
         if keys is not None:
             where.append(table.c.key.in_([int(key) for key in keys]))
+        if of is not None:
+            where.append(table.c.assessment_key == int(of))
         if run is not None:
             where.append(schema.run.c.id == plain(run))
         if done is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote, unquote
@@ -14,12 +16,14 @@ from starlette.responses import StreamingResponse
 
 from assay.app import registry, reviewing
 from assay.app.asides import Asides
+from assay.app.cover import Cover
+from assay.app.grades_beside import GradesBeside
 from assay.app.honest import Honest, Said
 from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Item, Showcase, named
 from assay.app.wiring import Workspace
-from assay.domain.errors import InputError, Refused
+from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState, RunState, Verb
 from assay.domain.review import Via
@@ -40,6 +44,9 @@ if TYPE_CHECKING:
     from assay.web.guard import Token
 
 REVIEWER_COOKIE = "assay_reviewer"
+STORE_HEADER = "assay-store"
+"""From which store the asking page came."""
+
 MOST_AT_ONCE = 20
 _ROUNDS = 4  # times that all an asking desk could get waits for somebody else's opinion
 
@@ -51,6 +58,7 @@ class Rooms:
     workspace: Workspace
     queue: ReviewQueue
     showcase: Showcase
+    cover: Cover
     honest: Honest
     asides: Asides
     live: Live
@@ -58,6 +66,7 @@ class Rooms:
     starts: Starts
     reruns: Reruns
     overviews: Overviews
+    grades: GradesBeside
     token: Token | None
 
 
@@ -75,50 +84,49 @@ class CorrectionBody(Body):
     score: float = Field(ge=0, le=1)
 
 
-class DecisionBody(Body):
-    """One decision; `key` makes it count once however often it is sent."""
+class AboutOne(Body):
+    """What a person says about one item; `key` makes it count once however often it is sent.
+
+    Where `run` is given, the item must be of that run (its whole id), else nothing is done: ids alone also fit other stores.
+    """
 
     key: str = Field(min_length=8, max_length=80)
     id: str
-    verb: Literal["approve", "correct", "reject", "undo"]
+    run: str | None = Field(default=None, max_length=200)
     reviewer: str | None = Field(default=None, max_length=120)
+
+
+class DecisionBody(AboutOne):
+    """One decision."""
+
+    verb: Literal["approve", "correct", "reject", "undo"]
     reason: str = Field(default="", max_length=2_000)
     note: str = Field(default="", max_length=20_000)
     corrections: list[CorrectionBody] = Field(default_factory=list, max_length=10_000)
     active_ms: int | None = Field(default=None, ge=0, le=86_400_000)
 
 
-class VerdictBody(Body):
+class VerdictBody(AboutOne):
     """A reviewer's own scores of an item whose grades they have not seen."""
 
-    key: str = Field(min_length=8, max_length=80)
-    id: str
-    reviewer: str | None = Field(default=None, max_length=120)
     scores: list[CorrectionBody] = Field(min_length=1, max_length=10_000)
 
 
-class SecondBody(Body):
+class SecondBody(AboutOne):
     """A wish that two people decide an item."""
-
-    key: str = Field(min_length=8, max_length=80)
-    id: str
-    reviewer: str | None = Field(default=None, max_length=120)
 
 
 class DecisionsBody(Body):
-    """Decisions in the order in which they were taken; each stands for itself."""
+    """Decisions in the order in which they were taken; each stands for itself. `run`: whose progress is answered."""
 
     decisions: list[DecisionBody] = Field(min_length=1, max_length=MOST_AT_ONCE)
     run: str | None = None
 
 
-class RerunBody(Body):
+class RerunBody(AboutOne):
     """A wish to judge one trial again; `attempt` is the attempt it replaces."""
 
-    key: str = Field(min_length=8, max_length=80)
-    id: str
     attempt: int = Field(ge=1)
-    reviewer: str | None = Field(default=None, max_length=120)
     reason: str = Field(default="", max_length=2_000)
     note: str = Field(default="", max_length=20_000)
 
@@ -166,6 +174,17 @@ def reviewer_of(request: Request) -> str:
     return chosen[:120] or rooms_of(request).workspace.reviewer
 
 
+async def same_store(request: Request) -> None:
+    """Refuse what a page of another store asks: projects take turns at one address, and their ids are the same."""
+    came_from = request.headers.get(STORE_HEADER)
+    if came_from not in {None, rooms_of(request).workspace.store_id}:
+        raise Refused(
+            "store",
+            "another store is served at this address now.",
+            remedy="Open the page anew; what was decided for the other one is kept in this browser.",
+        )
+
+
 def selection_of(
     run: str | None = None, suite: str | None = None, task: str | None = None, judge: str | None = None
 ) -> Selection:
@@ -179,8 +198,8 @@ def selection_of(
 
 
 def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
-    """How far the runs of a selection are decided; from tallies, nothing is counted."""
-    totals = rooms.workspace.archive.tally(Selection(runs=selection.runs, suites=selection.suites))
+    """How far the runs of a selection are decided, as pages count it; from tallies, nothing is counted."""
+    totals = rooms.cover.tally(selection)
     return {
         "waiting": totals.get(AssessmentState.PENDING, 0),
         "decided": sum(totals.get(state, 0) for state in DECIDED),
@@ -188,15 +207,23 @@ def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
     }
 
 
-def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[str, int]:
-    """What waits for one reviewer and what is decided, as their page counts it: checks and repeats among the real items.
-
-    If they were left out, a number that stands still would say what the last item was.
-    """
+def on_the_desk(rooms: Rooms, selection: Selection) -> dict[str, int]:
+    """What waits and what is decided, as a reviewer's page needs it after each decision."""
     found = progress(rooms, selection)
-    waiting = len(rooms.honest.waiting_asides(selection, reviewer=reviewer))
-    answered = rooms.honest.answered_asides(selection, reviewer=reviewer)
-    return {"waiting": found["waiting"] + waiting, "decided": found["decided"] + answered}
+    return {"waiting": found["waiting"], "decided": found["decided"]}
+
+
+@contextmanager
+def by_its_name(name: str, key: AssessmentKey) -> Iterator[None]:
+    """Errors about an item speak of it by the name it was asked for, never by the number behind that."""
+    try:
+        yield
+    except UnknownName as error:
+        raise UnknownName("assessment", name) if str(int(key)) in error.problem else error from None
+    except InputError as error:
+        if error.where == shown_assessment(key):
+            error.where = name
+        raise
 
 
 router = APIRouter()
@@ -218,8 +245,9 @@ def runs(
 ) -> Response:
     """Runs, newest first; `status` is a state of runs."""
     said = Selection(suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ())
-    found = registry.runs_in_state(rooms_of(request).workspace, said, status, limit=limit)
-    return Answer({"runs": [{"run_id": summary.id, **run_row(summary)} for summary in found]})
+    rooms = rooms_of(request)
+    found = registry.runs_in_state(rooms.workspace, said, status, limit=limit)
+    return Answer({"runs": [{"run_id": summary.id, **run_row(summary)} for summary in map(rooms.cover.shown, found)]})
 
 
 @router.get("/api/runs/{run_id}", tags=["runs"], response_model=replies.Run, responses=replies.problems(401, 404))
@@ -227,9 +255,9 @@ def run(
     request: Request, run_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200, after: str | None = None
 ) -> Response:
     """One run with its evaluations and its telemetry; what waits for a person says only that it waits."""
-    workspace = rooms_of(request).workspace
-    (summary,) = registry.runs(workspace, Selection(runs=(run_id,)))
-    return Answer(run_document(workspace, summary, limit=limit, after=after))
+    rooms = rooms_of(request)
+    (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
+    return Answer(run_document(rooms.workspace, summary, rooms.cover, limit=limit, after=after))
 
 
 @router.get("/api/live", tags=["runs"])
@@ -258,20 +286,26 @@ def review_next(
     `after` lists the ids the desk still holds, separated by commas; `first` is one it wants back after a reload.
     """
     rooms, selection, reviewer = rooms_of(request), selection_of(run, suite, task, judge), reviewer_of(request)
-    held = [reviewing.assessment_key(text) for text in after.split(",") if text]
+    held = [rooms.cover.key_of(text) for text in after.split(",") if text]
     beside = rooms.honest.waiting_asides(selection, reviewer=reviewer)
-    holding = [key for key in held if key not in beside]
-    if first and (wanted := reviewing.assessment_key(first)) not in beside:
-        detail, aside = rooms.honest.detail(wanted, reviewer=reviewer)
-        if aside is None and detail.row.state is AssessmentState.PENDING:
-            rooms.queue.keep(wanted, desk=desk)
-    taken = _taken(rooms, selection, desk=desk, reviewer=reviewer, holding=holding, limit=limit)
-    keys = rooms.asides.mixed(taken, beside, held=held, desk=desk, limit=limit)
+    lying = [key for key in rooms.queue.lies_on(desk) if key not in held] if beside or first else []
+    aside = _wanted(rooms, first, desk=desk) if first else None
+    if aside is None:
+        aside = _beside(rooms, beside, lying, held=held, desk=desk, limit=limit)
+    left = limit - (aside is not None)
+    holding = [*held, *([] if aside is None else [aside])]
+    taken = _taken(rooms, selection, desk=desk, reviewer=reviewer, holding=holding, limit=left) if left else []
+    if aside is None and not taken:
+        aside = _beside(rooms, beside, lying, held=held, desk=desk, limit=limit, any_left=False)
+    place = lying.index(aside) if aside in lying else None
+    keys = rooms.asides.mixed(taken, aside, limit=limit, place=place)
+    if aside is not None:
+        rooms.queue.arrange(keys, desk=desk)
     items = rooms.honest.items(keys, reviewer=reviewer)
     return Answer(
         {
             "items": items,
-            "progress": on_the_desk(rooms, selection, reviewer=reviewer),
+            "progress": on_the_desk(rooms, selection),
             "elsewhere": rooms.queue.on_desks(but=desk),
         }
     )
@@ -281,11 +315,10 @@ def review_next(
 def review_skip(request: Request, body: DeskBody) -> Response:
     """Put an item back into the queue."""
     if body.id:
-        rooms, key = rooms_of(request), reviewing.assessment_key(body.id)
-        if rooms.workspace.witness.aside(key) is None:
-            rooms.queue.put_back(key, desk=body.desk)
-        else:
-            rooms.asides.put_back(key, desk=body.desk)
+        rooms = rooms_of(request)
+        key = rooms.cover.key_of(body.id)
+        rooms.queue.put_back(key, desk=body.desk)
+        rooms.asides.put_back(key, desk=body.desk)
     return Answer({"ok": True})
 
 
@@ -313,15 +346,21 @@ def response_of(request: Request, assessment_id: str, pane: Annotated[int, Path(
 def review_verdict(request: Request, body: VerdictBody) -> Response:
     """Keep a reviewer's own scores of a blind item, and answer with the item as the judge graded it."""
     scores = [(one.pane, one.criterion, one.score) for one in body.scores]
-    key, reviewer = reviewing.assessment_key(body.id), body.reviewer or reviewer_of(request)
-    return Answer(rooms_of(request).honest.verdict(key, scores, reviewer=reviewer))
+    rooms, reviewer = rooms_of(request), body.reviewer or reviewer_of(request)
+    key = rooms.cover.key_of(body.id)
+    with by_its_name(body.id, key):
+        rooms.honest.check_run(key, body.run)
+        return Answer(rooms.honest.verdict(key, scores, reviewer=reviewer))
 
 
 @router.post("/api/review/second", tags=["review"])
 def review_second(request: Request, body: SecondBody) -> Response:
     """Have two people decide an item independently."""
-    key, reviewer = reviewing.assessment_key(body.id), body.reviewer or reviewer_of(request)
-    rooms_of(request).honest.ask_second(key, reviewer=reviewer, once=body.key)
+    rooms, reviewer = rooms_of(request), body.reviewer or reviewer_of(request)
+    key = rooms.cover.key_of(body.id)
+    with by_its_name(body.id, key):
+        rooms.honest.check_run(key, body.run)
+        rooms.honest.ask_second(key, reviewer=reviewer, once=body.key)
     return Answer({"ok": True})
 
 
@@ -329,6 +368,8 @@ def review_second(request: Request, body: SecondBody) -> Response:
 def decisions(request: Request, body: DecisionsBody) -> Response:
     """Apply decisions one by one; each is answered on its own, and one that is refused stops none of the others."""
     rooms = rooms_of(request)
+    if body.run:
+        rooms.workspace.archive.find_run(body.run)  # before anything is applied
     results: list[dict[str, Any]] = []
     for decision in body.decisions:
         try:
@@ -337,16 +378,17 @@ def decisions(request: Request, body: DecisionsBody) -> Response:
             results.append({"key": decision.key, "id": decision.id, "ok": False, **problem_of(error)})
         else:
             results.append({"key": decision.key, "id": decision.id, "ok": True, "state": state})
-    who = reviewer_of(request) if not body.decisions[-1].reviewer else body.decisions[-1].reviewer
-    return Answer({"results": results, "progress": on_the_desk(rooms, selection_of(body.run), reviewer=who)})
+    return Answer({"results": results, "progress": on_the_desk(rooms, selection_of(body.run))})
 
 
 @router.post("/api/rerun", tags=["review"], status_code=202)
 async def rerun(request: Request, body: RerunBody) -> Response:
     """Judge one trial again, or hear how that went: send the same body until `status` is not `running`."""
+    rooms = rooms_of(request)
     wish = Wish(
         key=body.key,
-        assessment=reviewing.assessment_key(body.id),
+        name=body.id,
+        assessment=await asyncio.to_thread(rooms.cover.key_of, body.id),
         attempt=body.attempt,
         reviewer=body.reviewer or reviewer_of(request),
         reason=body.reason,
@@ -355,14 +397,9 @@ async def rerun(request: Request, body: RerunBody) -> Response:
     if not (wish.reason.strip() or wish.note.strip()):
         raise InputError("reason", "a rerun needs a reason.")
     rooms = rooms_of(request)
-    aside = await asyncio.to_thread(rooms.honest.rerun_of_aside, wish.assessment, reviewer=wish.reviewer, once=wish.key)
-    if aside:  # as a rerun that ended at once
-        done = {"status": "done", "id": body.id, "new_id": body.id, "attempt": wish.attempt + 1}
-        return Answer(done, status_code=202)
-    found = await rooms.reruns.ask(wish)
-    if found["status"] == "done":  # the page asks until it is; a wish counts once
-        await asyncio.to_thread(rooms.honest.rerun_wished, wish.assessment, reviewer=wish.reviewer, once=wish.key)
-    return Answer(found, status_code=202)
+    with by_its_name(wish.name, wish.assessment):
+        await asyncio.to_thread(rooms.honest.check_run, wish.assessment, body.run)
+        return Answer(await rooms.reruns.ask(wish), status_code=202)
 
 
 @router.post("/api/reviewer", tags=["server"])
@@ -392,8 +429,37 @@ def sign_in(request: Request, body: TokenBody) -> Response:
 
 
 def shown(rooms: Rooms, assessment_id: str, *, reviewer: str, whole: bool = False) -> Item:
-    """The item of an id as this reviewer may see it; raises `UnknownName`."""
-    return rooms.honest.item(reviewing.assessment_key(assessment_id), reviewer=reviewer, whole=whole)
+    """The item of an id as this reviewer may see it; raises `UnknownName`, and `Refused` for a number in a run under cover."""
+    key = rooms.cover.opened(assessment_id)
+    with by_its_name(assessment_id, key):
+        return rooms.honest.item(key, reviewer=reviewer, whole=whole)
+
+
+def _wanted(rooms: Rooms, name: str, *, desk: str) -> AssessmentKey | None:
+    """Lay the item that a desk wants back on it; what it is where it is no real one, which the queue would not find."""
+    key = rooms.cover.opened(name)
+    with by_its_name(name, key):
+        detail, aside = rooms.honest.detail(key)
+    on_it = detail.row.state is AssessmentState.PENDING and rooms.queue.claim(key, desk=desk)
+    return key if on_it and aside is not None else None
+
+
+def _beside(
+    rooms: Rooms,
+    beside: Sequence[AssessmentKey],
+    lying: Sequence[int],
+    *,
+    held: list[AssessmentKey],
+    desk: str,
+    limit: int,
+    any_left: bool = True,
+) -> AssessmentKey | None:
+    """What comes among the next real items of a desk, laid on it: what lay there before a reload, else what is chosen."""
+    if not beside:
+        return None
+    chosen = [key for key in beside if key in lying]
+    chosen += rooms.asides.chosen(beside, held=held, desk=desk, limit=limit, any_left=any_left)
+    return next((key for key in chosen if rooms.queue.claim(key, desk=desk)), None)
 
 
 def _taken(
@@ -414,12 +480,13 @@ def _taken(
 
 def decide(rooms: Rooms, said: DecisionBody, *, reviewer: str) -> str:
     """Carry one decision out and give the state it led to; raises `InputError` where it is refused."""
-    key = reviewing.assessment_key(said.id)
+    key = rooms.cover.key_of(said.id)
     decision = Said(
-        verb=Verb(said.verb), reviewer=reviewer, once=said.key, reason=said.reason, note=said.note,
+        verb=Verb(said.verb), reviewer=reviewer, once=said.key, run=said.run, reason=said.reason, note=said.note,
         corrections=tuple((one.pane, one.criterion, one.score) for one in said.corrections), active_ms=said.active_ms,
     )  # fmt: skip
-    state = rooms.honest.decide(key, decision, apply=lambda: _applied(rooms.workspace, key, decision))
+    with by_its_name(said.id, key):
+        state = rooms.honest.decide(key, decision, apply=lambda: _applied(rooms.workspace, key, decision))
     rooms.queue.done_with(key)
     return state
 

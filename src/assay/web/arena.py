@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from urllib.parse import quote, urlencode
@@ -12,15 +12,17 @@ from markupsafe import Markup
 from pydantic import Field
 from starlette.responses import RedirectResponse
 
-from assay.app import charting, starting
+from assay.app import charting, registry, starting
 from assay.app.arena_ranking import chart_of, pairs_csv, standing, standing_document
 from assay.domain.arena import Choice
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.lifecycle import RunState
+from assay.domain.selection import Selection
 from assay.web import keys
 from assay.web.api import Answer, Body, reviewer_of, rooms_of
 from assay.web.pages import page_of
-from assay.web.previews import LARGEST, SANDBOX
+from assay.web.parameters import together
+from assay.web.previews import LARGEST, SANDBOX, check_framed
 from assay.web.statistics import key_of
 from assay.web.texts import for_script, t
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from assay.app.arena import Booth, Bout, Offer, Reveal
     from assay.app.arena_ranking import Standing
     from assay.app.charting import Chart
-    from assay.domain.assessment import Response as Given
     from assay.domain.selection import RunSummary
     from assay.web.previews import Previews
 
@@ -119,6 +120,7 @@ def bout_twin(
     """A pair as data: the next one where the address names none."""
     booth, reviewer = hall_of(request).booth, reviewer_of(request)
     summary = booth.summary(run_id)
+    together({"task": task, "trial": trial, "pair": pair})
     if task is not None and trial is not None and pair is not None:
         bout: Bout | None = booth.bout(summary.id, task, trial, pair, reviewer)
     else:
@@ -133,6 +135,7 @@ def bout_page(
     """One pair; without one in the address, the way to the next."""
     booth, reviewer = hall_of(request).booth, reviewer_of(request)
     summary = booth.summary(run_id)
+    together({"task": task, "trial": trial, "pair": pair})
     if task is None or trial is None or pair is None:
         bout = booth.next(summary, reviewer)
         if bout is not None:
@@ -190,6 +193,7 @@ def next_pair(
     """What this person votes on next, beside the pair that is on the page."""
     booth, reviewer = hall_of(request).booth, reviewer_of(request)
     summary = booth.summary(run_id)
+    together({"task": task, "trial": trial, "pair": pair})
     beside = None
     if task is not None and trial is not None and pair is not None:
         beside = booth.bout(summary.id, task, trial, pair, reviewer).pairing.item
@@ -198,11 +202,16 @@ def next_pair(
 
 @router.post("/api/arena/{run_id}/votes", tags=["arena"], status_code=201)
 def vote(request: Request, run_id: str, body: VoteBody) -> Response:
-    """A vote; the answer says who wrote what. The same `key` again is the same vote."""
+    """A vote; the answer says who wrote what, and has the responses anew where names were hidden in them.
+
+    The same `key` again is the same vote.
+    """
     booth = hall_of(request).booth
     bout = booth.bout(run_id, body.task, body.trial, body.pair, body.reviewer)
     reveal = booth.cast(bout, CHOICES[body.choice], once=body.key, active_ms=body.active_ms)
-    return Answer({"reveal": reveal_document(reveal)}, status_code=201)
+    hid = reveal.names is not None and any(map(bout.names_somebody, (0, 1)))
+    panes = {"panes": _panes(replace(bout, hides=None))} if hid else {}
+    return Answer({"reveal": reveal_document(reveal), **panes}, status_code=201)
 
 
 @router.post("/api/arena/{run_id}/undo", tags=["arena"])
@@ -235,8 +244,7 @@ def preview(request: Request, run_id: str, body: PreviewBody) -> Response:
 @router.get("/preview/{token}", include_in_schema=False)
 def previewed(request: Request, token: str) -> Response:
     """A page in its frame."""
-    if request.headers.get("sec-fetch-dest", "iframe") != "iframe":
-        raise Refused("preview", "is shown in its frame only.", remedy="Start it on its page.")
+    check_framed(request)
     return hall_of(request).previews.answer(token)
 
 
@@ -280,7 +288,7 @@ def bout_document(bout: Bout) -> dict[str, Any]:
         "address": _address(bout),
         "context": contest.task.context,
         "prompt": [{"role": str(one.role), "content": one.content} for one in contest.task.prompt],
-        "panes": [_pane(one, bout.page(side)) for side, one in enumerate(bout.sides)],
+        "panes": _panes(bout),
         "reviewer": bout.reviewer,
         "reveal": None if bout.reveal is None else reveal_document(bout.reveal),
     }
@@ -303,12 +311,19 @@ def reveal_document(reveal: Reveal) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _pane(given: Given, page: str | None) -> dict[str, Any]:
+def _panes(bout: Bout) -> list[dict[str, Any]]:
+    return [_pane(bout, side) for side in (0, 1)]
+
+
+def _pane(bout: Bout, side: int) -> dict[str, Any]:
+    given, page = bout.sides[side], bout.page(side)
     return {
-        "text": given.text[:MOST_SHOWN],
+        "text": bout.text(side, MOST_SHOWN),
         "cut": len(given.text) > MOST_SHOWN,
         "truncated": given.truncated,
         "page": page is not None and len(page) <= LARGEST,
+        "too_large": page is not None and len(page) > LARGEST,
+        "names_hidden": bout.names_somebody(side),
     }
 
 
@@ -346,6 +361,8 @@ def _bout_page(request: Request, summary: RunSummary, bout: Bout | None) -> Resp
 
 
 def _list(request: Request, before: str | None) -> dict[str, Any]:
+    if before is not None:
+        before = registry.runs(rooms_of(request).workspace, Selection(runs=(before,)))[0].id  # or says there is none
     offers, more = hall_of(request).booth.offers(before=before, limit=RUNS_SHOWN)
     return {"runs": [_offer(one) for one in offers], "next": more}
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from assay.app import findings
-from assay.domain.errors import InputError
 from assay.domain.selection import Selection
+from assay.web.parameters import one_of
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -23,9 +23,7 @@ class Asked:
         query = request.query_params
         self.filters = {name: tuple(dict.fromkeys(one for one in query.getlist(name) if one)) for name in FILTERS}
         self.a, self.b = query.get("a") or None, query.get("b") or None
-        self.scope = query.get("scope") or "auto"
-        if self.scope not in findings.SCOPES:
-            raise InputError("scope", f"is {self.scope!r}.", remedy=f"Say one of {', '.join(findings.SCOPES)}.")
+        self.scope = one_of("scope", query.get("scope") or "auto", findings.SCOPES)
         self.margin = query.get("margin") or ""
         self.how: dict[str, Any] = {
             "a": self.a,

@@ -14,6 +14,7 @@ from assay.domain.lifecycle import Verb
 from assay.domain.review import Via
 from assay.web.api import Answer, rooms_of
 from assay.web.pages import page_of
+from assay.web.parameters import known, reads
 from assay.web.texts import for_script, t
 from assay.web.visible import visible
 
@@ -54,10 +55,11 @@ class Wanted:
 
 
 @router.get("/audit")
+@reads(*FILTERS)
 def audit_page(request: Request, before: Number = None, check: Number = None, n: Number = None) -> Response:
     """The log, newest first; with `check`, the chain looked at from that event on, `n` having been looked at before."""
     wanted, workspace = Wanted(request), rooms_of(request).workspace
-    found = audit.page(workspace, wanted.filter, before=before)
+    found = _found(request, wanted, before)
     newest = audit.newest_event(workspace)
     chain = None if check is None else audit.check(workspace, after=check)
     return page_of(
@@ -77,10 +79,20 @@ def audit_page(request: Request, before: Number = None, check: Number = None, n:
 
 
 @router.get("/audit.json")
+@reads(*FILTERS)
 def audit_twin(request: Request, before: Number = None) -> Response:
     """The page as data."""
     wanted = Wanted(request)
-    return Answer(_document(wanted, audit.page(rooms_of(request).workspace, wanted.filter, before=before)))
+    return Answer(_document(wanted, _found(request, wanted, before)))
+
+
+def _found(request: Request, wanted: Wanted, before: int | None) -> LogPage:
+    """A page of the log; where there is nothing because nobody of the name decided anything, raises `UnknownName`."""
+    workspace = rooms_of(request).workspace
+    found = audit.page(workspace, wanted.filter, before=before)
+    if not found.events and found.next_before is None and "reviewer" in wanted.said:
+        known("reviewer", wanted.said["reviewer"], workspace.event_log.reviewers())
+    return found
 
 
 @router.get("/audit/check.json")
@@ -90,11 +102,13 @@ def check_twin(request: Request, after: Annotated[int, Query(ge=0, lt=2**62)] = 
 
 
 @router.get("/audit/events.{kind}")
+@reads(*FILTERS)
 def events_file(request: Request, kind: str) -> Response:
     """All that match as a file."""
     if kind not in KINDS:
         raise UnknownName("format", kind, KINDS)
     workspace, wanted = rooms_of(request).workspace, Wanted(request).filter
+    _found(request, Wanted(request), None)
     workspace.event_log.portion(wanted, limit=1)  # what is wrong with the filters is said before the file begins
     events = audit.everything(workspace, wanted)
     lines = audit.as_csv(events) if kind == "csv" else audit.as_jsonl(events)

@@ -17,6 +17,7 @@ from assay.web.judging import judging_of
 from assay.web.models import address as model_address
 from assay.web.models import when
 from assay.web.pages import count, page_of, usd
+from assay.web.parameters import reads
 from assay.web.statistics import key_of
 from assay.web.steering import estimate_document
 from assay.web.texts import for_script, t
@@ -116,6 +117,7 @@ def calibration_twin(request: Request, number: Number) -> Response:
 
 
 @router.get("/calibration/{number}/chart.{ending}", include_in_schema=False)
+@reads("at")
 def calibration_chart(
     request: Request, number: Number, ending: str, dark: bool = False, page: bool = False
 ) -> Response:
@@ -143,7 +145,7 @@ def calibration_page(request: Request, number: Number) -> Response:
     criteria = [{"name": name, **_figure("bias", one)} for name, one in document.get("by_criterion", {}).items()]
     return page_of(
         request, "calibration.html", "one-calibration", found.record.identity.model, twin=f"/calibration/{number}.json",
-        one=_row(found), rubric=_rubric(request, found.record.identity.rubric),
+        one=_row(found), model=_model_of(request, found), rubric=_rubric(request, found.record.identity.rubric),
         can_draw=charting.can_draw(), how_to_draw=charting.HOW_TO_DRAW,
         asked=t("calibration.cost", calls=count(document.get("calls", 0)), cost=cost),
         figures=[{"name": t(f"calibration.{name}"), **_figure(name, document[name])} for name in _FIGURES if name in document],
@@ -235,6 +237,12 @@ def _brief(one: Listed) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in ("samples", "pairs", "failed_tries")}
 
 
+def _model_of(request: Request, one: Listed) -> str | None:
+    """The page of the judge's model, where there is one: a judge may be measured that no run asked."""
+    ref = one.record.identity.model
+    return model_address(ref) if judging_of(request).models.knows(ref) else None
+
+
 def _row(one: Listed) -> dict[str, Any]:
     record = one.record
     document: Any = record.document
@@ -244,7 +252,6 @@ def _row(one: Listed) -> dict[str, Any]:
         "number": record.number,
         "href": f"/calibration/{record.number}",
         "model": record.identity.model,
-        "model_href": model_address(record.identity.model),
         "tier": record.tier.words,
         "good": record.tier.value in ("good", "excellent"),
         "face": t("calibration.tier.face", tier=str(face).replace("_", " "))

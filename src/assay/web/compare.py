@@ -22,6 +22,7 @@ from assay.scoring.extraction import way_problems
 from assay.scoring.fields import reading_problems
 from assay.web.api import Answer, rooms_of
 from assay.web.pages import page_of
+from assay.web.parameters import one_of, place_of, reads
 from assay.web.texts import for_script, t
 from assay.web.visible import visible
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
 
 MOST_COLUMNS: Final = 8
+READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find")
 RUNS_OFFERED: Final = 40
 MOST_SHOWN: Final = 20_000
 """Characters of an answer or an input that are sent; the rest is said to be left out."""
@@ -48,9 +50,9 @@ class Sides:
             raise InputError("col", f"names {len(self.columns)} columns.", remedy=f"Choose {MOST_COLUMNS} at most.")
         self.read, self.labels = query.get("read", "").strip(), query.get("labels", "").strip()
         self.title, self.search = query.get("title", "").strip(), query.get("q", "").strip()
-        self.only = _one_of("only", query.get("only") or "all", [one.value for one in Only])
-        self.by = _one_of("by", query.get("by") or "word", ["word", "line"])
-        self.after = _place(query.get("after"))
+        self.only = one_of("only", query.get("only") or "all", [one.value for one in Only])
+        self.by = one_of("by", query.get("by") or "word", ["word", "line"])
+        self.after = place_of("after", query.get("after", "").strip())
 
     @property
     def wanted(self) -> Wanted:
@@ -108,21 +110,6 @@ def _column(text: str) -> AnswerColumn:
     return AnswerColumn(run=RunId(run), candidate=unquote(candidate), k=int(k or 1))
 
 
-def _place(text: str | None) -> tuple[int, int] | None:
-    if not text:
-        return None
-    found = re.fullmatch(r"(\d{1,3})\.(\d{1,12})", text)
-    if not found:
-        raise InputError("after", f"is {text!r}, and no place of a page.", remedy="Open the page without it.")
-    return int(found[1]), int(found[2])
-
-
-def _one_of(name: str, value: str, known: list[str]) -> str:
-    if value not in known:
-        raise InputError(name, f"is {value!r}.", remedy=f"Say one of {', '.join(known)}.")
-    return value
-
-
 def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
     """What to read: a way (`$.a.b`, `last_line`, `final_answer`, …), else a regular expression."""
     is_way = text.startswith("$") or re.fullmatch(r"\w+", text) is not None
@@ -138,6 +125,7 @@ def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
 
 
 @router.get("/compare")
+@reads(*READS)
 def compare_page(request: Request) -> Response:
     """Answers side by side; without columns, the runs and candidates to choose from."""
     sides, workspace = _open_sides(request), rooms_of(request).workspace
@@ -158,11 +146,13 @@ def compare_page(request: Request) -> Response:
         criteria=_criteria(side_by_side.plans_of(workspace, sides.wanted)), looked_at=found.looked_at,
         next=sides.address("/compare", after=found.after) if found.after else None,
         first=sides.address("/compare") if sides.after else None, agreement=sides.address("/compare/agreement"),
+        grades=f"/compare/grades?{urlencode({'run': sides.columns[0].run})}",
         boot={"texts": for_script("compare"), "page": "compare"},
     )  # fmt: skip
 
 
 @router.get("/compare.json")
+@reads(*READS)
 def compare_twin(request: Request) -> Response:
     """The page as data."""
     sides, workspace = _open_sides(request), rooms_of(request).workspace
@@ -173,16 +163,23 @@ def compare_twin(request: Request) -> Response:
 
 
 @router.get("/compare/agreement.json")
+@reads(*READS)
 def agreement_twin(request: Request) -> Response:
     """Who agrees with whom, as data."""
     sides, workspace = _open_sides(request), rooms_of(request).workspace
+    if len(sides.columns) < 2:
+        return Answer({"columns": [shown_column(column) for column in sides.columns], "tasks": 0, "whole": True})
     return Answer(_agreement(sides, side_by_side.agreement(workspace, _wanted(workspace, sides))))
 
 
 @router.get("/compare/agreement")
+@reads(*READS)
 def agreement_page(request: Request) -> Response:
     """Who agrees with whom, and who is the odd one out."""
     sides, workspace = _open_sides(request), rooms_of(request).workspace
+    if len(sides.columns) < 2:
+        return page_of(request, "agreement.html", "compare", t("compare.agreement"), back=sides.address("/compare"), found=None,
+                       twin=sides.address("/compare/agreement.json"), boot={"texts": {}, "page": "compare"})  # fmt: skip
     found = _agreement(sides, side_by_side.agreement(workspace, _wanted(workspace, sides)))
     return page_of(
         request, "agreement.html", "compare", t("compare.agreement"), twin=sides.address("/compare/agreement.json"),

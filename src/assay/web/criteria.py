@@ -17,6 +17,7 @@ from assay.web.api import Answer
 from assay.web.judging import judging_of
 from assay.web.models import when
 from assay.web.pages import count, page_of
+from assay.web.parameters import within
 from assay.web.texts import t
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _HIGH, _WIDE = 60, 300  # of a drawing, in its own units
 def criteria_twin(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
     """The criteria page as data."""
     found = judging_of(request).criteria.all()
-    after = start + RUBRICS_SHOWN
+    after = within("from", start, len(found)) + RUBRICS_SHOWN
     return Answer({
         "rubrics": [_listed(one) for one in found[start:after]],
         "next": f"/criteria.json?from={after}" if after < len(found) else None,
@@ -48,7 +49,7 @@ def criteria_twin(request: Request, start: Annotated[int, Query(ge=0, alias="fro
 def criteria_page(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
     """Every rubric with its criteria and the runs that used it."""
     found = judging_of(request).criteria.all()
-    after, before = start + RUBRICS_SHOWN, max(start - RUBRICS_SHOWN, 0)
+    after, before = within("from", start, len(found)) + RUBRICS_SHOWN, max(start - RUBRICS_SHOWN, 0)
     return page_of(
         request, "criteria.html", "criteria", t("criteria.title"), twin="/criteria.json" + (f"?from={start}" if start else ""),
         rubrics=[_card(one) for one in found[start:after]],

@@ -54,5 +54,5 @@ def problem_response(
     accepts = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
     page: Callable[..., Response] | None = getattr(getattr(scope.get("app"), "state", None), "problem_page", None)
     if page is not None and "text/html" in accepts and not scope["path"].startswith("/api/"):
-        return page(status, where, said, remedy)
+        return page(scope, status, AssayError(where, said, remedy=remedy))
     return JSONResponse(problem(where, said, remedy), status_code=status)

@@ -211,7 +211,8 @@ def get_evaluation_result(
     after: Annotated[str | None, Query(max_length=40, description="From `next` of the answer before.")] = None,
 ) -> Response:
     """Where an evaluation stands, and the scores that count; what waits for a person says only that it waits."""
-    return Answer(submitting.evaluation(rooms_of(request).workspace, evaluation_id, after=after))
+    rooms = rooms_of(request)
+    return Answer(submitting.evaluation(rooms.workspace, evaluation_id, rooms.cover, after=after))
 
 
 def _listed(judge: str | list[str] | None) -> tuple[str, ...]:

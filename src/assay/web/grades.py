@@ -9,15 +9,16 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from assay.app import grades_beside, protocols, registry
+from assay.app import protocols, registry
 from assay.app.differences import Part, marked
-from assay.app.grades_beside import By, Only, Wanted
+from assay.app.grades_beside import APART, PORTION, WIDEST, By, Only, Wanted
 from assay.domain.errors import InputError, Refused
 from assay.domain.identifiers import shown_assessment
 from assay.domain.selection import Selection
 from assay.web import keys
 from assay.web.api import Answer, rooms_of
-from assay.web.pages import page_of
+from assay.web.pages import count, page_of
+from assay.web.parameters import one_of, place_of, reads, whole
 from assay.web.texts import for_script, t
 from assay.web.visible import visible
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from assay.app.wiring import Workspace
     from assay.statistics.agreement import Alpha
 
+READS: Final = (
+    "run", "by", "beside", "judge", "task", "candidate", "criterion", "apart", "only", "sort", "diff", "from", "after",
+)  # fmt: skip
 DIFFS: Final = ("word", "line", "off")
 RUNS_OFFERED: Final = 100
 MOST_SHOWN: Final = 8_000
@@ -39,19 +43,21 @@ class Asked:
 
     def __init__(self, request: Request) -> None:
         query = request.query_params
-        self.diff = _one_of("diff", query.get("diff") or "word", DIFFS)
-        self.start = _whole("from", query.get("from") or "0")
-        self.points = _points(query.get("apart") or f"{100 * grades_beside.APART:g}")
+        self.diff = one_of("diff", query.get("diff") or "word", DIFFS)
+        self.start = whole("from", query.get("from") or "0", high=WIDEST)
+        self.after = place_of("after", query.get("after", "").strip())
+        self.points = _points(query.get("apart") or f"{100 * APART:g}")
         self.wanted = Wanted(
             run=query.get("run", "").strip(),
-            by=By(_one_of("by", query.get("by") or "judges", [one.value for one in By])),
+            by=By(one_of("by", query.get("by") or "judges", [one.value for one in By])),
             beside=query.get("beside", "").strip(),
             judge=query.get("judge", ""),
             task=query.get("task", "").strip(),
             candidate=query.get("candidate", ""),
+            criterion=query.get("criterion", "").strip(),
             apart=self.points / 100,
-            only=Only(_one_of("only", query.get("only") or "all", [one.value for one in Only])),
-            by_gap=_one_of("sort", query.get("sort") or "gap", ("gap", "run")) == "gap",
+            only=Only(one_of("only", query.get("only") or "all", [one.value for one in Only])),
+            by_gap=one_of("sort", query.get("sort") or "gap", ("gap", "run")) == "gap",
         )
 
     def address(self, path: str, **other: Any) -> str:
@@ -59,8 +65,9 @@ class Asked:
         wanted = self.wanted
         said = {
             "run": wanted.run, "by": wanted.by.value, "beside": wanted.beside, "judge": wanted.judge, "task": wanted.task,
-            "candidate": wanted.candidate, "only": wanted.only.value, "apart": f"{self.points:g}",
-            "sort": "gap" if wanted.by_gap else "run", "diff": self.diff, "from": str(self.start or ""), **other,
+            "candidate": wanted.candidate, "criterion": wanted.criterion, "only": wanted.only.value, "apart": f"{self.points:g}",
+            "sort": "gap" if wanted.by_gap else "run", "diff": self.diff, "from": str(self.start or ""),
+            "after": _shown_place(self.after), **other,
         }  # fmt: skip
         usual = {"by": "judges", "only": "all", "apart": "5", "sort": "gap", "diff": "word"}
         kept = {name: value for name, value in said.items() if value and usual.get(name) != value}
@@ -68,31 +75,42 @@ class Asked:
 
 
 @router.get("/compare/grades.json")
+@reads(*READS)
 def grades_twin(request: Request) -> Response:
     """The page as data."""
     asked, workspace = Asked(request), rooms_of(request).workspace
     if not asked.wanted.run:
         return Answer({"runs": _offered(workspace)})
-    found = _found(workspace, asked)
-    after = asked.address("/compare/grades.json", **{"from": asked.start + grades_beside.PORTION})
+    found = _found(request, asked)
+    figures = found.figures
     return Answer(
         {
             "panes": _panes(found),
-            "summary": _summary_document(found.summary),
+            "criteria": list(found.criteria),
+            "criterion": found.wanted.criterion or None,
+            "summary": None if figures is None else _summary_document(figures.summary),
             "rows": [_row_document(row) for row in found.rows],
-            "of": found.of,
-            "waiting": found.waiting,
-            "next": after if found.more else None,
+            "of": None if figures is None else figures.of[asked.wanted.only],
+            "waiting": None if figures is None else figures.waiting,
+            "by_gap": found.by_gap,
+            "reading": figures is None,
+            "decisions_since": None if figures is None else figures.since,
+            "next": _later(asked, found, "/compare/grades.json"),
         }
     )
 
 
 @router.get("/compare/grades")
+@reads(*READS)
 def grades_page(request: Request) -> Response:
     """Grades side by side; without a run, the runs to choose from."""
     asked, workspace = Asked(request), rooms_of(request).workspace
     runs = _offered(workspace)
-    boot = {"texts": for_script("grades", "help", "close"), "page": "grades", "keys": keys.for_script(keys.BESIDE)}
+    boot: dict[str, Any] = {
+        "texts": for_script("grades", "help", "close"),
+        "page": "grades",
+        "keys": keys.for_script(keys.BESIDE),
+    }
     shared: dict[str, Any] = {
         "runs": runs, "asked": asked.wanted, "points": f"{asked.points:g}", "diff": asked.diff, "diffs": DIFFS,
         "bys": [one.value for one in By], "onlys": [one.value for one in Only], "sheet": keys.groups(keys.BESIDE),
@@ -102,26 +120,61 @@ def grades_page(request: Request) -> Response:
         return page_of(
             request, "grades.html", "grades", t("grades.title"), twin="/compare/grades.json", found=None, **shared
         )
-    found = _found(workspace, asked)
-    start, portion = asked.start, grades_beside.PORTION
+    found = _found(request, asked)
     boot["diffs"] = {one: asked.address("/compare/grades", diff=one) for one in DIFFS}
+    boot["reading"] = asked.address("/compare/grades.json") if found.figures is None else None
+    first = asked.address("/compare/grades", **{"from": "", "after": ""})
     return page_of(
-        request, "grades.html", "grades", t("grades.title"), twin=asked.address("/compare/grades.json"), **shared,
-        found=found, panes=_panes(found), rows=[_row(row, asked) for row in found.rows],
-        summary=_summary(found, asked), nothing=_nothing(found, asked),
-        earlier=asked.address("/compare/grades", **{"from": max(0, start - portion) or ""}) if start else None,
-        later=asked.address("/compare/grades", **{"from": start + portion}) if found.more else None,
+        request, "grades.html", "grades", t("grades.title"), twin=asked.address("/compare/grades.json"),
+        **{**shared, "asked": found.wanted}, found=found, panes=_panes(found), widest=WIDEST,
+        rows=[_row(row, asked) for row in found.rows], summary=_summary(found, asked), nothing=_nothing(found, asked),
+        said=_said_of(found, asked), first=first if asked.start or asked.after else None,
+        earlier=asked.address("/compare/grades", **{"from": max(0, asked.start - PORTION) or ""})
+        if found.by_gap and asked.start else None,
+        later=_later(asked, found, "/compare/grades"),
+        in_order=asked.address("/compare/grades", sort="run", **{"from": "", "after": ""}),
     )  # fmt: skip
 
 
-def _found(workspace: Workspace, asked: Asked) -> Page:
+def _later(asked: Asked, found: Page, path: str) -> str | None:
+    if not found.more:
+        return None
+    if found.by_gap:
+        return asked.address(path, **{"from": asked.start + PORTION, "after": ""})
+    return asked.address(path, sort="run", **{"from": "", "after": _shown_place(found.after)})
+
+
+def _shown_place(place: tuple[int, int] | None) -> str:
+    return "" if place is None else f"{place[0]}.{place[1]}"
+
+
+def _said_of(found: Page, asked: Asked) -> list[str]:
+    """How many rows there are, and how far the figures can be relied on."""
+    figures, shown = found.figures, len(found.rows)
+    if figures is None:
+        return [t("grades.reading")]
+    of = figures.of[asked.wanted.only]
+    said = [t("grades.shown", n=shown, of=count(of))] if shown else []
+    if figures.waiting:
+        said.append(t("grades.waiting", n=count(figures.waiting)))
+    if found.by_gap and of > WIDEST:
+        said.append(t("grades.widest", n=count(WIDEST)))
+    if not found.by_gap and found.more and shown < PORTION:
+        said.append(t("grades.looked", n=count(found.looked_at)))
+    if figures.since:
+        said.append(t("grades.since", n=count(figures.since)))
+    return said
+
+
+def _found(request: Request, asked: Asked) -> Page:
     """The page of rows; raises `Refused` for a run in which nobody may see yet who wrote what."""
+    workspace = rooms_of(request).workspace
     for run in filter(None, (asked.wanted.run, asked.wanted.beside)):
         (summary,) = registry.runs(workspace, Selection(runs=(run,)))
         if protocols.withholds(workspace, summary):
             raise Refused(f"run {summary.id}", "is under blind review, and shows its grades once nothing waits.",
                           remedy="Finish its review first; the command line shows it now.")  # fmt: skip
-    return grades_beside.page(workspace, asked.wanted, start=asked.start)
+    return rooms_of(request).grades.page(asked.wanted, start=asked.start, after=asked.after)
 
 
 def _offered(workspace: Workspace) -> list[dict[str, str]]:
@@ -148,7 +201,7 @@ def _nothing(found: Page, asked: Asked) -> str:
     """Why there is nothing to see, where there is not."""
     if asked.wanted.by is By.JUDGES and len(found.panes) < 2:
         return t("grades.one_pane")
-    if found.of:
+    if found.rows or found.more or asked.start or asked.after:
         return ""
     return t(
         "grades.no_attempts" if asked.wanted.by is By.ATTEMPTS and asked.wanted.only is Only.ALL else "grades.no_rows"
@@ -226,11 +279,10 @@ def _gap(scores: list[float | None]) -> dict[str, Any]:
 
 def _summary(found: Page, asked: Asked) -> list[tuple[str, str, str]]:
     """Name, figure and range or remark, a line each."""
-    one = found.summary
-    if not one.n:
+    if found.figures is None or not found.figures.summary.n:
         return []
-    names = _panes(found)
-    lines = [(t("grades.sum.n"), f"{one.n:,}".replace(",", "\u202f"), "")]
+    one, names = found.figures.summary, _panes(found)
+    lines = [(t("grades.sum.n"), count(one.n), "")]
     if one.alike is not None and one.alike_ci95 is not None:
         low, high = (f"{100 * end:.0f}%" for end in one.alike_ci95)
         lines.append(
@@ -242,11 +294,17 @@ def _summary(found: Page, asked: Asked) -> list[tuple[str, str, str]]:
         )
     if one.gap is not None and one.distance is not None:
         lines.append(
-            (t("grades.sum.gap", first=names[0], second=names[1]), t("grades.points", n=f"{100 * one.gap:+.1f}"), "")
+            (
+                t("grades.sum.gap", first=names[0], second=names[1]),
+                t("grades.points", n=f"{100 * one.gap:+.1f}".replace("-", "\u2212")),
+                "",
+            )
         )
         lines.append((t("grades.sum.distance"), t("grades.points", n=f"{100 * one.distance:.1f}"), ""))
     if one.alpha is not None:
-        lines.append((t("grades.sum.alpha"), *_said(one.alpha)))
+        figure, remark = _said(one.alpha)
+        sampled = "" if one.sampled is None else t("grades.sum.sampled", n=count(one.sampled))
+        lines.append((t("grades.sum.alpha"), figure, ". ".join(part for part in (remark, sampled) if part)))
     if one.accepted is not None and one.accepted[1]:
         k, n = one.accepted
         lines.append((t("grades.sum.accepted"), f"{100 * k / n:.0f}%", t("grades.sum.accepted_of", k=k, n=n)))
@@ -263,14 +321,19 @@ def _said(alpha: Alpha) -> tuple[str, str]:
         return "–", alpha.reason or ""
     remark = alpha.reading or ""
     if alpha.ci95 is not None:
-        remark = f"{t('grades.range', low=f'{alpha.ci95[0]:.2f}', high=f'{alpha.ci95[1]:.2f}')}, {remark}"
-    return f"{alpha.alpha:.2f}", remark
+        remark = f"{t('grades.range', low=_minus(alpha.ci95[0]), high=_minus(alpha.ci95[1]))}, {remark}"
+    return _minus(alpha.alpha), remark
+
+
+def _minus(value: float) -> str:
+    return f"{value:.2f}".replace("-", "\u2212")
 
 
 def _summary_document(one: Summary) -> dict[str, Any]:
     return {
         "n": one.n, "alike": one.alike, "alike_ci95": one.alike_ci95, "gap": one.gap, "distance": one.distance,
-        "alpha": _alpha_document(one.alpha), "blind": _alpha_document(one.blind), "n_blind": one.n_blind,
+        "alpha": _alpha_document(one.alpha), "alpha_sampled": one.sampled,
+        "blind": _alpha_document(one.blind), "n_blind": one.n_blind,
         "accepted": None if one.accepted is None else {"n": one.accepted[0], "of": one.accepted[1]},
     }  # fmt: skip
 
@@ -308,18 +371,6 @@ def _sheet_document(sheet: Sheet | None) -> dict[str, Any] | None:
             for one in sheet.grades
         ],
     }  # fmt: skip
-
-
-def _one_of(name: str, value: str, known: Any) -> str:
-    if value not in known:
-        raise InputError(name, f"is {value!r}.", remedy=f"Say one of {', '.join(known)}.")
-    return value
-
-
-def _whole(name: str, text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise InputError(name, f"is {text!r}, expected a whole number from 0.")
-    return int(text)
 
 
 def _points(text: str) -> float:

@@ -14,6 +14,7 @@ from assay.web.measuring import Measuring
 if TYPE_CHECKING:
     from fastapi import Request
 
+    from assay.app.cover import Cover
     from assay.app.wiring import Workspace
 
 
@@ -27,12 +28,12 @@ class Judging:
     measuring: Measuring
 
 
-def judging(workspace: Workspace) -> Judging:
+def judging(workspace: Workspace, cover: Cover) -> Judging:
     """Everything that the pages keep between two looks."""
     plans = Plans(workspace)
     return Judging(
         models=Models(workspace, plans),
-        criteria=Criteria(workspace),
+        criteria=Criteria(workspace, cover.covered),
         calibrations=Calibrations(workspace, plans),
         measuring=Measuring(workspace),
     )

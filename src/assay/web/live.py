@@ -15,6 +15,7 @@ from assay.web.rows import looked_at
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from assay.app.cover import Cover
     from assay.app.wiring import Workspace
     from assay.web.runner import Runner
 
@@ -34,8 +35,9 @@ SHOWN: Final = 50
 class Live:
     """What the runs look like now. Looks only while somebody listens."""
 
-    def __init__(self, workspace: Workspace, runner: Runner | None = None) -> None:
+    def __init__(self, workspace: Workspace, cover: Cover, runner: Runner | None = None) -> None:
         self._workspace = workspace
+        self._cover = cover
         self._runner = runner
         self._changed = asyncio.Condition()
         self._rows: dict[str, bytes] = {}
@@ -53,15 +55,19 @@ class Live:
     def rows(self, *, before: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
         """One page of runs, newest first, and the id after which the next page begins, if there is one."""
         summaries = self._workspace.archive.newest(limit=SHOWN + 1, before=before)
-        shown = [looked_at(self._workspace, summary, self._runner) for summary in summaries[:SHOWN]]
+        shown = [looked_at(self._workspace, self._cover, summary, self._runner) for summary in summaries[:SHOWN]]
         return shown, shown[-1]["id"] if len(summaries) > SHOWN else None
 
     def _newest(self) -> tuple[list[dict[str, Any]], int]:
         """The first page, and how many assessments of all runs wait."""
-        return self.rows()[0], self._workspace.archive.tally(Selection()).get(AssessmentState.PENDING, 0)
+        return self.rows()[0], self._cover.tally(Selection()).get(AssessmentState.PENDING, 0)
+
+    def _newest_decision(self) -> int:
+        """A number that changes with every decision, on whatever it was."""
+        return self._workspace.archive.decided_since(None)[0] + self._cover.newest_answer()
 
     async def listen(self) -> AsyncIterator[bytes]:
-        """Server-sent events: every run at first, then each that changed; how many assessments wait; the newest decision."""
+        """Server-sent events: every run at first, then each that changed; how many assessments wait; that something was decided."""
         self._listeners += 1
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
@@ -102,7 +108,7 @@ class Live:
         while self._listeners and not self._stopped:
             try:
                 rows, waiting = await asyncio.to_thread(self._newest)
-                decided, _ = await asyncio.to_thread(self._workspace.archive.decided_since, None)
+                decided = await asyncio.to_thread(self._newest_decision)
             except StoreError:
                 rows = None  # the next look may find it again; a page shows what it last heard
             if rows is not None:

@@ -18,14 +18,17 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from assay.app import protocols, registry, reviewing, starting
+from assay.app.cover import under_review
 from assay.app.findings import wording
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
+from assay.domain.suite import PERSON
 from assay.web import keys
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
+from assay.web.parameters import one_of, reads, whole, within
 from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
 from assay.web.starting import suite_document
@@ -33,12 +36,24 @@ from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
 from assay.web.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-    from assay.domain.selection import AssessmentRow, TrialRow
+    from assay.app.showing import Item
+    from assay.app.wiring import Workspace
+    from assay.domain.identifiers import AssessmentKey
+    from assay.domain.lifecycle import TrialState
+    from assay.domain.selection import AssessmentRow, RunSummary, TrialRow
+    from assay.web.api import Rooms
 
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
+CHOICES: Final = (
+    "trials", "mode", "review", "batch_id", "limit", "budget", "benchmark", "rotate", "protocol", "candidate", "judge",
+)  # fmt: skip
+"""What the script of the start page keeps in its address."""
+CHOSEN: Final = {
+    "mode": ("joint", "each", "pairwise"), "review": ("every", "flagged", "none"), "benchmark": ("1",), "rotate": ("1",),
+}  # fmt: skip
 THEMES: Final = ("auto", "light", "dark")
 
 NAV: Final = (
@@ -151,39 +166,40 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def problem_page(status: int, where: str, said: str, remedy: str) -> Response:
-    """The page for a request that failed."""
-    key = (
-        f"problem.{status}" if f"problem.{status}" in ("problem.404", "problem.409", "problem.500") else "problem.other"
-    )
-    return HTMLResponse(
-        templates().get_template("problem.html").render(
-            page="problem", title=t(key), status=status, where=where, said=said, remedy=remedy, theme="auto", reviewer=None
-        ),
-        status_code=status,
-    )  # fmt: skip
-
-
 @router.get("/")
 def queue_page(request: Request, before: str | None = None) -> Response:
     """The runs, and the way into review; for an empty store, the way to a first run."""
-    rows, older = rooms_of(request).live.rows(before=before)
+    rows, older = _queue_rows(request, before)
     waiting = progress(rooms_of(request), Selection())["waiting"]
     twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
-    return _page(request, "queue.html", "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
-                 waiting=waiting, boot={"texts": for_script("queue", "state", "run", "first", "steer", "notice"), "page": "queue",
-                                        "live": before is None})  # fmt: skip
+    template = "queue.html" if rows or before else "first.html"
+    files = 0 if rows or before else len(starting.suite_files(rooms_of(request).workspace))
+    first = rows[0] if len(rows) == 1 and not before and not older else None  # its way to a verdict is shown
+    boot = {
+        "texts": for_script("queue", "state", "run", "first", "steer", "notice"),
+        "page": "queue",
+        "live": before is None,
+    }
+    return _page(request, template, "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
+                 waiting=waiting, first=first, files=files, boot=boot)  # fmt: skip
+
+
+def _queue_rows(request: Request, before: str | None) -> tuple[list[dict[str, Any]], str | None]:
+    """Runs after one of them; raises `UnknownName` where there is no such run."""
+    rooms = rooms_of(request)
+    return rooms.live.rows(before=registry.runs(rooms.workspace, Selection(runs=(before,)))[0].id if before else None)
 
 
 @router.get("/queue.json")
 def queue_twin(request: Request, before: str | None = None) -> Response:
     """The queue page as data."""
-    rows, older = rooms_of(request).live.rows(before=before)
+    rows, older = _queue_rows(request, before)
     next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
     return Answer({"runs": rows, "waiting": progress(rooms_of(request), Selection())["waiting"], "next": next_})
 
 
 @router.get("/start")
+@reads(*CHOICES)
 def start_page(request: Request, suite: str | None = None) -> Response:
     """Start a run from a file of the folder, or write a set first; the choices stand in the address."""
     data = _start_data(request, suite)
@@ -195,20 +211,28 @@ def start_page(request: Request, suite: str | None = None) -> Response:
 
 
 @router.get("/start.json")
+@reads(*CHOICES)
 def start_twin(request: Request, suite: str | None = None) -> Response:
     """The page as data."""
     return Answer(_start_data(request, suite))
 
 
 def _start_data(request: Request, path: str | None) -> dict[str, Any]:
-    workspace = rooms_of(request).workspace
+    workspace, query = rooms_of(request).workspace, request.query_params
+    for name, values in CHOSEN.items():
+        if said := query.get(name):
+            one_of(name, said, values)
+    for name in ("trials", "limit"):
+        if said := query.get(name):
+            whole(name, said, low=1)
     read = {"suite": None, "problems": []} if path is None else suite_document(workspace, path)
+    models = {PERSON: "", **{model.ref: model.origin for model in starting.known_models(workspace)}}
     return {
         "path": path,
         "suite": read["suite"],
         "problems": read["problems"],
         "files": list(starting.suite_files(workspace)) if path is None else [],
-        "models": [{"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)],
+        "models": [{"ref": ref, "from": origin} for ref, origin in models.items()],
         "suggested": protocols.numbers(SUGGESTED),
     }
 
@@ -224,6 +248,8 @@ def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
     """The assessment behind a cell of the matrix: one that waits before others."""
     key = reviewing.trial_key(trial_id)
     workspace = rooms_of(request).workspace
+    (summary,) = registry.runs(workspace, Selection(runs=(run_id,)))
+    rooms_of(request).cover.refuse(summary.id, "which assessment is behind which trial")
     found = [] if key is None else [
         row for row in workspace.archive.assessments(Selection(runs=(run_id,)), trial=key) if row.current
     ]  # fmt: skip
@@ -244,7 +270,19 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
                                "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
 
 
+def _check_review(request: Request, selection: Selection) -> None:
+    """Raise `UnknownName` or `InputError` for a filter, an item or a score to begin with that cannot be."""
+    rooms_of(request).workspace.archive.tally(selection)
+    query = request.query_params
+    if item := query.get("item"):
+        rooms_of(request).cover.key_of(item)
+    for name in ("candidate", "criterion"):
+        if said := query.get(name):
+            whole(name, said, low=1, high=10_000)
+
+
 @router.get("/review.json")
+@reads("candidate", "criterion")
 def review_twin(
     request: Request,
     run: str | None = None,
@@ -255,18 +293,20 @@ def review_twin(
 ) -> Response:
     """How far a review is, and the item of the address; nothing is put on a desk by looking here."""
     rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
+    _check_review(request, selection)
     found = shown(rooms, item, reviewer=reviewer_of(request)) if item else None
     waiting = reviewing.assessments(rooms.workspace, selection, states=frozenset({AssessmentState.PENDING}), limit=50)
     return Answer(
         {
             "progress": progress(rooms, selection),
             "item": found,
-            "waiting": [shown_assessment(row.key) for row in waiting],
+            "waiting": [shown_assessment(row.key) for row in waiting if not rooms.cover.covers(row.run_id)],
         }
     )
 
 
 @router.get("/review")
+@reads("item", "candidate", "criterion")
 def review_page(
     request: Request,
     run: str | None = None,
@@ -276,6 +316,7 @@ def review_page(
 ) -> Response:
     """Review: one waiting assessment after the other."""
     rooms = rooms_of(request)
+    _check_review(request, selection_of(run, suite, task, judge))
     filters = {
         name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value
     }
@@ -288,32 +329,30 @@ def review_page(
     if not (far["waiting"] or far["decided"]):
         boot["texts"]["review.done.lead"] = t("review.done.never")
     return _page(request, "review.html", "review", t("review.title"), twin=twin, run=summary, filters=filters, single=None,
-                 past=(), boot=boot)  # fmt: skip
+                 grades=None, past=(), boot=boot)  # fmt: skip
 
 
 @router.get("/assessments/{assessment_id}.json")
+@reads("candidate", "criterion")
 def assessment_twin(request: Request, assessment_id: str) -> Response:
     """The page of an assessment as data, responses in full length."""
+    _check_review(request, Selection())
     return Answer(shown(rooms_of(request), assessment_id, reviewer=reviewer_of(request), whole=True))
 
 
 @router.get("/assessments/{assessment_id}")
+@reads("candidate", "criterion")
 def assessment_page(request: Request, assessment_id: str) -> Response:
     """One assessment at its permanent address, with what was decided about it."""
+    _check_review(request, Selection())
     rooms = rooms_of(request)
     reviewer = reviewer_of(request)
     item = shown(rooms, assessment_id, reviewer=reviewer)
-    detail, _ = rooms.honest.detail(reviewing.assessment_key(assessment_id), reviewer=reviewer)
-    same_trial = rooms.workspace.archive.assessments(Selection(runs=(item.run_id,)), trial=detail.row.trial)
-    others = [
-        _other(row)
-        for row in same_trial
-        if row.current and (row.grader, row.candidate) != (detail.row.grader, detail.row.candidate)
-    ]
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(item.run_id,)))
+    others = [] if rooms.cover.covers(summary.id) else _same_trial(rooms, rooms.cover.key_of(assessment_id))
     title = f"{item.thing} · {t('review.trial', k=item.k, of=item.of)}"
     return _page(request, "review.html", "assessment", title, twin=f"/assessments/{item.id}.json", run=summary,
-                 filters={"run": item.run_id}, single=item, past=others,
+                 filters={"run": item.run_id}, single=item, past=others, grades=_grades_beside(rooms.workspace, summary, item),
                  boot=_review_boot({"run": item.run_id}, item.id))  # fmt: skip
 
 
@@ -329,8 +368,11 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
-    row = looked_at(rooms.workspace, summary, rooms.runner)
-    tasks, more = _tasks_from(rooms.workspace.archive.trials(where), start)
+    row = looked_at(rooms.workspace, rooms.cover, summary, rooms.runner)
+    covered = rooms.cover.covers(summary.id)
+    tasks, more = _tasks_from(
+        rooms.workspace.archive.trials(where), start, alike=under_review(summary) if covered else ()
+    )
     failures = [
         {
             "id": f"t{trial.key}", "task": trial.task, "thing": trial.thing, "k": trial.k, "of": trial.of,
@@ -340,6 +382,8 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         for trial in islice(rooms.workspace.archive.trials(where, failed_only=True), FAILURES_SHOWN)
         if trial.failure is not None
     ]  # fmt: skip
+    if start and not tasks:
+        within("from", start, len({trial.task for trial in rooms.workspace.archive.trials(where)}))
     waits = bool(row["waiting"])
     review = standing(request, str(summary.id))
     return {
@@ -357,10 +401,14 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "regrade": plan.regrade_of is not None,
         },
         "review": review,
+        "grades": _grades_of(rooms.workspace, summary),
         "said_protocol": wording.protocol(review["protocol"]).partition(";")[0],
         "suggested": protocols.numbers(SUGGESTED),
-        "models": [] if waits else [model.ref for model in starting.known_models(rooms.workspace)],
+        "models": []
+        if waits
+        else [model.ref for model in starting.known_models(rooms.workspace) if model.ref != PERSON],
         "tasks": tasks,
+        "covered": covered,
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,
         "later": start + TASKS_SHOWN if more else None,
@@ -368,15 +416,44 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     }
 
 
-def _tasks_from(trials: Iterable[TrialRow], start: int) -> tuple[list[dict[str, Any]], bool]:
+def _grades_beside(workspace: Workspace, summary: RunSummary, item: Item) -> str | None:
+    """Where an assessment's grades stand beside others of the same task, once it is decided."""
+    if item.state == AssessmentState.PENDING or not item.by_model:
+        return None
+    ways = _grades_of(workspace, summary)
+    by = "attempts" if len(item.attempts) > 1 else "people"
+    return None if by not in ways else f"{ways[by]}&{urlencode({'task': item.task, 'sort': 'run'})}"
+
+
+def _grades_of(workspace: Workspace, summary: RunSummary) -> dict[str, str]:
+    """Where a run's grades stand beside each other; nowhere before there are any, nor while nobody may see them."""
+    decided = sum(n for state, n in summary.assessments.items() if state is not AssessmentState.PENDING)
+    if not decided or not any(judge != PERSON for judge in summary.judges) or protocols.withholds(workspace, summary):
+        return {}
+    ways = ["people", *(["judges"] if len(summary.judges) > 1 else [])]
+    ways += ["attempts"] if summary.assessments.get(AssessmentState.SUPERSEDED) else []
+    return {by: f"/compare/grades?{urlencode({'run': summary.id, 'by': by})}" for by in ways}
+
+
+def _tasks_from(
+    trials: Iterable[TrialRow], start: int, *, alike: Collection[TrialState]
+) -> tuple[list[dict[str, Any]], bool]:
     """The tasks of one page of the matrix, and whether more follow."""
     shown_: list[dict[str, Any]] = []
     for place, (_, group) in enumerate(groupby(trials, key=lambda trial: trial.task)):
         if place >= start + TASKS_SHOWN:
             return shown_, True
         if place >= start:
-            shown_ += matrix(group)
+            shown_ += matrix(group, alike=alike)
     return shown_, False
+
+
+def _same_trial(rooms: Rooms, key: AssessmentKey) -> list[dict[str, str]]:
+    """What other graders made of the trial of an assessment."""
+    detail, _ = rooms.honest.detail(key)
+    row = detail.row
+    same = rooms.workspace.archive.assessments(Selection(runs=(row.run_id,)), trial=row.trial)
+    return [_other(one) for one in same if one.current and (one.grader, one.candidate) != (row.grader, row.candidate)]
 
 
 def _other(row: AssessmentRow) -> dict[str, str]:
@@ -389,7 +466,19 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
         "filters": dict(filters),
         "single": single,
         "texts": for_script(
-            "review", "do", "said", "state", "trial", "correct", "reject", "rerun", "panel", "close", "cancel", "remap"
+            "review",
+            "do",
+            "said",
+            "state",
+            "trial",
+            "correct",
+            "form",
+            "reject",
+            "rerun",
+            "panel",
+            "close",
+            "cancel",
+            "remap",
         ),
         "keys": keys.for_script(keys.REGISTRY),
         "reject_reasons": REJECT_REASONS,
@@ -401,7 +490,8 @@ def _page(request: Request, template: str, page: str, title: str, *, twin: str |
     """A page in the colours and under the name this browser chose."""
     theme = request.cookies.get("assay_theme", "auto")
     reviewer = reviewer_of(request)
-    values["boot"] = {**values["boot"], "reviewer": reviewer, "glyphs": GLYPHS}
+    store = rooms_of(request).workspace.store_id
+    values["boot"] = {**values["boot"], "store": store, "reviewer": reviewer, "glyphs": GLYPHS}
     html = templates().get_template(template).render(
         page=page, title=title, twin=twin, theme=theme if theme in THEMES else "auto", reviewer=reviewer, **values
     )  # fmt: skip

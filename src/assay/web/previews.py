@@ -7,8 +7,9 @@ as measured in Chromium: a peer connection, and the bare connection that is made
 being refused. Newer browsers close both by `Connection-Allowlist`; for the others `frame_guard.js` stands before the page's first
 byte and takes them away.
 
-House rules. An address is drawn at random, lives `LIFE_S` and is answered for a frame only; opened by itself in a tab the
-page would have no policy around it.
+House rules. An address is drawn at random, lives `LIFE_S`, is answered once and for a frame only; opened by itself in a tab the
+page would have no policy around it. Browsers say what they ask for in `Sec-Fetch-Dest`, all that are in use, but by plain http to
+another machine none does: there the page is given without it, and its guard stops it where it stands in no frame.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from assay.domain.errors import UnknownName
+from assay.domain.errors import Refused, UnknownName
+from assay.web.guard import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from starlette.requests import Request
+
 LIFE_S: Final = 120.0
-"""How long an address is answered; a page that runs is not touched."""
+"""How long an address may be used, once; a page that runs is not touched."""
 MOST: Final = 64
 """Pages that are kept; the oldest makes room."""
 LARGEST: Final = 3_000_000
@@ -94,13 +98,21 @@ class Previews:
         return f"/preview/{token}"
 
     def answer(self, token: str) -> Response:
-        """The page of an address; raises `UnknownName` where there is none, or none any more."""
+        """The page of an address, which is used up by it; raises `UnknownName` where there is none, or none any more."""
         with self._lock:
-            until, page = self._pages.get(token, (0.0, ""))
+            until, page = self._pages.pop(token, (0.0, ""))
             if until < self._clock():
-                self._pages.pop(token, None)
                 raise UnknownName("preview", "under this address", remedy="Start it again on its page.")
         return Response(guarded(page).encode("utf-8", "replace"), media_type="text/html", headers=HEADERS)
+
+
+def check_framed(request: Request) -> None:
+    """Raise `Refused` where a request is not for a frame: it says so, or says nothing where every browser would."""
+    wanted = request.headers.get("sec-fetch-dest")
+    if wanted is None and request.url.scheme == "http" and not is_loopback(request.url.hostname or ""):
+        return
+    if wanted != "iframe":
+        raise Refused("preview", "is shown in its frame only.", remedy="Start it on its page.")
 
 
 def guarded(page: str) -> str:

@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from assay.app import receiving, registry
 from assay.app.findings import estimate_document, excluded_document
+from assay.domain.errors import Refused
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import Selection
 from assay.web.api import Answer, rooms_of
@@ -125,18 +126,23 @@ def batch(request: Request, batch_id: str, limit: Annotated[int, Query(ge=1, le=
     """A batch: its newest runs, totals over all of them, and each candidate over what counts."""
     rooms = rooms_of(request)
     selection = Selection(batch_ids=(batch_id,))
-    summaries = registry.runs(rooms.workspace, selection)
-    return Answer(_document(summaries, rooms.overviews.of(selection), limit))
+    summaries = [rooms.cover.shown(one) for one in registry.runs(rooms.workspace, selection)]
+    try:
+        told, _ = rooms.cover.told(selection)
+    except Refused:  # of none of its runs any statistic is told for now
+        return Answer(_document(summaries, None, limit))
+    return Answer(_document(summaries, rooms.overviews.of(told), limit))
 
 
-def _document(summaries: Sequence[RunSummary], overview: Overview, limit: int) -> dict[str, Any]:
+def _document(summaries: Sequence[RunSummary], overview: Overview | None, limit: int) -> dict[str, Any]:
     waiting = sum(one.assessments.get(AssessmentState.PENDING, 0) for one in summaries)
     trials: Counter[str] = Counter()
     assessments: Counter[str] = Counter()
     for one in summaries:
         trials.update({str(state): n for state, n in one.trials.items()})
         assessments.update({str(state): n for state, n in one.assessments.items()})
-    estimates = [one for one in overview.report.estimates if one.n_trials or not waiting]
+    known = () if overview is None else overview.report.estimates
+    estimates = [one for one in known if one.n_trials or not waiting]
     weighed = [(one.mean, one.n_trials) for one in estimates if one.mean is not None]
     n = sum(count for _, count in weighed)
     name = summaries[0].batch_id
@@ -157,7 +163,7 @@ def _document(summaries: Sequence[RunSummary], overview: Overview, limit: int) -
         "assessments": {str(state): assessments.get(str(state), 0) for state in AssessmentState},
         "waiting": waiting,
         "candidates": [estimate_document(one) for one in estimates],
-        "excluded": excluded_document(overview.excluded),
-        "warnings": [{"code": one.code, "text": one.text} for one in overview.cautions],
+        "excluded": {} if overview is None else excluded_document(overview.excluded),
+        "warnings": [] if overview is None else [{"code": one.code, "text": one.text} for one in overview.cautions],
         "telemetry": telemetry(summaries),
     }

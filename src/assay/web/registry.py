@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -16,13 +17,12 @@ from assay.domain.register import WAITS, RunFilter
 from assay.domain.selection import Selection
 from assay.web.api import Answer, rooms_of
 from assay.web.pages import page_of
-from assay.web.rows import run_row
+from assay.web.parameters import reads
 from assay.web.texts import t
 from assay.web.visible import visible
 
 if TYPE_CHECKING:
     from assay.app.run_list import RunLine, RunList
-    from assay.domain.selection import RunSummary
 
 FILTERS: Final = ("suite", "batch", "candidate", "state", "q")
 STATES: Final = (*(str(one) for one in RunState if one is not RunState.IMPORTING), WAITS)
@@ -56,10 +56,11 @@ class Wanted:
 
 
 @router.get("/registry")
+@reads(*FILTERS, "before")
 def registry_page(request: Request) -> Response:
     """All runs, newest first, with what each rests on."""
     wanted = Wanted(request)
-    found = run_list.run_list(rooms_of(request).workspace, wanted.filter, before=wanted.before)
+    found = _listed(request, wanted)
     return page_of(
         request, "registry.html", "registry", t("registry.title"), twin=wanted.address("/registry.json", before=wanted.before),
         rows=[row_of(line) for line in found.lines], facets=_facets(wanted, found), states=STATES, said=wanted.said,
@@ -70,38 +71,32 @@ def registry_page(request: Request) -> Response:
     )  # fmt: skip
 
 
+def _listed(request: Request, wanted: Wanted) -> RunList:
+    """The runs that match; where none does because a name is not there, raises `UnknownName` with the nearest."""
+    workspace, cover, said = rooms_of(request).workspace, rooms_of(request).cover, wanted.said
+    found = run_list.run_list(workspace, wanted.filter, before=wanted.before)
+    if not found.lines:
+        suites = (said["suite"],) if "suite" in said else ()
+        batches = (said["batch"],) if "batch" in said else ()
+        workspace.archive.tally(Selection(suites=suites, batch_ids=batches))
+        if "candidate" in said:
+            workspace.register.runs_of_candidate(said["candidate"], limit=1)
+    lines = tuple(replace(line, summary=cover.shown(line.summary)) for line in found.lines)
+    return replace(found, lines=lines)
+
+
 @router.get("/registry.json")
+@reads(*FILTERS, "before")
 def registry_twin(request: Request) -> Response:
     """The page as data."""
     wanted = Wanted(request)
-    found = run_list.run_list(rooms_of(request).workspace, wanted.filter, before=wanted.before)
+    found = _listed(request, wanted)
     return Answer({
         "filters": wanted.said,
         "runs": [run_list.line_document(line) for line in found.lines],
         "facets": {name: [{"value": one.value, "runs": one.runs} for one in of] for name, of in found.facets.items()},
         "next": None if found.next_before is None else wanted.address("/registry.json", before=found.next_before),
     })  # fmt: skip
-
-
-@router.get("/batches/{batch_id:path}.json")
-def batch_twin(request: Request, batch_id: str) -> Response:
-    """The page as data."""
-    summaries = _batch(request, batch_id)
-    return Answer({"batch_id": batch_id, "runs": [run_row(one) for one in summaries], "together": _together(summaries)})
-
-
-@router.get("/batches/{batch_id:path}")
-def batch_page(request: Request, batch_id: str) -> Response:
-    """The runs of a batch, and what they come to together."""
-    summaries = _batch(request, batch_id)
-    query = urlencode({"batch_id": batch_id})
-    return page_of(
-        request, "batch.html", "batch", t("batch.title", batch=visible(batch_id)),
-        twin=f"/batches/{quote(batch_id, safe='')}.json", batch=visible(batch_id),
-        rows=[{**run_row(one), "suite": visible(one.suite)} for one in summaries], together=_together(summaries),
-        statistics=f"/statistics?{query}", compare=f"/compare?{urlencode({'find': batch_id})}",
-        registry=f"/registry?{urlencode({'batch': batch_id})}", boot={"texts": {}, "page": "batch"},
-    )  # fmt: skip
 
 
 @router.get("/candidates.json")
@@ -119,7 +114,7 @@ def candidates_page(request: Request) -> Response:
     return page_of(
         request, "candidates.html", "candidates", t("candidates.title"), twin="/candidates.json",
         rows=[{"name": visible(one.name), "open": address_of(one.name), "runs": one.runs, "first": one.first, "last": one.last,
-               "written": [visible(name) for name in one.written]} for one in found],
+               "written": [visible(name) for name in one.written]} for one in found], spelt=any(one.written for one in found),
         mended=[{"at": one.at, "who": visible(one.reviewer), "why": visible(one.reason), "n": one.id, "undone_by": one.undone_by,
                  "what": t(f"candidates.{one.verb}", source=visible(one.source), target=visible(one.target),
                            undoes=one.undoes)} for one in reversed(mended)],
@@ -227,31 +222,6 @@ def _state(value: str) -> str:
     if value == WAITS:
         return t("registry.waits")
     return t(f"run.{value}") if value in STATES else value
-
-
-def _batch(request: Request, batch_id: str) -> tuple[RunSummary, ...]:
-    found = rooms_of(request).workspace.archive.runs(Selection(batch_ids=(batch_id,)))
-    if not found:
-        raise UnknownName("batch", batch_id)
-    return found
-
-
-def _together(summaries: tuple[RunSummary, ...]) -> dict[str, Any]:
-    rows = [run_row(one) for one in summaries]
-    costs = [one.cost_usd for one in summaries if one.cost_usd is not None]
-    return {
-        "runs": len(rows),
-        "trials": sum(row["trials"]["total"] for row in rows),
-        "done": sum(row["judged"] for row in rows),
-        "approved": sum(row["trials"]["approved"] for row in rows),
-        "waiting": sum(row["waiting"] for row in rows),
-        "failed": sum(row["failed"] for row in rows),
-        "tokens": {
-            "input": sum(one.input_tokens for one in summaries),
-            "output": sum(one.output_tokens for one in summaries),
-        },
-        "cost_usd": sum(costs) if costs else None,
-    }
 
 
 def _named(request: Request) -> tuple[Any, Any]:

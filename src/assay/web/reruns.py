@@ -2,13 +2,18 @@
 
 The page says the same request again until it hears how it ended, so a server that was killed in between simply starts
 anew; the number of the attempt it means to replace keeps one wish from becoming two reruns.
+
+A planted check is not judged again: nobody is asked and nothing is paid. It takes as long as judging takes here, comes back as
+a further attempt, and is refused where a real item would be.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+import secrets
+from collections import OrderedDict, deque
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import reviewing
@@ -20,18 +25,26 @@ from assay.web.errors import problem_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assay.app.cover import Cover
+    from assay.app.honest import Honest
     from assay.app.queue import ReviewQueue
     from assay.app.wiring import Workspace
+    from assay.domain.failure import Failure
+    from assay.domain.selection import AssessmentDetail
 
 _AT_ONCE: Final = 4  # a person waits for each, and the judge's limits are shared with runs
 _REMEMBERED: Final = 1000
+_LASTED: Final = 20  # real reruns of which it is known how long they took
+_LONGEST_S: Final = 60.0
+_AROUND_S: Final = 0.2  # what a rerun takes besides the judge's answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """One rerun as it was asked for; `attempt` is the one it means to replace."""
+    """One rerun as it was asked for: `name` is what the page calls the item, `attempt` the one it means to replace."""
 
     key: str
+    name: str
     assessment: AssessmentKey
     attempt: int
     reviewer: str
@@ -42,9 +55,12 @@ class Wish:
 class Reruns:
     """The reruns of this process. Lives in the server's event loop."""
 
-    def __init__(self, workspace: Workspace, queue: ReviewQueue) -> None:
+    def __init__(self, workspace: Workspace, queue: ReviewQueue, honest: Honest, cover: Cover) -> None:
         self._workspace = workspace
         self._queue = queue
+        self._honest = honest
+        self._cover = cover
+        self._took: deque[float] = deque(maxlen=_LASTED)
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._outcomes: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -59,13 +75,13 @@ class Reruns:
         known = self._outcomes.get(wish.key)
         if known is not None:
             return known
-        detail = await asyncio.to_thread(reviewing.assessment, self._workspace, wish.assessment)
+        detail, aside = await asyncio.to_thread(self._honest.attempts, wish.assessment)
         if len(detail.attempts) > wish.attempt:
-            return self._done(wish, detail.attempts[-1], attempt=len(detail.attempts))
-        self._outcomes[wish.key] = {"status": "running", "id": shown_assessment(wish.assessment)}
+            return await self._done(wish, detail, detail.attempts[-1], attempt=len(detail.attempts), aside=aside)
+        self._outcomes[wish.key] = {"status": "running", "id": wish.name}
         while len(self._outcomes) > _REMEMBERED:
             self._outcomes.popitem(last=False)
-        task = asyncio.create_task(self._carry_out(wish))
+        task = asyncio.create_task(self._carry_out(wish, detail, aside=aside))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return self._outcomes[wish.key]
@@ -76,20 +92,13 @@ class Reruns:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _carry_out(self, wish: Wish) -> None:
+    async def _carry_out(self, wish: Wish, detail: AssessmentDetail, *, aside: bool) -> None:
         try:
             async with self._slots:
-                new, failure = await reviewing.rerun(
-                    self._workspace,
-                    wish.assessment,
-                    reason=wish.reason,
-                    note=wish.note,
-                    reviewer=wish.reviewer,
-                    via=Via.PAGE,
-                    displayed=True,
-                    idempotency_key=wish.key,
-                )
+                new, failure = await (self._again(wish, detail) if aside else self._judged(wish))
         except AssayError as error:
+            if error.where == shown_assessment(wish.assessment):
+                error.where = wish.name
             self._outcomes[wish.key] = self._failed(wish) | problem_of(error)
         except asyncio.CancelledError:
             self._outcomes.pop(wish.key, None)
@@ -104,17 +113,53 @@ class Reruns:
                 kind = failure.kind if failure else "unknown"
                 self._outcomes[wish.key] = self._failed(wish) | problem_of(Refused(kind, why))
             else:
-                self._outcomes[wish.key] = self._done(wish, new, attempt=wish.attempt + 1)
+                self._outcomes[wish.key] = await self._done(wish, detail, new, attempt=wish.attempt + 1, aside=aside)
 
-    def _done(self, wish: Wish, new: AssessmentKey, *, attempt: int) -> dict[str, Any]:
+    async def _judged(self, wish: Wish) -> tuple[AssessmentKey | None, Failure | None]:
+        """A real one: its judge is asked again."""
+        began = monotonic()
+        found = await reviewing.rerun(
+            self._workspace,
+            wish.assessment,
+            reason=wish.reason,
+            note=wish.note,
+            reviewer=wish.reviewer,
+            via=Via.PAGE,
+            displayed=True,
+            idempotency_key=wish.key,
+        )
+        self._took.append(monotonic() - began)
+        return found
+
+    async def _again(self, wish: Wish, detail: AssessmentDetail) -> tuple[AssessmentKey | None, Failure | None]:
+        """One that is no real one, after the time that judging takes."""
+        reviewing.check_rerun(detail.row)
+        await asyncio.sleep(self._takes_s(detail))
+        new = await asyncio.to_thread(
+            self._honest.rerun_of_aside, wish.assessment, reviewer=wish.reviewer, once=wish.key, reason=wish.reason,
+            note=wish.note,
+        )  # fmt: skip
+        return new, None
+
+    def _takes_s(self, detail: AssessmentDetail) -> float:
+        """As long as one of the last real reruns took here, else as the call did that graded the original."""
+        if self._took:
+            return secrets.choice(self._took)
+        said = detail.call.get("latency_s")
+        asked = float(said) if isinstance(said, int | float) else 0.0
+        return min(asked * (0.8 + secrets.randbelow(400) / 1000), _LONGEST_S) + _AROUND_S
+
+    async def _done(
+        self, wish: Wish, detail: AssessmentDetail, new: AssessmentKey, *, attempt: int, aside: bool
+    ) -> dict[str, Any]:
         self._queue.done_with(wish.assessment)
-        self._queue.soon(new)
-        return {
-            "status": "done",
-            "id": shown_assessment(wish.assessment),
-            "new_id": shown_assessment(new),
-            "attempt": attempt,
-        }
+        if not aside:
+            self._queue.soon(new)
+            await asyncio.to_thread(
+                self._honest.rerun_wished, wish.assessment, reviewer=wish.reviewer, once=wish.key
+            )  # counts once however often it is said
+        name = await asyncio.to_thread(self._cover.name, new, detail.row.run_id, aside=aside)
+        return {"status": "done", "id": wish.name, "new_id": name, "attempt": attempt}
 
     def _failed(self, wish: Wish) -> dict[str, Any]:
-        return {"status": "failed", "id": shown_assessment(wish.assessment)}
+        return {"status": "failed", "id": wish.name}

@@ -9,14 +9,13 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from assay.analysis.reviewers import BASE
-from assay.app import registry, reviewing
+from assay.app import registry
 from assay.app import reviewers as verbs
 from assay.app.pasting import grade_pasted
 from assay.app.showing import panes_of
 from assay.domain.errors import UnknownName
-from assay.domain.identifiers import shown_assessment
 from assay.domain.selection import Selection
-from assay.web.api import Answer, Body, reviewer_of, rooms_of
+from assay.web.api import Answer, Body, by_its_name, reviewer_of, rooms_of
 from assay.web.pages import page_of
 from assay.web.texts import for_script, t
 
@@ -58,7 +57,9 @@ class AdjudicationBody(Body):
 @router.get("/reviewers.json", include_in_schema=False)
 def reviewers_twin(request: Request, run: str | None = None) -> Response:
     """The reviewers page as data."""
-    found = verbs.reviewers(rooms_of(request).workspace, run=_run(request, run))
+    found = verbs.reviewers(
+        rooms_of(request).workspace, run=_run(request, run), covered=rooms_of(request).cover.covered()
+    )
     return Answer({"reviewers": [verbs.document(name, one) for name, one in found.items()]})
 
 
@@ -66,7 +67,7 @@ def reviewers_twin(request: Request, run: str | None = None) -> Response:
 def reviewers_page(request: Request, run: str | None = None) -> Response:
     """Everybody who decides on a page, with what is known of how they do it."""
     run = _run(request, run)
-    found = verbs.reviewers(rooms_of(request).workspace, run=run)
+    found = verbs.reviewers(rooms_of(request).workspace, run=run, covered=rooms_of(request).cover.covered())
     query = f"?{urlencode({'run': run})}" if run else ""
     rows = [
         {"name": name, "href": f"/reviewers/{quote(name, safe='')}{query}", "decisions": one.decisions,
@@ -111,14 +112,14 @@ def end(request: Request, body: EndBody) -> Response:
 @router.get("/reviewers/{name}.json", include_in_schema=False)
 def reviewer_twin(request: Request, name: str, run: str | None = None) -> Response:
     """One reviewer's page as data."""
-    return Answer(verbs.document(name, verbs.reviewer(rooms_of(request).workspace, name, run=_run(request, run))))
+    return Answer(verbs.document(name, _reviewer(request, name, _run(request, run))))
 
 
 @router.get("/reviewers/{name}", include_in_schema=False)
 def reviewer_page(request: Request, name: str, run: str | None = None) -> Response:
     """One reviewer: each figure with its range, how it is found, and what it does not say."""
     run = _run(request, run)
-    one = verbs.reviewer(rooms_of(request).workspace, name, run=run)
+    one = _reviewer(request, name, run)
     query = f"?{urlencode({'run': run})}" if run else ""
     groups = [
         (group, [{"key": key, **said(key, getattr(one, key))} for key in keys]) for group, keys in _GROUPS
@@ -167,13 +168,19 @@ def pasted(request: Request, body: PastedBody) -> Response:
 def adjudicate(request: Request, body: AdjudicationBody) -> Response:
     """Settle a dispute."""
     rooms = rooms_of(request)
-    key = reviewing.assessment_key(body.id)
-    state = verbs.settle(
-        rooms.workspace, key, choice=body.choice, reason=body.reason, reviewer=body.reviewer or reviewer_of(request),
-        kind=body.kind, confidence=body.confidence, together=body.together, once=body.key,
-    )  # fmt: skip
+    key = rooms.cover.key_of(body.id)
+    with by_its_name(body.id, key):
+        state = verbs.settle(
+            rooms.workspace, key, choice=body.choice, reason=body.reason, reviewer=body.reviewer or reviewer_of(request),
+            kind=body.kind, confidence=body.confidence, together=body.together, once=body.key,
+        )  # fmt: skip
     rooms.queue.done_with(key)
     return Answer({"ok": True, "state": state})
+
+
+def _reviewer(request: Request, name: str, run: str | None) -> Reviewer:
+    rooms = rooms_of(request)
+    return verbs.reviewer(rooms.workspace, name, run=run, covered=rooms.cover.covered())
 
 
 def said(key: str, figure: Figure) -> dict[str, Any]:
@@ -263,7 +270,8 @@ def _checks(request: Request, name: str, run: str | None) -> list[dict[str, Any]
         order = panes_of(row)
         label = {who: t("checks.candidate", letter=chr(65 + place)) for place, who in enumerate(order)}
         found.append({
-            "id": shown_assessment(row.key), "thing": row.thing, "k": row.k, "of": row.of, "how": one.how, "verb": one.verb,
+            "id": rooms_of(request).cover.name(row.key, row.run_id),
+            "thing": row.thing, "k": row.k, "of": row.of, "how": one.how, "verb": one.verb,
             "right": one.right, "at": one.at,
             "changed": [{"candidate": label.get(who, ""), "criterion": criterion, "was": was, "shown": shown}
                         for who, criterion, was, shown in one.changed],
@@ -289,7 +297,7 @@ def _disputes(request: Request) -> list[dict[str, Any]]:
         order = panes_of(one.detail.row)
         labels = [f"Candidate {chr(65 + place)}" if place < 26 else str(place + 1) for place in range(len(order))]
         found.append({
-            "id": shown_assessment(one.detail.row.key),
+            "id": rooms_of(request).cover.name(one.detail.row.key, one.detail.row.run_id),
             "thing": one.detail.row.thing, "k": one.detail.row.k, "of": one.detail.row.of, "suite": one.detail.row.suite,
             "run_id": one.detail.row.run_id, "labels": labels,
             "opinions": [

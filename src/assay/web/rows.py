@@ -12,12 +12,16 @@ from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from assay.app.cover import Cover
     from assay.app.wiring import Workspace
     from assay.domain.errors import AssayError
     from assay.domain.selection import AssessmentRow, RunSummary, TrialRow
     from assay.web.runner import Runner
+
+UNDER_REVIEW: Final = "under_review"
+"""What is said of a trial in place of `needs_review`, `approved` and `rejected` where telling them apart would tell a check."""
 
 DECIDED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 
@@ -63,12 +67,15 @@ def run_row(
         else {"task": under_way.task, "thing": under_way.thing, "k": under_way.k, "of": under_way.of},
         "left_s": _left_s(summary, trials, now),
         "moves": list(control.moves(summary)),
+        "imported": summary.imported,
+        "not_graded": summary.not_graded,
         "error": _error(failed, trouble),
     }
 
 
-def looked_at(workspace: Workspace, summary: RunSummary, runner: Runner | None = None) -> dict[str, Any]:
+def looked_at(workspace: Workspace, cover: Cover, summary: RunSummary, runner: Runner | None = None) -> dict[str, Any]:
     """The row of a run with what happens in it now; whatever its size, a few seeks."""
+    summary = cover.shown(summary)
     under_way = failed = None
     if summary.state is RunState.RUNNING or summary.trials.get(TrialState.FAILED):
         under_way, failed = workspace.archive.under_way(summary.id)
@@ -96,14 +103,18 @@ def shortened(text: str, most: int = 160) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after: str | None) -> dict[str, Any]:
+def run_document(
+    workspace: Workspace, summary: RunSummary, cover: Cover, *, limit: int, after: str | None
+) -> dict[str, Any]:
     """A run with its evaluations and its telemetry, for programs; also under the names agent harnesses use.
 
     What waits for a person says only that it waits: no score, and no name of a candidate or a judge. While anything waits the
-    run itself names neither.
+    run itself names neither. Under cover nothing that people review is listed; `withheld` says so.
     """
     start = reviewing.assessment_key(after) if after else None
     rows = list(reviewing.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit))
+    covered = cover.covers(summary.id)
+    shown = [row for row in rows if not (covered and row.by_model)]
     known: dict[str, Any] = {}
     said: Mapping[str, Any] = {}
     if not summary.assessments.get(AssessmentState.PENDING):
@@ -111,8 +122,9 @@ def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after
         found = workspace.journal.plan_of(summary.id).environment.get("agent_run")
         said = found if isinstance(found, dict) else {}
     return {
-        "run": {**run_row(summary), **known, **_as_agent_run(summary, said)},
-        "evaluations": [_evaluation(row) for row in rows],
+        "run": {**run_row(cover.shown(summary)), **known, **_as_agent_run(summary, said)},
+        "evaluations": [_evaluation(row) for row in shown],
+        "withheld": covered,
         "telemetry": telemetry([summary], said.get("telemetry")),
         "next": f"/api/runs/{summary.id}?after=a{rows[-1].key}" if len(rows) == limit else None,
     }
@@ -183,12 +195,13 @@ def _evaluation(row: AssessmentRow) -> dict[str, Any]:
     }
 
 
-def matrix(trials: Iterable[TrialRow]) -> list[dict[str, Any]]:
-    """Trials in plan order as rows of a table, one a task."""
+def matrix(trials: Iterable[TrialRow], *, alike: Collection[TrialState] = ()) -> list[dict[str, Any]]:
+    """Trials in plan order as rows of a table, one a task; `alike`: states that are not told apart, of a run under cover."""
     rows: dict[str, dict[str, Any]] = {}
     for trial in trials:
+        state = UNDER_REVIEW if trial.state in alike else str(trial.state)
         row = rows.setdefault(trial.task, {"task": trial.task, "thing": trial.thing, "of": trial.of, "cells": []})
-        row["cells"].append({"id": shown_trial(trial.key), "k": trial.k, "state": str(trial.state)})
+        row["cells"].append({"id": shown_trial(trial.key), "k": trial.k, "state": state})
     return list(rows.values())
 
 
@@ -202,6 +215,8 @@ def _shares(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, floa
     }
     accepted = sum(decided.values()) or 1
     good = trials["approved"]
+    if not (good or trials["rejected"]) and any(decided.values()):  # under cover trials do not say what they came to
+        return _shares_by_assessment(summary, trials)
     parts = [
         ("approved", good * (1 - decided[AssessmentState.CORRECTED] / accepted)),
         ("corrected", good * decided[AssessmentState.CORRECTED] / accepted),
@@ -210,6 +225,15 @@ def _shares(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, floa
         ("pending", trials["needs_review"]),
     ]
     return [(state, round(100 * n / total, 2)) for state, n in parts if n]
+
+
+def _shares_by_assessment(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, float]]:
+    """The bar where trials do not say which of them are decided: those that were judged, split as the decisions were."""
+    counts = {state: summary.assessments.get(state, 0) for state in (*DECIDED, AssessmentState.PENDING)}
+    part = trials["needs_review"] / max(1, sum(n for n in counts.values()))
+    parts = [(str(state), counts[state] * part) for state in DECIDED]
+    parts += [("failed", trials["failed"]), ("pending", counts[AssessmentState.PENDING] * part)]
+    return [(name, round(100 * n / trials["total"], 2)) for name, n in parts if n]
 
 
 def _left_s(summary: RunSummary, trials: dict[str, int], now: str | None) -> float | None:

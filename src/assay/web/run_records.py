@@ -20,6 +20,7 @@ from assay.domain.selection import Selection
 from assay.web.api import Answer, rooms_of
 from assay.web.compare import shown_column
 from assay.web.pages import page_of
+from assay.web.parameters import reads
 from assay.web.registry import address_of, task_address
 from assay.web.statistics import key_of
 from assay.web.texts import for_script, t
@@ -311,6 +312,7 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
 
 
 @router.get("/registry/trend/chart.{ending}")
+@reads("at")
 def trend_file(
     request: Request, ending: str, suite: str, candidate: Names = (), last: Newest = RUNS_OF_TREND, page: bool = False,
     dark: bool = False,
@@ -330,7 +332,8 @@ def trend_file(
 def _trend(request: Request, suite: str, candidates: tuple[str, ...], last: int) -> Trend:
     if not suite:
         raise InputError("suite", "is missing.", remedy="Choose one in /registry/trend.")
-    return trending.trend(rooms_of(request).workspace, suite, candidates=candidates, newest=last)
+    rooms = rooms_of(request)
+    return trending.trend(rooms.workspace, suite, candidates=candidates, newest=last, left_out=rooms.cover.covered())
 
 
 def _points(found: Trend) -> list[dict[str, Any]]:

@@ -7,13 +7,13 @@ import logging
 import socket
 import threading
 import webbrowser
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -21,6 +21,8 @@ from starlette.responses import JSONResponse, Response
 
 from assay.app.arena import Booth
 from assay.app.asides import Asides
+from assay.app.cover import Cover
+from assay.app.grades_beside import GradesBeside
 from assay.app.honest import Honest
 from assay.app.notices import check_webhook
 from assay.app.overview import Overviews
@@ -32,6 +34,7 @@ from assay.web import (
     api,
     arena,
     audit,
+    batches,
     calibrations,
     compare,
     criteria,
@@ -39,6 +42,7 @@ from assay.web import (
     grades,
     models,
     pages,
+    problems,
     protocols,
     records,
     registry,
@@ -53,6 +57,7 @@ from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.guard import HEADERS, Guard, Token, check_exposure, is_loopback, known_hosts
 from assay.web.judging import judging
 from assay.web.live import Live
+from assay.web.parameters import known_names
 from assay.web.previews import Previews
 from assay.web.reruns import Reruns
 from assay.web.runner import Runner, Starts
@@ -97,29 +102,41 @@ def create_app(
     async def living(app: FastAPI) -> AsyncIterator[None]:
         yield
         await asyncio.to_thread(runner.stop)
+        await asyncio.to_thread(app.state.rooms.grades.close)
         await asyncio.to_thread(app.state.judging.measuring.close)
         await app.state.rooms.reruns.stop()
         await app.state.rooms.live.stop()
         await asyncio.to_thread(workspace.results.flush)
 
-    app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
+    app = FastAPI(
+        title="Assay",
+        version=_version(),
+        docs_url=None,
+        redoc_url=None,
+        lifespan=living,
+        dependencies=[Depends(known_names), Depends(api.same_store)],
+    )
     showcase = Showcase(workspace.archive, workspace.journal)
+    cover = Cover(workspace)
+    honest = Honest(workspace, showcase, cover)
     app.state.rooms = api.Rooms(
         workspace=workspace,
         queue=queue,
         showcase=showcase,
-        honest=Honest(workspace, showcase),
+        cover=cover,
+        honest=honest,
         asides=Asides(),
-        live=Live(workspace, runner),
+        live=Live(workspace, cover, runner),
         runner=runner,
         starts=Starts(),
-        reruns=Reruns(workspace, queue),
+        reruns=Reruns(workspace, queue, honest, cover),
         overviews=Overviews(workspace),
+        grades=GradesBeside(workspace),
         token=known,
     )
-    app.state.judging = judging(workspace)
+    app.state.judging = judging(workspace, cover)
     app.state.arena = arena.Hall(booth=Booth(workspace), previews=Previews())
-    app.state.problem_page = pages.problem_page
+    app.state.problem_page = problems.problem_page
     app.include_router(api.router)
     app.include_router(steering.router)
     app.include_router(starting.router)
@@ -132,6 +149,7 @@ def create_app(
     app.include_router(reviewers.router)
     app.include_router(protocols.router)
     app.include_router(registry.router)
+    app.include_router(batches.router)
     app.include_router(run_records.router)
     app.include_router(audit.router)
     app.include_router(calibrations.router)
@@ -245,7 +263,7 @@ def _expected(request: Request, error: Exception) -> Response:
     if not isinstance(error, AssayError):
         raise error
     if _wants_page(request):
-        return pages.problem_page(status_of(error), error.where, error.problem, error.remedy)
+        return problems.problem_page(request.scope, status_of(error), error)
     return JSONResponse(problem_of(error), status_code=status_of(error))
 
 
@@ -258,24 +276,31 @@ def _malformed(request: Request, error: Exception) -> Response:
         return problem_response(request.scope, 422, where, "is no field of this request.", remedy="See /openapi.json.")
     if first["type"] == "json_invalid":
         return problem_response(request.scope, 400, "body", f"is no JSON: {first['ctx']['error']}.")
-    return problem_response(request.scope, 422, where, f"{first['msg']}.")
+    if _wants_page(request):
+        return problems.malformed_page(request.scope, first)
+    if first["loc"][0] == "query":
+        name = str(first["loc"][1])
+        remedy = f"Write {name}=…." if first["type"] == "missing" else f"Take {name} away, or mend it."
+        return problem_response(request.scope, 422, name, problems.in_words(first), remedy=remedy)
+    return problem_response(request.scope, 422, where, problems.in_words(first))
 
 
 def _plain(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
+    said = f"{error.detail}."
     if _wants_page(request):
-        return pages.problem_page(error.status_code, request.url.path, f"{error.detail}.", "")
-    return JSONResponse(problem(request.url.path, f"{error.detail}."), status_code=error.status_code)
+        return problems.problem_page(request.scope, error.status_code, AssayError(request.url.path, said))
+    return JSONResponse(problem(request.url.path, said), status_code=error.status_code)
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
     """A mistake of ours: the log has the traceback, the answer has nothing of it. The guard is not around this one."""
     said = "the server made a mistake; its log says more."
+    answer: Response = JSONResponse(problem(request.url.path, said), status_code=500)
     if _wants_page(request):
-        answer = pages.problem_page(500, request.url.path, said, "")
-    else:
-        answer = JSONResponse(problem(request.url.path, said), status_code=500)
+        with suppress(Exception):  # the mistake may lie in what every page has
+            answer = problems.problem_page(request.scope, 500, AssayError(request.url.path, said))
     answer.headers.update({name.decode(): value.decode() for name, value in HEADERS})
     return answer
 

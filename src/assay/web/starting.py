@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from assay.app import protocols, starting
+from assay.app import demo, protocols, starting
 from assay.domain.errors import InputError, Refused
 from assay.web.api import Answer, Body, rooms_of
 from assay.web.errors import problem_of
@@ -88,6 +88,12 @@ class StartBody(Body):
         )
 
 
+class DemoBody(Body):
+    """The demo's run, asked for; the same `key` again is the same run."""
+
+    key: str | None = Field(default=None, min_length=8, max_length=80)
+
+
 class FileBody(Body):
     """A set or suite that a browser wrote or brought; with `only_look` it is checked and not saved."""
 
@@ -162,6 +168,20 @@ def start(request: Request, body: StartBody) -> Response:
     except InputError as error:
         return _refused(error, body.suite)
     return Answer({"run_id": run, "run": row_of(rooms, run)}, status_code=201)
+
+
+@router.post("/api/demo", tags=["start"], status_code=201)
+def start_demo(request: Request, body: DemoBody) -> Response:
+    """Start the demo's run in a store without runs: its judge's replies are recordings, and nothing is asked of any model."""
+    rooms = rooms_of(request)
+
+    def begin() -> str:
+        rooms.runner.check_room()
+        plan = demo.write_down_demo(rooms.workspace)
+        rooms.runner.begin(plan)
+        return plan.id
+
+    return Answer({"run_id": rooms.starts.once(body.key, begin)}, status_code=201)
 
 
 def suite_document(workspace: Workspace, path: str) -> dict[str, Any]:

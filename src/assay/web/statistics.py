@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,17 +12,21 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import RedirectResponse
 
-from assay.app import charting, findings, registry, reviewing
+from assay.app import charting, findings, registry, reviewing, statistics_tables
 from assay.app.overview import trials_behind
+from assay.app.run_list import waits
 from assay.domain.errors import UnknownName
 from assay.domain.selection import Selection
 from assay.web.api import Answer, rooms_of
 from assay.web.asked import FILTERS, Asked
 from assay.web.pages import page_of
+from assay.web.parameters import known, reads, whole, within
 from assay.web.statistics_parts import behind_parts, first_parts, matrix_part, trial_parts
 from assay.web.texts import for_script, t
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assay.app.charting import Chart
     from assay.app.overview import Behind, Overview
 
@@ -38,71 +43,115 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/statistics")
+@reads(*FILTERS, "a", "b", "scope", "margin")
 def statistics_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """Scores, comparison, ranks and the matrix of tasks, for what the address selects."""
     asked = Asked(request)
-    found = rooms_of(request).overviews.of(asked.selection, **asked.how)
+    told, hidden = rooms_of(request).cover.told(asked.selection)
+    found = rooms_of(request).overviews.of(told, **asked.how)
+    within("from", start, len(found.tasks))
     return page_of(
         request, "statistics.html", "statistics", t("stats.title"), twin=asked.address("/statistics.json"),
-        **first_parts(found, asked), matrix=matrix_part(found, asked, start), form=_form(request, asked, found),
+        **first_parts(found, asked, hidden=len(hidden)), matrix=matrix_part(found, asked, start), form=_form(request, asked, found),
         figures=[_figure(asked, chart) for chart in _first_charts(found)], can_draw=charting.can_draw(),
-        how_to_draw=charting.HOW_TO_DRAW, behind=asked.address("/statistics/behind"),
+        how_to_draw=charting.HOW_TO_DRAW, behind=asked.address("/statistics/behind"), tables=_tables(asked),
         boot={"texts": for_script("stats", "queue"), "page": "statistics"},
     )  # fmt: skip
 
 
 @router.get("/statistics.json")
+@reads(*FILTERS, "a", "b", "scope", "margin")
 def statistics_twin(request: Request) -> Response:
     """The page as data: the documents of `assay stats`, `assay rank` and `assay compare`, and what they hold for."""
     asked = Asked(request)
     overviews = rooms_of(request).overviews
-    first, behind = overviews.of(asked.selection, **asked.how), overviews.behind(asked.selection, **asked.how)
-    return Answer(_document(asked, first, behind))
+    told, hidden = rooms_of(request).cover.told(asked.selection)
+    first, behind = overviews.of(told, **asked.how), overviews.behind(told, **asked.how)
+    return Answer(_document(asked, first, behind, hidden=hidden, tells_when=not rooms_of(request).cover.covered()))
 
 
 @router.get("/statistics/behind")
+@reads(*FILTERS, "a", "b", "scope", "margin")
 def behind_page(request: Request) -> Response:
     """What stands behind the numbers: fair play, agreement, calibration, coverage, partial review, single trials."""
     asked = Asked(request)
     overviews = rooms_of(request).overviews
-    first, found = overviews.of(asked.selection, **asked.how), overviews.behind(asked.selection, **asked.how)
+    told, _ = rooms_of(request).cover.told(asked.selection)
+    first, found = overviews.of(told, **asked.how), overviews.behind(told, **asked.how)
+    if rooms_of(request).cover.covered():
+        found = replace(found, since=0)
     return page_of(
         request, "behind.html", "statistics", t("stats.behind"), twin=asked.address("/statistics.json"),
         **behind_parts(first, found, asked), figures=[_figure(asked, found.scores)], can_draw=charting.can_draw(),
-        how_to_draw=charting.HOW_TO_DRAW, back=asked.address("/statistics"), grades=_grades(asked),
+        how_to_draw=charting.HOW_TO_DRAW, back=asked.address("/statistics"), grades=_grades(asked), tables=_tables(asked),
         boot={"texts": for_script("stats", "queue"), "page": "behind"},
     )  # fmt: skip
 
 
+def _tables(asked: Asked) -> dict[str, str]:
+    """Where each table is as CSV."""
+    return {name: asked.address(f"/statistics/tables/{name}.csv") for name in statistics_tables.TABLES}
+
+
 def _grades(asked: Asked) -> str:
     """Where the grades behind these numbers stand beside what people made of them."""
-    runs = asked.filters["run"]
-    return "/compare/grades?" + urlencode({"by": "people", **({"run": runs[0]} if len(runs) == 1 else {})})
+    said = {name: asked.filters[name] for name in ("run", "judge", "task", "criterion")}
+    narrowed = {name: values[0] for name, values in said.items() if len(values) == 1}
+    return "/compare/grades?" + urlencode({"by": "people", **(narrowed if "run" in narrowed else {})})
+
+
+def _number(request: Request) -> int | None:
+    """Which trial of each task is asked for; all where none is named."""
+    said = request.query_params.get("trial")
+    return whole("trial", said, low=1, high=1_000_000) if said else None
+
+
+def _candidate(request: Request, asked: Asked) -> str | None:
+    """The candidate whose trials are asked for; raises `UnknownName`, and lists no names of what waits."""
+    said = request.query_params.get("candidate")
+    if not said:
+        return None
+    runs = rooms_of(request).workspace.archive.runs(asked.selection)
+    if any(said == name for run in runs for name in run.candidates):
+        return said
+    return known("candidate", said, (name for run in runs if not waits(run) for name in run.candidates))
 
 
 @router.get("/statistics/trials.json")
+@reads(*FILTERS, "a", "b", "scope", "margin", "candidate", "trial")
 def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The trials behind a number as data."""
     asked = Asked(request)
-    rows, more = trials_behind(rooms_of(request).workspace, asked.selection, start=start, limit=TRIALS_SHOWN)
-    parts = trial_parts(rows, asked, request.query_params.get("candidate"))
-    after = asked.address("/statistics/trials.json", **{"from": start + TRIALS_SHOWN}) if more else None
+    candidate = _candidate(request, asked)
+    number = _number(request)
+    rows, more = trials_behind(
+        rooms_of(request).workspace, _told(request, asked), number=number, start=start, limit=TRIALS_SHOWN
+    )
+    parts = trial_parts(rows, asked, candidate)
+    state: dict[str, str | int | None] = {"candidate": candidate, "trial": number}
+    after = asked.address("/statistics/trials.json", **state, **{"from": start + TRIALS_SHOWN}) if more else None
     return Answer({"candidates": parts["candidates"], "trials": parts["rows"], "next": after})
 
 
 @router.get("/statistics/trials")
+@reads(*FILTERS, "a", "b", "scope", "margin", "candidate", "trial")
 def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The trials behind a number, each with its scores and the way to its assessment."""
     asked = Asked(request)
-    candidate = request.query_params.get("candidate")
-    rows, more = trials_behind(rooms_of(request).workspace, asked.selection, start=start, limit=TRIALS_SHOWN)
-    state: dict[str, str | int | None] = {"candidate": candidate}
+    candidate = _candidate(request, asked)
+    number = _number(request)
+    rows, more = trials_behind(
+        rooms_of(request).workspace, _told(request, asked), number=number, start=start, limit=TRIALS_SHOWN
+    )
+    if start and not rows:
+        within("from", start, sum(1 for _ in rooms_of(request).workspace.archive.trials(_told(request, asked))))
+    state: dict[str, str | int | None] = {"candidate": candidate, "trial": number}
     earlier = asked.address("/statistics/trials", **state, **{"from": max(start - TRIALS_SHOWN, 0) or None})
     later = asked.address("/statistics/trials", **state, **{"from": start + TRIALS_SHOWN})
     return page_of(
         request, "trials.html", "statistics", t("stats.trials"),
         twin=asked.address("/statistics/trials.json", **state, **{"from": start or None}),
-        **trial_parts(rows, asked, candidate), earlier=earlier if start else None, later=later if more else None,
+        **trial_parts(rows, asked, candidate), number=number, earlier=earlier if start else None, later=later if more else None,
         back=asked.address("/statistics"), boot={"texts": for_script("stats"), "page": "trials"},
     )  # fmt: skip
 
@@ -114,26 +163,47 @@ def one_trial(request: Request, trial_id: str) -> Response:
     row = None if key is None else next(archive.assessments(Selection(), trial=key, limit=1), None)
     if row is None:
         raise UnknownName("trial", trial_id)
+    rooms_of(request).cover.refuse(row.run_id, "which assessment is behind which trial")
     return RedirectResponse(f"/runs/{row.run_id}/trials/{trial_id}", status_code=303)
 
 
 @router.get("/statistics/charts/{name}")
+@reads(*FILTERS, "a", "b", "scope", "margin", "at")
 def chart_file(request: Request, name: str, dark: bool = False, page: bool = False) -> Response:
     """One chart: `.svg`, `.png`, `.csv` (its table) or `.json` (Vega-Lite); with `page`, for a page's own colours."""
     kind, _, ending = name.rpartition(".")
     if kind not in charting.KINDS or ending not in _KINDS:
         raise UnknownName("chart", name, remedy=f"Kinds: {', '.join(charting.KINDS)}; endings: {', '.join(_KINDS)}.")
     asked = Asked(request)
-    overviews = rooms_of(request).overviews
+    overviews, told = rooms_of(request).overviews, _told(request, asked)
     if kind == "scores":
-        chart = overviews.behind(asked.selection, **asked.how).scores
+        chart = overviews.behind(told, **asked.how).scores
     else:
-        chart = charting.chart_of_report(overviews.of(asked.selection, **asked.how).report, kind)
+        chart = charting.chart_of_report(overviews.of(told, **asked.how).report, kind)
     headers = {"cache-control": "private, max-age=3600" if request.query_params.get("at") else "no-store"}
     if page and ending == "svg":
         return Response(_drawn(_Linked(chart, asked)), media_type=_KINDS["svg"], headers=headers)
     headers["content-disposition"] = f'attachment; filename="assay-{kind}.{ending}"'
     return Response(charting.chart_bytes(chart, ending, dark=dark), media_type=_KINDS[ending], headers=headers)
+
+
+def _told(request: Request, asked: Asked) -> Selection:
+    """What is asked for, less the runs of which no statistic is told for now; raises `Refused` where no other is left."""
+    return rooms_of(request).cover.told(asked.selection)[0]
+
+
+@router.get("/statistics/tables/{name}.csv")
+@reads(*FILTERS, "a", "b", "scope", "margin")
+def table_file(request: Request, name: str) -> Response:
+    """One table of the page as CSV; where a protocol hides what waits, it holds no score of that either."""
+    one_name = known("table", name, statistics_tables.TABLES)
+    asked, overviews = Asked(request), rooms_of(request).overviews
+    if statistics_tables.needs_every_row(one_name):
+        body = statistics_tables.behind_csv(one_name, overviews.behind(_told(request, asked), **asked.how))
+    else:
+        body = statistics_tables.tasks_csv(overviews.of(_told(request, asked), **asked.how))
+    headers = {"content-disposition": f'attachment; filename="assay-{one_name}.csv"', "cache-control": "no-store"}
+    return Response(body.encode("utf-8", "replace"), media_type=_KINDS["csv"], headers=headers)
 
 
 class _Linked:
@@ -222,7 +292,10 @@ def _form(request: Request, asked: Asked, found: Overview) -> dict[str, Any]:
     }
 
 
-def _document(asked: Asked, first: Overview, behind: Behind) -> dict[str, Any]:
+def _document(
+    asked: Asked, first: Overview, behind: Behind, *, hidden: Sequence[str], tells_when: bool
+) -> dict[str, Any]:
+    """The twin. Where some run is under cover, how many decisions there are is not said, not even by an event's number."""
     standing = findings.standing_document(behind.standing)
     contrast = None if behind.contrast is None else findings.contrast_document(behind.contrast)
     if first.hides:
@@ -236,5 +309,6 @@ def _document(asked: Asked, first: Overview, behind: Behind) -> dict[str, Any]:
         "rank": findings.ranks_document(behind.ranks),
         "compare": contrast,
         "protocols": [dict(one) for one in first.protocols],
-        "read": {"at": behind.read_at, "event": behind.newest, "decisions_since": behind.since},
+        "withheld_runs": list(hidden),
+        "read": {"at": behind.read_at, "event": behind.newest, "decisions_since": behind.since} if tells_when else None,
     }

@@ -23,14 +23,14 @@ TASKS_SHOWN: Final = 100
 NOTHING: Final = "–"
 
 
-def first_parts(found: Overview, asked: Asked) -> dict[str, Any]:
-    """Everything of the page that follows each decision."""
+def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, Any]:
+    """Everything of the page that follows each decision; `hidden`: runs left out because they are under cover."""
     ranking = found.report.ranking
     return {
         "headline": _headline(found),
         "beneath": _beneath(found),
         "n_trials": wording.count(found.n_trials, "approved trial" if found.approved else "trial"),
-        "left_out": _left_out(found, asked),
+        "left_out": [*_left_out(found, asked), {"n": hidden, "open": None, "word": t("stats.covered", n=hidden)}],
         "runs": list(found.runs),
         "warnings": [_warning(one) for one in found.cautions],
         "unfinished": found.unfinished,
@@ -152,6 +152,10 @@ def behind_parts(first: Overview, found: Behind, asked: Asked) -> dict[str, Any]
         "criteria": [_split(one.name, one.estimates, names, asked, criterion=one.name)
                      for one in beside.by_criterion],
         "judges": [_split(one.name, one.estimates, names, asked, judge=one.name) for one in beside.by_judge],
+        "trials": [
+            _split(one.name, one.estimates, names, asked, open_=asked.address("/statistics/trials", trial=one.name), trial=one.name)
+            for one in beside.by_trial
+        ],
         "rates": [
             {
                 "name": one.candidate, "judged": one.n_judged, "decided": one.n_decided,
@@ -237,7 +241,7 @@ def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
 
 
 def _warning(one: Caution) -> dict[str, str]:
-    return {"code": one.code, "text": one.text}
+    return {"code": one.code, "text": one.text.removesuffix("; see `assay calibrate`.")}
 
 
 def _pressure(found: StandingDiagnostics, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -263,12 +267,14 @@ def _pressure(found: StandingDiagnostics, names: Sequence[str]) -> list[dict[str
     ]
 
 
-def _split(name: str, estimates: Sequence[Estimate], names: Sequence[str], asked: Asked, **part: str) -> dict[str, Any]:
+def _split(
+    name: str, estimates: Sequence[Estimate], names: Sequence[str], asked: Asked, *, open_: str = "", **part: str
+) -> dict[str, Any]:
     """One line of a split; the name leads to the statistics of that part, each number to its trials."""
     by_name = {str(one.candidate): one for one in estimates}
     return {
         "name": name,
-        "open": asked.address("/statistics", a=None, b=None, **part),
+        "open": open_ or asked.address("/statistics", a=None, b=None, **part),
         "cells": [
             {"mean": NOTHING if one.mean is None else wording.number(one.mean),
              "range": "" if one.ci95 is None else wording.range_words(one.ci95), "n": one.n_trials,

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from assay.app import control, registry, running
 from assay.app.suites import model_candidate
+from assay.domain.errors import Refused
 from assay.domain.selection import Selection
 from assay.web.api import Answer, Body, rooms_of
 from assay.web.rows import looked_at
@@ -27,11 +28,15 @@ class WishBody(Body):
 
 
 class ExtensionBody(Body):
-    """What a run is to get: more trials of every task, trials until so many count or wait, or models that join it."""
+    """What a run is to get: more trials of every task, trials until so many count or wait, or models that join it.
+
+    `replacing`: so many decisions of people may give way to the grades that a joining model makes necessary.
+    """
 
     trials: int = Field(default=0, ge=0, le=10_000)
     until_approved: int | None = Field(default=None, ge=1, le=10_000)
     candidates: list[str] = Field(default_factory=list, max_length=50)
+    replacing: int = Field(default=0, ge=0)
     only_look: bool = False
 
 
@@ -55,8 +60,16 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
     """Add trials or candidates to a run and carry that out here; with `only_look`, say what would be asked."""
     rooms = rooms_of(request)
     found: list[Estimate] = []
+    replaced = running.decisions_replaced(rooms.workspace, run_id) if body.candidates else 0
     if not body.only_look:
         rooms.runner.check_room()
+        if replaced > body.replacing:
+            raise Refused(
+                run_id,
+                f"holds {replaced} decision{'s' * (replaced > 1)} on grades given to all candidates together; with another "
+                "candidate these grades are given anew, and wait for review again.",
+                remedy=f"Send it with replacing: {replaced} if that is meant.",
+            )
     plan = running.add_to(
         rooms.workspace,
         run_id,
@@ -68,7 +81,7 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
     )
     if not body.only_look and not rooms.workspace.journal.is_carried_out(plan.id):
         rooms.runner.begin(plan)
-    return Answer({"estimate": estimate_document(found[0]), "run": row_of(rooms, plan.id)})
+    return Answer({"estimate": estimate_document(found[0]), "replaces": replaced, "run": row_of(rooms, plan.id)})
 
 
 def estimate_document(found: Estimate) -> dict[str, object]:
@@ -84,4 +97,4 @@ def estimate_document(found: Estimate) -> dict[str, object]:
 def row_of(rooms: Rooms, run_id: str) -> dict[str, object]:
     """The row of one run, as the queue shows it."""
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
-    return looked_at(rooms.workspace, summary, rooms.runner)
+    return looked_at(rooms.workspace, rooms.cover, summary, rooms.runner)

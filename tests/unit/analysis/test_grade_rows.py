@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from assay.analysis.columns import STATES, ReviewColumns, TaskLabel
-from assay.analysis.grade_rows import GradeRows, of_attempts, of_judges, of_people, state_of
+from assay.analysis.grade_rows import GradeRows, of_attempts, of_judges, of_people, state_of, together
 from assay.domain.lifecycle import AssessmentState as State
 
 NAN = float("nan")
@@ -35,7 +37,7 @@ def columns(*rows: tuple[int, int, int, int, State, float, float]) -> ReviewColu
 
 
 def judges(found: ReviewColumns) -> GradeRows:
-    return of_judges(found, found.judges, found.judge)
+    return of_judges(found, found.judges)
 
 
 def test_two_judges_of_a_trial_stand_in_one_row_and_the_gap_is_between_them() -> None:
@@ -70,7 +72,7 @@ def test_attempts_are_those_of_trials_that_were_judged_anew() -> None:
             (12, 0, 0, 1, State.APPROVED, 0.5, 0.5), (13, 0, 0, 1, State.SUPERSEDED, 0.5, 0.5),
             (13, 0, 0, 2, State.PENDING, 0.5, 0.5),
         ),
-        "strict",
+        "strict", most=2,
     )  # fmt: skip
     assert found.panes == ("attempt 1", "attempt 2")
     assert found.score.tolist() == [[0.1, 0.6]]
@@ -90,7 +92,13 @@ def test_a_person_s_score_is_what_was_let_stand_or_put_in_its_place_and_none_whe
     assert state_of(data, found) == {1: State.APPROVED, 2: State.CORRECTED, 3: State.REJECTED}
 
 
-def test_trials_of_two_runs_meet_by_what_they_stand_for() -> None:
-    data = columns((11, 0, 0, 1, State.APPROVED, 0.4, 0.4), (31, 0, 1, 1, State.APPROVED, 0.7, 0.7))
-    found = of_judges(data, data.judges, data.judge, unit={11: 0, 31: 0})
-    assert found.score.tolist() == [[0.4, 0.7]]
+def test_trials_of_two_runs_meet_by_what_they_repeat_and_candidates_by_their_names() -> None:
+    one = columns((11, 0, 0, 1, State.APPROVED, 0.4, 0.4), (12, 1, 0, 1, State.APPROVED, 0.3, 0.3))
+    other = columns((31, 0, 0, 1, State.APPROVED, 0.7, 0.7), (32, 0, 0, 1, State.APPROVED, 0.1, 0.1))
+    other = replace(other, candidates=("bob", "cleo"), assessment=np.array([8, 9]))
+    joined = together(one, other, trials={31: 12}, ends=(" · a", " · b"))
+    found = of_judges(joined, ("strict · a", "strict · b"))
+    assert joined.candidates == ("ada", "bob", "cleo")
+    assert np.array_equal(found.score, [[0.4, NAN], [0.3, 0.7]], equal_nan=True)
+    assert found.assessment.tolist() == [[1, -1], [2, 8]]
+    assert [joined.tasks[code].task for code in joined.task] == ["t1", "t1", "t3"]

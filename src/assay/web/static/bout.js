@@ -100,9 +100,10 @@ function drawSide(side) {
     pane.page ? h("div", { class: "switch" }, choose("page"), choose("source")) : null,
     running[side] ? h("button", { type: "button", class: "button small", "data-stop": side, on: { click: () => { stop(side); drawSide(side); drawButtons(); } } }, t("arena.stop_page")) : null);
   sides[side].classList.toggle("chosen", item.reveal?.choice === name.toLowerCase());
-  const notes = [pane.truncated && t("arena.truncated"), pane.cut && t("arena.cut")].filter(Boolean);
-  const body = view[side] === "page" ? h("div", { class: "stage" }, running[side] ?? inert(side)) : source(pane);
-  if (running[side]?.isConnected && view[side] === "page") {
+  const onPage = view[side] === "page";
+  const notes = [pane.truncated && t("arena.truncated"), pane.too_large && t("arena.too_large"), !onPage && pane.cut && t("arena.cut"), !onPage && pane.names_hidden && t("arena.hidden")].filter(Boolean);
+  const body = onPage ? h("div", { class: "stage" }, running[side] ?? inert(side)) : source(pane);
+  if (running[side]?.isConnected && onPage) {
     sides[side].firstChild.replaceWith(head); // a frame that is moved begins anew
     return;
   }
@@ -116,6 +117,7 @@ function source(pane) {
 
 function inert(side) {
   return h("div", { class: "inert" }, h("p", {}, t("arena.inert")),
+    item.panes[side].names_hidden ? h("p", { class: "names" }, t("arena.inert_names")) : null,
     h("button", { type: "button", class: "button", on: { click: () => start(side) } }, t("arena.run_page"), h("span", { class: "sr" }, ` ${SIDES[side]}`)));
 }
 
@@ -171,6 +173,7 @@ async function vote(choice) {
   try {
     const said = await surely(`${api}/votes`, { ...pairOf(voted), key: fresh(), choice, active_ms: Math.round(activeMs) });
     voted.reveal = said.reveal;
+    voted.panes = said.panes ?? voted.panes;
     cast += 1;
   } catch (error) {
     busy = false;

@@ -1,6 +1,8 @@
 // Stands before the first byte of a page in its frame and takes away what no policy reaches: peer connections, frames within
-// the frame (which would have them again), and leaving. What it uses is its own, so that the page cannot turn it off.
+// the frame (which would have them again), and leaving. What it uses is its own, so that the page cannot turn it off. Where there
+// is no frame, nothing of the page runs.
 (() => {
+  if (window.top === window) return window.stop();
   const { apply, defineProperty, getOwnPropertyNames } = Object.assign(Object.create(null), { apply: Reflect.apply, defineProperty: Object.defineProperty, getOwnPropertyNames: Object.getOwnPropertyNames });
   const gone = (of, name) => defineProperty(of, name, { value: undefined, writable: false, configurable: false });
   const set = (of, name, value) => defineProperty(of, name, { value, writable: false, configurable: false });

@@ -1,6 +1,6 @@
 // Grades side by side by keyboard: from row to row, from pane to pane, and how differences are marked.
 
-import { boot, byId } from "./dom.js";
+import { boot, byId, t } from "./dom.js";
 import { bindKeys, withOwnKeys } from "./keys.js";
 
 const rows = [...document.querySelectorAll("article.answer")];
@@ -39,3 +39,17 @@ if (boot.diffs) {
     help: openKeys,
   });
 }
+
+// A long run is read for its figures while its first rows stand here; when that is done, the page says so and nothing moves.
+async function whenRead(address) {
+  const asked = await fetch(address).catch(() => null);
+  if (asked?.ok && !(await asked.json()).reading) {
+    const link = document.createElement("a");
+    link.href = location.href;
+    link.textContent = t("grades.read_open");
+    return byId("said").replaceChildren(`${t("grades.read")} `, link);
+  }
+  setTimeout(() => whenRead(address), 1500);
+}
+
+if (boot.reading) setTimeout(() => whenRead(boot.reading), 1500);

@@ -9,6 +9,8 @@ const BREAKS = /\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]/g;
 
 export const shownScore = (score) => (score === null ? "–" : String(Math.round(score * 1000) / 10));
 export const shownRaw = (raw) => (raw === null || raw === undefined ? "–" : String(Math.round(raw * 100) / 100));
+/** A raw score as its criterion says it: by its word, where the scale has words. */
+export const worded = (criterion, raw) => criterion?.labels.find((one) => Math.abs(one[1] - raw) < 1e-6 && raw !== null)?.[0] ?? shownRaw(raw);
 export const what = (item) => `${item.thing} · ${t("review.trial", item)}`;
 export const shortLabel = (pane) => pane.label.replace(/^Candidate (?=[A-Z]{1,2}$)/, "");
 /** The row of a criterion, -1 where there is none of that name. */
@@ -157,7 +159,8 @@ function drawTable(item, view) {
   const head = h("tr", {}, h("th", { scope: "col" }, t("review.criterion")),
     item.panes.map((pane, place) => h("th", { scope: "col", class: place === view.pane ? "on" : null, title: calledBy(pane) }, visible(item.panes.length > 6 || !pane.name ? shortLabel(pane) : `${shortLabel(pane)} ${pane.name}`))));
   const rows = item.criteria.map((criterion, row) => h("tr", {},
-    h("th", { scope: "row" }, h("span", { title: criterion.guidance || null }, visible(criterion.name)), criterion.weight === 1 ? null : h("small", { title: t("review.weight", { n: criterion.weight }) }, `×${criterion.weight}`)),
+    h("th", { scope: "row" }, h("span", { title: criterion.guidance || null }, visible(criterion.name)), criterion.weight === 1 ? null : h("small", { title: t("review.weight", { n: criterion.weight }) }, `×${criterion.weight}`),
+      view.draft ? h("small", { class: "scale" }, visible(`${criterion.scale} ${criterion.guidance}`)) : null),
     criterion.cells.map((cell, pane) => h("td", {}, view.draft ? scoreField(item, view, row, pane) : gradeButton(item, view, criterion, cell, row, pane)))));
   const total = h("tr", { class: "total" }, h("th", { scope: "row" }, t("review.total")),
     item.panes.map((pane, place) => h("td", {}, view.draft ? scoreField(item, view, -1, place) : [h("span", {}, shownScore(pane.score)), was(pane.score, pane.judged, shownScore), own(item, place, null)])));
@@ -171,29 +174,29 @@ function was(now, before, shown) {
 /** Beside the judge's score, what the person said before seeing it. */
 function own(item, pane, criterion) {
   const said = item.own?.find((one) => one[0] === pane && one[1] === (criterion?.name ?? null));
-  return said ? h("small", { class: "own" }, t("review.own", { n: criterion ? shownRaw(criterion.low + said[2] * (criterion.high - criterion.low)) : shownScore(said[2]) })) : null;
+  return said ? h("small", { class: "own" }, t("review.own", { n: criterion ? worded(criterion, criterion.low + said[2] * (criterion.high - criterion.low)) : shownScore(said[2]) })) : null;
 }
 
 function gradeButton(item, view, criterion, cell, row, pane) {
   const on = row === view.row && pane === view.pane;
   const flagged = item.flags.some((flag) => flag.pane === pane && flag.criterion === criterion.name);
   const lost = quotesOf(cell).some((quote) => !quote.at);
-  const raw = cell === null || cell.raw === null ? t("review.no_grade") : shownRaw(cell.raw);
+  const raw = cell === null || cell.raw === null ? t("review.no_grade") : worded(criterion, cell.raw);
   const name = `${criterion.name}, ${item.panes[pane].label}: ${raw}`;
   return button(`cell${on ? " on" : ""}${cell?.score === null || !cell ? " none" : ""}`, () => view.onCell(row, pane),
     { "aria-pressed": String(on), "aria-label": name, tabindex: on ? 0 : -1, "data-cell": `${row}.${pane}` },
-    flagged || lost ? h("span", { class: "mark", "aria-hidden": "true" }, "▲") : null, raw, cell ? was(cell.raw, cell.judged, shownRaw) : null, own(item, pane, criterion));
+    flagged || lost ? h("span", { class: "mark", "aria-hidden": "true" }, "▲") : null, raw, cell ? was(cell.raw, cell.judged, (raw) => worded(criterion, raw)) : null, own(item, pane, criterion));
 }
 
 function scoreField(item, view, row, pane) {
   const key = `${row}.${pane}`;
   const criterion = item.criteria[row];
   const cell = criterion?.cells[pane];
-  const before = row < 0 ? shownScore(item.panes[pane].judged) : shownRaw(cell?.judged);
+  const before = row < 0 ? shownScore(item.panes[pane].judged) : worded(criterion, cell?.judged);
   const value = view.draft.values[key];
   const { label } = item.panes[pane];
-  const name = row < 0 ? `${t("review.total")}, ${label}` : `${criterion.name}, ${label}, ${t("correct.outside", { criterion: "", low: criterion.low, high: criterion.high }).trim()}`;
-  return h("input", { class: `score${value === undefined ? "" : " changed"}`, inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": name, "data-field": key,
+  const name = row < 0 ? `${t("review.total")}, ${label}` : `${criterion.name}, ${label}, ${criterion.scale}`;
+  return h("input", { class: `score${value === undefined ? "" : " changed"}${row === view.row && pane === view.pane ? " on" : ""}`, inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": name, "data-field": key,
     value: value ?? (before === "–" ? "" : before), on: {
       input: (event) => view.onScore(row, pane, event.target.value),
       focus: (event) => { event.target.select(); view.onField(row, pane); },
@@ -208,12 +211,13 @@ function drawCorrection(item, view) {
       h("option", { value: key, selected: view.draft.reason === key }, key ? t(key) : t(view.derivedReason()))));
   return h("div", { class: "correction" },
     h("p", { class: "soft" }, t(`correct.${formOf(item)}`), view.draft.kept ? ` ${t("correct.draft")}` : ""),
+    view.later("own", item),
     h("div", { class: "fields" },
       isOwn(item) ? null : h("label", {}, t("correct.reason"), reason),
       h("label", { class: "grow" }, t("panel.note"), h("input", { id: "correct-note", value: view.draft.note, on: { input: (event) => view.onCorrectionNote(event.target.value) } }))),
     h("p", { class: "error", id: "correct-error", role: "alert" }),
     h("div", { class: "buttons" },
-      button("go", () => view.onSave(), {}, t(`do.save.${formOf(item)}`), h("kbd", {}, "Enter")),
+      button("go", () => view.onSave(), {}, t(`do.save.${formOf(item)}`), h("kbd", {}, view.badge("commit"))),
       button(null, () => view.onDiscard(), {}, t("do.leave"))));
 }
 

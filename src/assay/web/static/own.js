@@ -1,14 +1,15 @@
-// The own verdict before the judge's grades, scores by single keys, second opinions: fetched when first needed.
+// Forms: the own verdict before the judge's grades, scores by keys, the total to come. Second opinions and long responses.
+// Fetched when first needed.
 
-import { boot, call, fresh, storage, t } from "./dom.js";
-import { shownRaw, shownScore } from "./item.js";
+import { boot, byId, call, fresh, h, storage, t, visible } from "./dom.js";
+import { shownScore, worded } from "./item.js";
+import * as all from "./own.js";
 
 /** The own verdict; the judge's grades come as the answer to it, and not before. */
 export async function sendVerdict(page, record, scores) {
   const { item } = record;
   try {
     record.item = await call("/api/review/verdict", { key: fresh(), id: item.id, reviewer: boot.reviewer, scores });
-    record.own = ownValues(record.item);
     storage.remove(page.draftKey(item.id));
     if (page.current() === record) page.show();
     page.say(t("said.verdict"));
@@ -17,17 +18,131 @@ export async function sendVerdict(page, record, scores) {
   }
 }
 
-/** A digit scores the selected criterion of an open form; the next one is selected. */
-export function scoreByKey(page, text) {
+/** How a digit scores on a scale: it is the score, it chooses a word, or it begins a number. */
+function wayOf({ labels, low, high }) {
+  if (labels.length) return labels.length > 9 ? "number" : "word";
+  return Number.isInteger(low) && Number.isInteger(high) && low >= 0 && high <= 9 && high - low > 1 ? "digit" : "number";
+}
+
+let shown = null; // the page with the form
+
+/** What the keys do in this form, scale by scale. */
+export function draw(item, page) {
+  shown = page;
+  page.own = all;
+  for (const key of Object.keys(page.view.draft?.values ?? {})) foresee(page, key.split(".")[1]);
+  const ways = new Map();
+  for (const criterion of item.criteria) ways.set(wayOf(criterion), (ways.get(wayOf(criterion)) ?? new Set()).add(criterion.scale));
+  return h("div", { class: "ways soft" }, h("p", {}, t("form.current", { key: page.badge("top") })),
+    h("ul", {}, [...ways].map(([way, scales]) => h("li", {}, h("b", {}, visible([...scales].join(", "))), ": ", t(`form.${way}`)))));
+}
+
+/** The field with a number that a digit began. */
+let typed = null;
+
+/** A digit scores the current criterion of an open form, or begins its score; without one it is the best there is. */
+export function scoreByKey(page, digit) {
   const { view } = page;
   if (!view.draft) return;
+  const { row, pane } = view;
+  const criterion = page.current().item.criteria[row];
+  const field = page.fieldAt(row, pane);
+  const way = wayOf(criterion);
+  if (digit !== null && way === "number") return begin(page, field, digit, row, pane);
+  const best = criterion.labels.reduce((one, other) => (other[1] > one[1] ? other : one), ["", -Infinity]);
+  const text = digit === null ? best[0] || String(criterion.high) : way === "word" ? criterion.labels[digit - 1]?.[0] : digit;
+  if (!fits(page, criterion, text)) return;
+  field.value = text;
+  page.changeScore(row, pane, text);
+  goOn(page, row + 1, pane);
+}
+
+/** Whether a text is a score of this scale; else it is said. */
+function fits(page, criterion, text) {
+  const raw = page.numberIn(text ?? "", criterion);
+  if (raw >= criterion.low && raw <= criterion.high) return true;
+  page.say(criterion.labels.length ? t("form.words", { criterion: criterion.name, scale: criterion.scale })
+    : t("correct.outside", { criterion: criterion.name, low: criterion.low, high: criterion.high }), { alert: true });
+  return false;
+}
+
+function begin(page, field, digit, row, pane) {
+  const more = typed?.field === field ? field.value : ""; // two digits quicker than this script came
+  field.focus();
+  field.value = more + digit;
+  typed = { page, field, row, pane };
+  field.addEventListener("blur", () => { typed = null; }, { once: true });
+  page.changeScore(row, pane, field.value);
+}
+
+/** To the next cell of the form, with the keys free again. */
+function goOn(page, row, pane) {
   const { criteria, panes } = page.current().item;
-  const field = page.fieldAt(view.row, view.pane);
-  field.value = text ?? String(criteria[view.row].high);
-  page.changeScore(view.row, view.pane, field.value);
-  if (view.row + 1 < criteria.length) page.select(view.row + 1, view.pane);
-  else if (view.pane + 1 < panes.length) page.select(0, view.pane + 1);
+  if (row < criteria.length) page.select(row, pane);
+  else if (pane + 1 < panes.length) page.select(0, pane + 1);
   else page.say(t("said.all_set", { key: page.badge("commit") }));
+}
+
+const STEPS = { Enter: [1, 0], Tab: [1, 0], ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };
+
+// Before the page's own handlers: in a number that a digit began, Enter ends the number and does not save.
+document.addEventListener("keydown", (event) => {
+  const step = STEPS[event.key];
+  if (!typed || event.target !== typed.field || !step || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const { page, field, row, pane } = typed;
+  if (event.repeat || !fits(page, page.current().item.criteria[row], field.value)) return;
+  field.blur();
+  byId("thing").focus({ preventScroll: true });
+  if (event.key === "Enter" || (event.key === "Tab" && !event.shiftKey)) goOn(page, row + 1, pane);
+  else if (event.key === "Tab") page.select(row - 1, pane);
+  else page.select(row + step[0], pane + step[1]);
+}, { capture: true });
+
+// A digit typed into the field of a scale of words becomes its word.
+document.addEventListener("change", ({ target }) => {
+  const [row, pane] = (target.dataset?.field ?? "-1.0").split(".").map(Number);
+  const criterion = shown?.current()?.item.criteria[row];
+  const raw = criterion?.labels.length ? shown.numberIn(target.value, criterion) : NaN;
+  if (Number.isNaN(raw) || target !== shown.fieldAt(row, pane)) return;
+  target.value = worded(criterion, raw);
+  shown.changeScore(row, pane, target.value);
+});
+
+/** The weighted score as it would become. */
+export function foresee(page, pane) {
+  const { values } = page.view.draft ?? {};
+  const field = page.fieldAt(-1, pane);
+  if (!field || !values || `-1.${pane}` in values) return;
+  let sum = 0;
+  let weights = 0;
+  for (const [row, criterion] of page.current().item.criteria.entries()) {
+    if (criterion.weight === 0) continue;
+    const said = values[`${row}.${pane}`];
+    const raw = said === undefined ? criterion.cells[pane]?.judged : page.numberIn(said, criterion);
+    if (Number.isNaN(raw ?? NaN)) return;
+    sum += (criterion.weight * (raw - criterion.low)) / (criterion.high - criterion.low);
+    weights += criterion.weight;
+  }
+  if (weights) field.value = shownScore(sum / weights);
+}
+
+/** The whole of a long response, of which only the beginning travelled; whether it is on the page now. */
+export async function showWhole(page) {
+  const { view } = page;
+  const { item } = page.current();
+  const { pane } = view;
+  try {
+    if (item.panes[pane].cut) item.panes[pane] = await page.asStored(`${item.id}/panes/${pane}`);
+  } catch (error) {
+    page.alertOf(error);
+    return false;
+  }
+  if (page.current()?.item !== item || view.pane !== pane || view.rules) return false;
+  view.whole = true;
+  page.drawLeft();
+  return true;
 }
 
 /** Have two people decide the item on the page. */
@@ -44,14 +159,15 @@ export async function second(page) {
   }
 }
 
-/** A correction after an own verdict begins with it. */
-function ownValues(item) {
+/** A correction after an own verdict begins with it, also when the page is new. */
+export function recall(_, record) {
+  const { item } = record;
   const found = {};
   for (const [pane, criterion, score] of item.own ?? []) {
     const row = item.criteria.findIndex((one) => one.name === criterion);
     const { low, high } = item.criteria[row] ?? { low: 0, high: 100 };
-    const text = row < 0 ? shownScore(score) : shownRaw(low + score * (high - low));
-    if (text !== (row < 0 ? shownScore(item.panes[pane].judged) : shownRaw(item.criteria[row].cells[pane]?.judged))) found[`${row}.${pane}`] = text;
+    const text = row < 0 ? shownScore(score) : worded(item.criteria[row], low + score * (high - low));
+    if (text !== (row < 0 ? shownScore(item.panes[pane].judged) : worded(item.criteria[row], item.criteria[row].cells[pane]?.judged))) found[`${row}.${pane}`] = text;
   }
-  return found;
+  record.own = found;
 }

@@ -6,9 +6,9 @@
 
 import "./page.js";
 import { boot, button, byId, call, fill, fresh, h, painted, storage, t } from "./dom.js";
-import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, rowOf, shownRaw, shownScore, what } from "./item.js";
+import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, rowOf, shownScore, what, worded } from "./item.js";
 import { bindKeys, withOwnKeys } from "./keys.js";
-import { Outbox } from "./outbox.js";
+import { BOX, Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
 
 const BUFFER = 5;
@@ -28,7 +28,7 @@ try {
 }
 
 const records = new Map();
-let trail = [];
+const trail = [];
 let at = -1;
 let fetching = null;
 let exhausted = false; // the server had nothing more
@@ -52,14 +52,14 @@ const code = () => left.querySelector("pre");
 const badge = (action) => boot.keys.find((key) => key.action === action).badge;
 const current = () => records.get(trail[at]);
 const isOpen = (record) => record && record.decided === null && !skipped.has(record.item.id) && record.item.state === "pending";
-const undoKey = () => `assay.undo.${boot.reviewer}`;
+const undoKey = () => `assay.undo.${boot.store}.${boot.reviewer}`;
 const undos = () => storage.get(undoKey(), []);
 const asStored = (id) => call(`/api/assessments/${id}`);
 const focusItem = () => byId("thing").focus({ preventScroll: true });
 const emptyForm = () => ({ values: {}, reason: "", note: "" });
 /** A draft's keys are `row.pane`; row -1 is the candidate as a whole. */
 const cellOf = (key) => key.split(".").map(Number);
-const draftKey = (id) => `assay.draft.${boot.reviewer}.${id}`;
+const draftKey = (id) => `assay.draft.${boot.store}.${boot.reviewer}.${id}`;
 
 // --- what is on the page -------------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ const view = {
   onRules: () => toggleRules(),
   onCell(row, pane) { view.rules = false; select(row, pane); },
   onQuote(at, pane = view.pane) { showLines(at, pane); },
-  onWhole: showWhole,
+  onWhole: () => own("showWhole"),
   onReport(open) { view.reportOpen = open; storage.set("assay.report", open); },
   onTrial(event, trial) {
     if (boot.single || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -87,7 +87,7 @@ const view = {
   derivedReason: () => derivedReason(),
   later(name, item) {
     const place = h("div", {});
-    import(`./${name}.js`).then((found) => place.replaceWith(found.draw(item)));
+    import(`./${name}.js`).then((found) => place.replaceWith(found.draw(item, page)), () => {});
     return place;
   },
 };
@@ -137,6 +137,7 @@ function show(index, { focus = true } = {}) {
   if (focus) focusItem();
   remember();
   document.title = `${what(item)} · Assay`;
+  if (item.own) own("recall", record);
   painted().then(() => {
     if (current() !== record) return;
     record.ready = true;
@@ -171,11 +172,11 @@ function center(line) {
 
 function drawSelectedReason() {
   if (byId("reason")) fill(byId("reason"), drawReason(current().item, view));
-  for (const cell of document.querySelectorAll("[data-cell]")) {
-    const on = cell.dataset.cell === `${view.row}.${view.pane}`;
+  for (const cell of document.querySelectorAll("[data-cell], [data-field]")) {
+    const on = (cell.dataset.cell ?? cell.dataset.field) === `${view.row}.${view.pane}`;
     cell.classList.toggle("on", on);
-    cell.setAttribute("aria-pressed", String(on));
-    cell.tabIndex = on ? 0 : -1;
+    if (cell.dataset.cell) cell.setAttribute("aria-pressed", String(on));
+    if (cell.dataset.cell) cell.tabIndex = on ? 0 : -1;
   }
   document.querySelectorAll(".grades:first-of-type thead th").forEach((head, place) => head.classList.toggle("on", place - 1 === view.pane));
 }
@@ -203,24 +204,9 @@ async function showLines(span, pane) {
     drawSelectedReason();
   }
   let first = light(left, current().item, view, span);
-  if (!first && !view.whole && (await showWhole())) first = light(left, current().item, view, span); // beyond the beginning
+  if (!first && !view.whole && (await own("showWhole"))) first = light(left, current().item, view, span); // beyond the beginning
   center(first);
   if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
-}
-
-/** The whole of a long response, of which only the beginning travelled. */
-async function showWhole() {
-  const { item } = current();
-  const { pane } = view;
-  try {
-    if (item.panes[pane].cut) item.panes[pane] = await asStored(`${item.id}/panes/${pane}`);
-  } catch (error) {
-    return alertOf(error);
-  }
-  if (current()?.item !== item || view.pane !== pane || view.rules) return false;
-  view.whole = true;
-  drawLeft();
-  return true;
 }
 
 function toggleRules() {
@@ -274,7 +260,7 @@ function drawProgress() {
   const typical = durations.length >= 5 ? [...durations].sort((a, b) => a - b)[durations.length >> 1] : null;
   byId("progress-text").textContent = [
     t("review.decided", { n: progress.decided, total }),
-    typical === null ? t("review.waiting", { n: progress.waiting }) : t("review.left", { n: Math.max(1, Math.round((typical * progress.waiting) / 60000)) }),
+    typical === null || !progress.waiting ? t("review.waiting", { n: progress.waiting }) : t("review.left", { n: Math.max(1, Math.round((typical * progress.waiting) / 60000)) }),
   ].join(" · ");
   byId("progress-bar").max = Math.max(1, total);
   byId("progress-bar").value = progress.decided;
@@ -284,6 +270,8 @@ function drawEmpty() {
   itemBox.hidden = true;
   byId("empty").hidden = false;
   document.title = `${t("review.done.title")} · Assay`;
+  byId("empty-title").textContent = t("review.done.title");
+  fill(byId("heading"));
   const lines = [t("review.done.lead")];
   if (progress?.waiting && elsewhere) lines[0] = t("review.done.elsewhere", { n: elsewhere });
   if (skipped.size) lines.push(t("review.done.skipped", { n: skipped.size }));
@@ -307,6 +295,29 @@ function put(item, index = trail.length) {
     at -= 1;
   }
   return record;
+}
+
+function takeOut(id) {
+  records.delete(id);
+  const index = trail.indexOf(id);
+  if (index < 0) return;
+  trail.splice(index, 1);
+  if (index <= at) at -= 1;
+}
+
+/** The item as it came from the store, next in line. */
+function putNext(item) {
+  takeOut(item.id);
+  const record = put(item, at + 1);
+  if (itemBox.hidden) show(at + 1);
+  return record;
+}
+
+/** What is known of an item is now what the store says. */
+function renew(record, item) {
+  const decided = item.state === "pending" ? null : item.state;
+  Object.assign(record, { item, decided, revealed: decided !== null });
+  if (current() === record) show(at, { focus: false });
 }
 
 const openAhead = () => trail.filter((id, index) => index > at && isOpen(records.get(id)));
@@ -409,11 +420,7 @@ function visitTrial(by) {
 async function reveal(record) {
   try {
     const item = await asStored(record.item.id);
-    if (item.state === "pending") return;
-    record.revealed = true;
-    record.item = item;
-    record.decided = item.state;
-    if (current() === record) show(at, { focus: false });
+    if (item.state !== "pending") renew(record, item);
   } catch {
     /* the item as it was stays on the page */
   }
@@ -436,10 +443,12 @@ function decidable() {
   return record;
 }
 
-const entryOf = (verb, id, called, more = {}) => ({ key: fresh(), id, verb, reviewer: boot.reviewer, run: boot.filters.run ?? null, what: called, ...more });
+const entryOf = (verb, { id, run, what: called }, more = {}) => ({ key: fresh(), id, run, verb, reviewer: boot.reviewer, what: called, ...more });
+const named = (item) => ({ id: item.id, run: item.run_id, what: what(item) });
 
 function decide(record, verb, state, more = {}, pressed = null) {
   const { item } = record;
+  record.before = record.decided;
   record.decided = state;
   record.delivered = false;
   storage.remove(draftKey(item.id));
@@ -447,13 +456,13 @@ function decide(record, verb, state, more = {}, pressed = null) {
   sitting[state] += 1;
   if (performance.now() - shownAt < IDLE_MS) durations.push(performance.now() - shownAt);
   if (durations.length > 20) durations.shift();
-  if (progress) {
+  if (progress && state !== "rerun") {
     progress.waiting = Math.max(0, progress.waiting - 1);
-    if (state !== "rerun") progress.decided += 1;
+    progress.decided += 1;
   }
   beat();
-  const entry = entryOf(verb, item.id, what(item), { ...more, active_ms: Math.round(record.active ?? 0) });
-  if (verb !== "rerun") remembered([...undos(), { id: item.id, key: entry.key, what: what(item) }]);
+  const entry = entryOf(verb, named(item), { ...more, active_ms: Math.round(record.active ?? 0) });
+  remembered([...undos(), { ...named(item), key: entry.key, verb }]);
   say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
   else advance(pressed);
@@ -497,9 +506,7 @@ function skip(event) {
   if (!record || boot.single) return;
   const { item } = record;
   skipped.add(item.id);
-  records.delete(item.id);
-  trail.splice(at, 1);
-  at -= 1;
+  takeOut(item.id);
   call("/api/review/skip", { desk, id: item.id }).catch(() => {}); // the lease ends by itself
   say(t("said.skipped", { what: what(item) }));
   exhausted = false;
@@ -510,115 +517,64 @@ async function undo() {
   const list = undos();
   let last = list.pop();
   const here = current();
-  if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { id: here.item.id, what: what(here.item), key: null } : undefined;
+  if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { ...named(here.item), key: null } : undefined;
   else remembered(list);
   if (!last) return say(t("said.nothing_to_undo"));
   const unsent = last.key !== null && outbox.drop(last.key);
+  const isRerun = last.verb === "rerun";
+  if (isRerun && !unsent) return say(t("said.no_undo_rerun", { what: last.what, key: badge("undo") }));
   const record = records.get(last.id);
   const was = record?.decided;
   if (was in sitting) sitting[was] -= 1;
-  if (progress) {
+  if (progress && !isRerun) {
     progress.waiting += 1;
     progress.decided -= 1;
   }
-  if (unsent && record) {
-    record.decided = null;
+  if (!unsent) outbox.add(entryOf("undo", last));
+  if (record && (unsent || record.item.state === "pending")) {
+    record.decided = unsent ? record.before ?? null : null;
     bringBack(record);
-    return say(t("said.undone", { what: last.what }));
   }
-  if (!unsent) outbox.add(entryOf("undo", last.id, last.what));
-  if (record && record.item.state === "pending") {
-    record.decided = null;
-    bringBack(record);
-    say(t("said.undone", { what: last.what }));
-  } else say(t("said.undoing", { what: last.what }));
+  say(t(isRerun ? "said.rerun_dropped" : unsent || record?.item.state === "pending" ? "said.undone" : "said.undoing", { what: last.what }));
 }
 
 /** The item is the one on the page again; what was there comes next. */
 function bringBack(record) {
-  const index = trail.indexOf(record.item.id);
-  if (index >= 0 && !boot.single) {
-    trail.splice(index, 1);
-    if (index <= at) at -= 1;
+  if (boot.single) show(at);
+  else {
+    takeOut(record.item.id);
+    records.set(record.item.id, record);
     trail.splice(at + 1, 0, record.item.id);
     show(at + 1);
-  } else if (index >= 0) show(index);
+  }
   drawProgress();
 }
 
 function onResult(entry, result, counted) {
   const record = records.get(entry.id);
   if (counted && !outbox.entries().some((one) => one.verb !== "rerun")) progress = counted;
-  if (entry.verb === "rerun") return onRerun(entry, result, record);
+  const why = [result.error?.problem, result.error?.remedy].filter(Boolean).join(" ");
+  if (result.error?.where === "run") return say(t("said.kept", { what: entry.what, why }), { alert: true });
+  if (entry.verb === "rerun") {
+    sitting.rerun = Math.max(0, sitting.rerun - (result.ok ? 0 : 1));
+    exhausted = false;
+    remembered(undos().filter((one) => (one.key === entry.key ? result.ok : !result.ok || one.id !== entry.id))); // superseded ones cannot be undone
+    return apart("answered", "rerun", entry, result, record);
+  }
   if (result.ok) {
-    if (entry.verb === "undo") onUndone(entry, record);
-    else if (record) {
+    if (entry.verb === "undo") {
+      if (record?.item.state !== "pending") apart("answered", "undone", entry, record);
+    } else if (record) {
       record.delivered = true;
       if (boot.single) reveal(record);
     }
     drawProgress();
     return;
   }
-  const why = [result.error.problem, result.error.remedy].filter(Boolean).join(" ");
   remembered(undos().filter((one) => one.key !== entry.key));
   if (record && record.decided in sitting) sitting[record.decided] -= 1;
   if (entry.corrections) storage.set(draftKey(entry.id), entry.draft);
-  returnAfterRefusal(entry, record, why);
-}
-
-/** A decision was not accepted: its item comes back as the store has it now, next in line, and never in place of another. */
-async function returnAfterRefusal(entry, record, why) {
-  let item = null;
-  try {
-    item = await asStored(entry.id);
-  } catch {
-    item = record?.item ?? null;
-  }
-  if (!item) return say(t("said.refused", { what: entry.what, why }), { alert: true });
-  const index = trail.indexOf(entry.id);
-  if (record && index === at) {
-    Object.assign(record, { item, decided: item.state === "pending" ? null : item.state });
-    show(at, { focus: false });
-  } else {
-    if (index >= 0) {
-      trail.splice(index, 1);
-      if (index < at) at -= 1;
-    }
-    records.delete(entry.id);
-    put(item, at + 1);
-    if (itemBox.hidden) show(at + 1);
-  }
-  const action = trail[at] === entry.id ? null : button("link", () => visit(entry.id), {}, t("said.refused_show"));
-  say(t("said.refused", { what: entry.what, why }), { alert: true, action });
-  drawProgress();
-  drawActions();
-}
-
-async function onUndone(entry, record) {
-  if (record?.item.state === "pending") return;
-  try {
-    const item = await asStored(entry.id);
-    if (record) Object.assign(record, { item, decided: null, revealed: false });
-    else if (!boot.single) put(item, at + 1);
-    bringBack(records.get(entry.id));
-    say(t("said.undone", { what: entry.what }));
-  } catch {
-    refill();
-  }
-}
-
-function onRerun(entry, result, record) {
-  sitting.rerun = Math.max(0, sitting.rerun - (result.ok ? 0 : 1));
-  exhausted = false;
-  if (result.ok) {
-    say(t("said.rerun_done", { what: entry.what, n: result.attempt }));
-    if (boot.single) location.assign(`/assessments/${result.new_id}`);
-    else if (itemBox.hidden || openAhead().length < LOW) refill();
-    return;
-  }
-  if (record) record.decided = null;
-  const why = [result.error.where, result.error.problem].filter(Boolean).join(": ");
-  returnAfterRefusal(entry, record, why).then(() => say(t("said.rerun_failed", { what: entry.what, why }), { alert: true }));
+  apart("answered", "refused", entry, record, why);
 }
 
 // --- correcting ----------------------------------------------------------------------------------------------------
@@ -627,7 +583,7 @@ function correct() {
   const record = decidable();
   if (!record) return;
   if (!view.draft) {
-    view.draft = { ...emptyForm(), values: record.own ?? {} };
+    view.draft = { ...emptyForm(), values: { ...record.own } };
     drawRight();
   }
   const wanted = record.item.missing[0];
@@ -639,7 +595,7 @@ const keepDraft = () => storage.set(draftKey(current().item.id), { ...view.draft
 
 function beforeOf(row, pane) {
   const { item } = current();
-  return row < 0 ? shownScore(item.panes[pane].judged) : shownRaw(item.criteria[row].cells[pane]?.judged);
+  return row < 0 ? shownScore(item.panes[pane].judged) : worded(item.criteria[row], item.criteria[row].cells[pane]?.judged);
 }
 
 function changeScore(row, pane, text) {
@@ -648,32 +604,15 @@ function changeScore(row, pane, text) {
   if (same) delete view.draft.values[key];
   else view.draft.values[key] = text;
   fieldAt(...key.split("."))?.classList.toggle("changed", !same);
-  if (row >= 0) foresee(pane);
+  if (row >= 0) own("foresee", pane);
   const first = byId("correct-reason")?.options[0];
   if (first) first.textContent = t(derivedReason());
   byId("correct-error").textContent = "";
   keepDraft();
 }
 
-/** The weighted score as it would become. */
-function foresee(pane) {
-  const { item } = current();
-  const field = fieldAt(-1, pane);
-  if (!field || `-1.${pane}` in view.draft.values) return;
-  let sum = 0;
-  let weights = 0;
-  for (const [row, criterion] of item.criteria.entries()) {
-    if (criterion.weight === 0) continue;
-    const said = view.draft.values[`${row}.${pane}`];
-    const raw = said === undefined ? criterion.cells[pane]?.judged : numberIn(said);
-    if (Number.isNaN(raw ?? NaN)) return;
-    sum += (criterion.weight * (raw - criterion.low)) / (criterion.high - criterion.low);
-    weights += criterion.weight;
-  }
-  if (weights) field.value = shownScore(sum / weights);
-}
-
-const numberIn = (text) => (/^\s*[-+]?\d+([.,]\d+)?\s*$/.test(text) ? Number(text.replace(",", ".")) : NaN);
+/** On a scale of words its digit or the word itself. */
+const numberIn = (text, scale) => scale?.labels.find(([word], place) => [word.toLowerCase(), `${place + 1}`].includes(text.trim().toLowerCase()))?.[1] ?? (/^\s*[-+]?\d+([.,]\d+)?\s*$/.test(text) ? Number(text.replace(",", ".")) : NaN);
 
 function derivedReason() {
   const { item } = current();
@@ -683,7 +622,7 @@ function derivedReason() {
   for (const [key, text] of Object.entries(view.draft?.values ?? {})) {
     const [row, pane] = cellOf(key);
     const before = row < 0 ? item.panes[pane].judged : item.criteria[row].cells[pane]?.judged;
-    const now = numberIn(text) / (row < 0 ? 100 : 1);
+    const now = numberIn(text, item.criteria[row]) / (row < 0 ? 100 : 1);
     if ((before ?? null) === null) missing = true;
     else if (now > before) up = true;
     else if (now < before) down = true;
@@ -708,7 +647,7 @@ function saveCorrection(event) {
     const [row, pane] = cellOf(key);
     const criterion = item.criteria[row];
     const [low, high] = row < 0 ? [0, 100] : [criterion.low, criterion.high];
-    const raw = numberIn(text);
+    const raw = numberIn(text, criterion);
     if (Number.isNaN(raw)) return wrong(t("correct.number"), key);
     if (raw < low || raw > high) return wrong(t("correct.outside", { criterion: criterion?.name ?? t("review.total"), low, high }), key);
     corrections.push({ pane, criterion: criterion?.name ?? null, score: (raw - low) / (high - low) });
@@ -724,11 +663,11 @@ function saveCorrection(event) {
   decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim(), draft }, event?.timeStamp);
 }
 
-/** What only blind items, forms and second opinions need is fetched when first needed. */
-const own = (name, ...said) => {
-  import("./own.js").then((found) => found[name](page, ...said), alertOf);
-};
-const page = { view, current, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
+/** What is rarely needed is fetched when first needed. */
+const apart = (file, name, ...said) => import(`./${file}.js`).then((found) => found[name](page, ...said), alertOf);
+/** Blind items, forms and second opinions: once fetched it is called at once. */
+const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : apart("own", name, ...said));
+const page = { asStored, drawLeft, renew, putNext, bringBack, visit, refill: () => refill(), drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
@@ -780,7 +719,7 @@ const outbox = new Outbox({
   onState({ unsent, trouble, kept }) {
     const place = byId("unsent");
     place.hidden = !(trouble && unsent) && kept;
-    place.textContent = !kept ? t("said.no_storage") : trouble === "signin" ? t("said.sign_in") : unsent ? t("said.unsent", { n: unsent }) : "";
+    place.textContent = kept ? t(`said.${trouble ?? "unsent"}`, { n: unsent }) : t("said.no_storage");
     place.dataset.unsent = unsent;
   },
 });
@@ -846,5 +785,6 @@ async function begin() {
   if (start.pane > 0 || start.row > 0) select(Math.max(0, start.row), Math.max(0, start.pane));
   outbox.tell();
   outbox.pump();
+  if (storage.keys().some((key) => key.startsWith("assay.outbox") && key !== BOX)) import("./boxes.js").then((found) => found.look(outbox, say), () => {});
 }
 begin().catch(alertOf);

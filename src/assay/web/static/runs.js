@@ -9,20 +9,8 @@ const UNSEEN_MS = 15_000;
 const PATIENCE_MS = 6000;
 const status = byId("live");
 
-let pasting = false;
-byId("paste")?.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const said = new FormData(event.target);
-  pasting = true;
-  const contents = said.getAll("content");
-  try {
-    const { run_id } = await call("/api/pasted", { thing: said.get("thing"), context: said.get("context"), snippets: said.getAll("name").map((name, place) => [name, contents[place]]) });
-    location.assign(`/review?run=${encodeURIComponent(run_id)}`);
-  } catch (error) {
-    pasting = false;
-    byId("paste-error").textContent = [error.said?.problem ?? error.message, error.said?.remedy].filter(Boolean).join(" ");
-  }
-});
+/** Something was typed here that drawing the page anew would lose. */
+export const unsaved = { now: false };
 
 export const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
@@ -91,7 +79,11 @@ function notice(row) {
 }
 
 function drawAnew() {
-  if (pasting) return;
+  if (unsaved.now || document.querySelector("details.add[open]")) {
+    const place = byId("begun");
+    if (place) place.hidden = false;
+    return;
+  }
   sessionStorage.setItem(KEPT, JSON.stringify([...seen]));
   location.reload();
 }
@@ -151,34 +143,42 @@ function extension() {
   const join = byId("join").value.trim();
   return { trials: more === "" ? 0 : Number.isInteger(Number(more)) ? Number(more) : more, candidates: join ? [join] : [] };
 }
-async function sendExtension(onlyLook) {
+async function sendExtension(onlyLook, replacing = 0) {
   const run = extend.closest("[data-run]").dataset.run;
   const place = byId("extend-said");
   try {
-    const said = await call(`/api/runs/${encodeURIComponent(run)}/extend`, { ...extension(), only_look: onlyLook });
+    const said = await call(`/api/runs/${encodeURIComponent(run)}/extend`, { ...extension(), only_look: onlyLook, replacing });
     const { calls, likely_usd: likely, most_usd: most, unpriced } = said.estimate;
     const cost = unpriced.length || likely === null ? t("steer.unpriced") : t("steer.cost", { likely: money(likely), most: money(most) });
     place.className = "small";
-    place.textContent = t("steer.asked", { n: calls, cost });
-    if (!onlyLook) location.reload();
+    const replaces = onlyLook && said.replaces ? t("steer.replaces", { n: said.replaces }) : "";
+    place.textContent = [t("steer.asked", { n: calls, cost }), replaces].filter(Boolean).join(". ");
+    return said.replaces;
   } catch (error) {
     place.className = "small error";
     place.textContent = [error.message, error.said?.remedy].filter(Boolean).join(" ");
+    return null;
   }
 }
-extend?.addEventListener("submit", (event) => {
+extend?.addEventListener("submit", async (event) => {
   event.preventDefault();
-  sendExtension(false);
+  const replaces = await sendExtension(true);
+  if (replaces === null || (replaces && !confirm(t("steer.replaces_confirm", { n: replaces })))) return;
+  if ((await sendExtension(false, replaces)) !== null) location.reload();
 });
 byId("extend-look")?.addEventListener("click", () => sendExtension(true));
+
+/** Which step of the way to a first verdict is next. */
+const stage = (row) => (row.waiting ? "review" : row.judged ? "verdict" : "begin");
 
 function take(rows) {
   for (const row of rows) notice(row);
   opened = true;
   for (const row of rows) {
-    const root = document.querySelector(`[data-run="${CSS.escape(row.id)}"]`);
-    if (root) fill(root, row);
+    const [root, ...further] = document.querySelectorAll(`[data-run="${CSS.escape(row.id)}"]`);
+    if (root) for (const one of [root, ...further]) fill(one, row);
     else if (boot.page === "queue") return drawAnew(); // a run this page has never seen
+    if (root?.dataset.stage && root.dataset.stage !== stage(row)) return drawAnew();
     const cells = root?.querySelector("[data-cells]");
     if (cells && cells.dataset.cells !== Object.values(row.trials).join(" ")) return drawAnew();
   }
@@ -241,14 +241,6 @@ async function ask() {
   } catch {
     say("queue.offline");
   }
-}
-
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.addEventListener("click", async () => {
-    await navigator.clipboard?.writeText(byId(button.dataset.copy).textContent.trim());
-    button.textContent = t("first.copied");
-    setTimeout(() => (button.textContent = t("first.copy")), 1500);
-  });
 }
 
 function listenNoMore() {

@@ -8,6 +8,10 @@ const SETTLE_MS = 350;
 const DRAFT = "assay.draft.set.1";
 const NUMBERS = ["temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed"];
 
+/** A problem that goes on after the name of its field, which stands above it here. */
+const TERMINAL = /`(assay |--)/; // a mend that only a terminal has
+const GOES_ON = /^(is|are|has|have|holds|needs|names|must|cannot)\b/;
+
 /** A number as it was typed; what is none stays text, so that the server says what is wrong with it. */
 const number = (text) => (text.trim() === "" ? null : Number.isFinite(Number(text)) ? Number(text) : text.trim());
 
@@ -17,12 +21,13 @@ function complain(problems, list) {
   for (const input of document.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
   const rest = [];
   for (const one of problems) {
-    const said = [one.problem, one.remedy].filter(Boolean).join(" ");
+    const sentence = [one.problem, TERMINAL.test(one.remedy) ? "" : one.remedy].filter(Boolean).join(" ");
+    const said = GOES_ON.test(sentence) ? t("start.this", { is: sentence }) : sentence;
     const input = nearest(one.field, "path");
     const place = nearest(one.field, "error");
     if (input) input.setAttribute("aria-invalid", "true");
     if (place) place.textContent = [place.textContent, said].filter(Boolean).join(" ");
-    else rest.push(h("li", {}, one.field ? h("code", {}, one.field, " ") : null, said));
+    else rest.push(h("li", {}, one.field ? h("code", {}, one.field, " ") : null, one.field ? sentence : said));
   }
   list.replaceChildren(...rest);
 }
@@ -185,7 +190,8 @@ async function look() {
     if (said.estimate) showEstimate(said);
     else byId("estimate").replaceChildren(h("p", { class: "soft" }, t("start.no_estimate")));
     const judged = byId("judges") && !checked("judge").length; // what is wrong with the whole file is most often this
-    complain(said.problems.map((one) => (one.field === "" && judged ? { ...one, field: "judge" } : one)), byId("problems"));
+    const needed = { field: "judge", problem: t("start.needs_judge"), remedy: "" };
+    complain(said.problems.map((one) => (one.field === "" && judged ? needed : one)), byId("problems"));
     if (byId("protocol")) shown();
   } catch (error) {
     if (mine !== asked) return;
@@ -284,15 +290,29 @@ function keep() {
 }
 
 function drawNames() {
-  byId("names").replaceChildren(...set.names.map((name, place) =>
-    h("input", { value: name, "aria-label": t("start.name_of", { n: place + 1 }), placeholder: t("start.name_of", { n: place + 1 }), autocomplete: "off", "data-name": place, on: {
+  byId("names").replaceChildren(...set.names.map((name, place) => {
+    const said = t("start.name_of", { n: place + 1 });
+    const input = h("input", { value: name, "aria-label": said, placeholder: said, autocomplete: "off", "data-name": place, on: {
       input: (event) => {
-        const before = set.names[place];
         set.names[place] = event.target.value;
-        for (const label of document.querySelectorAll(`[data-label="${place}"]`)) label.textContent = event.target.value || t("start.name_of", { n: place + 1 });
-        if (before !== event.target.value) keep();
+        for (const label of document.querySelectorAll(`[data-label="${place}"]`)) label.textContent = event.target.value || said;
+        keep();
       },
-    } })));
+    } });
+    if (set.names.length < 3) return input;
+    const label = t("start.remove_name", { name: name || said });
+    return h("span", { class: "named-one" }, input, h("button", { type: "button", class: "button small", "aria-label": label, title: label, on: { click: () => removeName(place) } }, "✕"));
+  }));
+}
+
+/** Without a candidate, the texts of those after it move up. */
+function removeName(place) {
+  set.names.splice(place, 1);
+  for (const thing of set.things) thing.snippets = Object.fromEntries(set.names.map((_, who) => [who, thing.snippets[who < place ? who : who + 1] ?? ""]));
+  drawNames();
+  drawThings();
+  keep();
+  document.querySelector(`[data-name="${Math.min(place, set.names.length - 1)}"]`).focus();
 }
 
 function drawThing(thing, place) {

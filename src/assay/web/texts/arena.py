@@ -54,7 +54,12 @@ TEXTS: Final[dict[str, str]] = {
     "arena.source": "Source",
     "arena.run_page": "Start the page",
     "arena.stop_page": "Stop",
-    "arena.inert": "The page is not running. It is a model's work: started, it runs in a frame that can reach nothing.",
+    "arena.inert": "The page is not running. It is a model's work: started, it runs in a frame that can reach nothing. "
+    "It is shown as it is: a name on it stays readable.",
+    "arena.inert_names": "▲ This page holds a name that tells who wrote a response. In its source the name is hidden; started, the "
+    "page may show it.",
+    "arena.hidden": "▒▒▒ stands for a name that tells who wrote what. It is shown once you have voted.",
+    "arena.too_large": "This page is too large to be run; read its source.",
     "arena.frame": "Page of response {side}",
     "arena.greedy": "The page kept taking the keyboard and was stopped.",
     "arena.noisy": "The page kept sending messages and was stopped.",

@@ -35,6 +35,7 @@ TEXTS: Final[dict[str, str]] = {
     "calibration.version": "version {n}",
     "calibration.older": "Older records",
     "calibration.newer": "Newest records",
+    "calibration.model": "Its model",
     "calibration.back": "All calibrations",
     "calibration.figures": "Figures",
     "calibration.pass_rate": "Within tolerance",

@@ -13,6 +13,7 @@ TEXTS: Final[dict[str, str]] = {
     "nav.compare": "Side by side",
     "nav.more": "More",
     "nav.label": "Main",
+    "wide.hint": "Scroll sideways for more",
     "nav.reviewers": "Reviewers",
     "theme.button": "Colours: {now}",
     "theme.auto": "as the system",
@@ -23,6 +24,7 @@ TEXTS: Final[dict[str, str]] = {
     "reviewer.about": "Every decision is recorded under this name.",
     "reviewer.field": "Name",
     "reviewer.save": "Save",
+    "offline": "The server does not answer. Try again once it is back.",
     "close": "Close",
     "cancel": "Cancel",
     # states
@@ -51,9 +53,4 @@ TEXTS: Final[dict[str, str]] = {
     "signin.field": "Token",
     "signin.button": "Sign in",
     "signin.wrong": "That is not the token.",
-    "problem.404": "Not here",
-    "problem.409": "Not possible now",
-    "problem.500": "Something broke",
-    "problem.other": "That did not work",
-    "problem.home": "Back to the queue",
 }

@@ -18,7 +18,7 @@ TEXTS: Final[dict[str, str]] = {
     "protocol.plants": "Planted checks, per 100 items",
     "protocol.plants_about": "Altered and unaltered copies of decided items: does the reviewer notice?",
     "protocol.rereview": "Reviewed again, per 100 items",
-    "protocol.rereview_about": "Own decisions, blind, later: do you agree with yourself?",
+    "protocol.rereview_about": "Own decisions once more, later: do you agree with yourself?",
     "protocol.second": "Second opinion, % of items",
     "protocol.second_about": "Two people decide independently.",
     "protocol.gap_items": "Again after, decisions",

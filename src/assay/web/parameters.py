@@ -1,0 +1,99 @@
+"""Values of an address: what a page takes, and one way to say that it does not take this one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+
+from assay.domain.errors import InputError, UnknownName, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+READ: Final[dict[tuple[str, str], frozenset[str]]] = {}
+"""By page (its name and module), what it reads from its address by itself."""
+
+LISTED: Final = 8
+"""Names that a message lists."""
+
+
+def one_of(name: str, value: str, known: Iterable[str]) -> str:
+    """A value out of a few; raises `InputError` with the nearest and with all of them."""
+    values = tuple(known)
+    if value in values:
+        return value
+    raise InputError(name, f"is {value!r}.{did_you_mean(value, values)}", remedy=f"Say one of {', '.join(values)}.")
+
+
+def whole(name: str, text: str, *, low: int = 0, high: int = 10**9) -> int:
+    """A whole number; raises `InputError` with its bounds."""
+    if text.isascii() and text.isdecimal() and len(text) <= 19 and low <= int(text) <= high:
+        return int(text)
+    raise InputError(name, f"is {text!r}, expected a whole number from {low} to {high}.", remedy=f"Take {name} away.")
+
+
+def place_of(name: str, text: str) -> tuple[int, int] | None:
+    """Two whole numbers with a dot between, where a page goes on; None where nothing is said."""
+    if not text:
+        return None
+    first, dot, second = text.partition(".")
+    if dot and all(part.isascii() and part.isdecimal() and len(part) <= 12 for part in (first, second)):
+        return int(first), int(second)
+    raise InputError(name, f"is {text!r}, and no place of a page.", remedy="Open the page without it.")
+
+
+def known(kind: str, value: str, names: Iterable[str]) -> str:
+    """A name among those that are there, whatever its case; raises `UnknownName` with the nearest and the first of them."""
+    there = tuple(dict.fromkeys(names))
+    found = next((one for one in there if one.casefold() == value.casefold()), None)
+    if found is not None:
+        return found
+    listed = ", ".join(there[:LISTED]) + (", …" if len(there) > LISTED else "")
+    raise UnknownName(kind, value, there, remedy=f"Known: {listed}." if there else "None is stored yet.")
+
+
+def within(name: str, start: int, of: int) -> int:
+    """Where a page begins; raises `UnknownName` where the list is shorter than that."""
+    if start and start >= of:
+        raise UnknownName(f"row {start + 1} in a list of {of}; {name} =", str(start), remedy=f"Take {name} away.")
+    return start
+
+
+def together(values: Mapping[str, object]) -> None:
+    """Values that say something only all at once; raises `InputError` where some of them are missing."""
+    lacking = [name for name, value in values.items() if value is None]
+    if lacking and len(lacking) < len(values):
+        said = ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
+        raise InputError(
+            said, f"stands without {', '.join(lacking)}.", remedy=f"Give {', '.join(values)}, or none of them."
+        )
+
+
+def reads(*names: str) -> Callable[[F], F]:
+    """Declare what a page reads from its address, beside what its signature says."""
+
+    def declared(page: F) -> F:
+        READ[page.__qualname__, page.__module__] = frozenset(names)
+        return page
+
+    return declared
+
+
+def known_names(request: Request) -> None:
+    """For every page: a part of the address that it does not read is an error, since a filter that is not applied misleads.
+
+    Addresses below `/api` are described in `/openapi.json` and are left alone.
+    """
+    route = request.scope.get("route")
+    if not isinstance(route, APIRoute) or route.include_in_schema or request.method != "GET":
+        return
+    declared = READ.get((route.endpoint.__qualname__, route.endpoint.__module__), frozenset())
+    taken = {field.alias for field in route.dependant.query_params} | declared
+    for name in request.query_params:
+        if name not in taken:
+            said = f"Known: {', '.join(sorted(taken))}." if taken else "This page takes nothing of the kind."
+            raise UnknownName("filter", name, taken, remedy=said)

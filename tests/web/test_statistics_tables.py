@@ -1,0 +1,102 @@
+"""The tables of the statistics page: scores by trial, each as CSV, and each number's way down to its trials."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from assay.app.statistics_tables import TABLES
+from assay.app.wiring import Workspace
+from assay.domain.lifecycle import AssessmentState
+from assay.web.server import create_app
+from tests.contract.stores import a_plan, a_task, grades, judged, planned, wait
+
+FORMULA = "=1+1"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Three tasks of two trials; ann gets .2 in every first trial and .6 in every second, bob always .5; by two judges."""
+    with Workspace.open(tmp_path_factory.mktemp("tables"), environment={}) as workspace:
+        plan = a_plan(
+            "20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", FORMULA), judges=("mild", "strict")
+        )
+        workspace.journal.open_run(
+            plan, planned(a_task("auth"), a_task("pay", thing=FORMULA), a_task("mail"), trials=2)
+        )
+        for trial in workspace.journal.claim(plan.id, limit=10):
+            ann = 0.2 if trial.k == 1 else 0.6
+            whole = grades({"ann": {"integrity": ann, "fitness": ann}, FORMULA: {"integrity": 0.5, "fitness": 0.5}})
+            for judge in ("mild", "strict"):
+                last = judge == "strict"
+                wait(workspace.journal.record(
+                    judged(trial, whole, grader=judge, state=AssessmentState.EXEMPT, finished=last)
+                ))  # fmt: skip
+        yield TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False)
+
+
+def table(client: TestClient, name: str, query: str = "") -> list[dict[str, Any]]:
+    answer = client.get(f"/statistics/tables/{name}.csv{query}")
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/csv")
+    return list(csv.DictReader(io.StringIO(answer.text)))
+
+
+def test_scores_by_trial_tell_the_first_from_the_second(client: TestClient) -> None:
+    by_trial = client.get("/statistics.json").json()["stats"]["diagnostics"]["by_trial"]
+    assert [one["trial"] for one in by_trial] == [1, 2]
+    ann = [next(score["mean"] for score in one["scores"] if score["candidate"] == "ann") for one in by_trial]
+    assert ann == pytest.approx([0.2, 0.6])
+    rows = [row for row in table(client, "trials") if row["candidate"] == "ann"]
+    assert [(row["trial"], round(float(row["mean"]), 6), row["trials"]) for row in rows] == [
+        ("1", 0.2, "3"),
+        ("2", 0.6, "3"),
+    ]
+
+
+def test_a_number_by_trial_leads_to_exactly_its_trials(client: TestClient) -> None:
+    page = client.get("/statistics/behind", headers={"accept": "text/html"}).text
+    assert "/statistics/trials?candidate=ann&amp;trial=2" in page
+    found = client.get("/statistics/trials.json?candidate=ann&trial=2").json()["trials"]
+    assert [(row["task"], row["k"], row["scores"]["ann"]) for row in found] == [
+        (task, 2, pytest.approx(0.6)) for task in ("auth", "pay", "mail")
+    ]
+    assert "Trial 2 of each task" in client.get("/statistics/trials?trial=2", headers={"accept": "text/html"}).text
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_table_comes_as_csv_from_a_link_beneath_it_and_no_cell_is_a_formula(client: TestClient, name: str) -> None:
+    path = "/statistics" if name == "tasks" else "/statistics/behind"
+    page = html.unescape(client.get(path, headers={"accept": "text/html"}).text)
+    if name != "attempts":  # stands there only where something was rejected or judged again
+        assert f'href="/statistics/tables/{name}.csv"' in page
+    rows = table(client, name)
+    assert {row["candidate"] for row in rows} == {"ann", f"'{FORMULA}"}
+    assert not any(cell.startswith("=") for row in rows for cell in row.values() if cell)
+
+
+def test_a_table_follows_the_filters_and_an_unknown_one_is_said(client: TestClient) -> None:
+    assert {row["task"] for row in table(client, "tasks", "?task=pay")} == {"pay"}
+    (judge,) = {row["judge"] for row in table(client, "judges", "?judge=mild")}
+    assert judge == "mild"
+    answer = client.get("/statistics/tables/task.csv")
+    assert answer.status_code == 404
+    assert "Did you mean 'tasks'?" in answer.json()["error"]["problem"]
+
+
+def test_one_trial_a_task_has_no_table_by_trial(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with Workspace.open(tmp_path_factory.mktemp("once"), environment={}) as workspace:
+        plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann",))
+        workspace.journal.open_run(plan, planned(a_task("auth")))
+        (trial,) = workspace.journal.claim(plan.id, limit=1)
+        whole = grades({"ann": {"integrity": 0.2, "fitness": 0.2}})
+        wait(workspace.journal.record(judged(trial, whole, state=AssessmentState.EXEMPT)))
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+        assert client.get("/statistics.json").json()["stats"]["diagnostics"]["by_trial"] == []
+        assert table(client, "trials") == []
