@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from assay.store.database import Database
 
+_SWEEP_S: Final = 10.0
+"""How often leases that ended are thrown away; until then they bind nobody."""
+
 _PENDING: Final[ColumnElement[str]] = literal_column(f"'{AssessmentState.PENDING.value}'")
 
 
@@ -31,6 +34,7 @@ class StoreLeases:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._swept = float("-inf")
 
     def seeker(self, selection: Selection, /) -> Callable[[int], int | None]:
         """Finds the first waiting key above a number by one seek; the selection is looked up once, now."""
@@ -66,7 +70,9 @@ class StoreLeases:
         ).returning(table.c.assessment_key)
         rows = [{"assessment_key": key, "desk": desk, "until": until} for key in keys]
         with self._database.writing_lightly() as connection:
-            connection.execute(delete(table).where(table.c.until < now))
+            if abs(now - self._swept) >= _SWEEP_S:
+                connection.execute(delete(table).where(table.c.until < now))
+                self._swept = now
             return frozenset(int(key) for key in connection.execute(statement.values(rows)).scalars())
 
     def free(self, *, key: int | None = None, desk: str | None = None) -> None:
