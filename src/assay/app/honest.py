@@ -232,7 +232,7 @@ class Honest:
         if detail.row.state is not AssessmentState.PENDING:
             raise Refused(where, f"is {detail.row.state}, not pending.", remedy="Undo that first.")
         if self._verdict(key, reviewer) is None:
-            if self._arm(detail, reviewer) is not None:
+            if self._arm(detail, reviewer, self._protocol(detail.row.run_id)) is not None:
                 raise Refused(where, "is not blind: you have its grades.", remedy="Approve, correct or reject it.")
             given = named(detail.row, scores)
             whole = _wholes(detail, given)
@@ -257,7 +257,8 @@ class Honest:
         _check_run(detail, said.run)
         if self._counted_before(detail, said):
             return str(detail.row.state)
-        arm = self._arm(detail, said.reviewer)
+        protocol = self._protocol(detail.row.run_id)
+        arm = self._arm(detail, said.reviewer, protocol)
         if said.verb in (Verb.APPROVE, Verb.CORRECT) and arm is None:
             raise Refused(
                 shown_assessment(key),
@@ -266,7 +267,7 @@ class Honest:
             )
         if aside is not None:
             state = self._answer(detail, aside, said)
-        elif said.verb is not Verb.UNDO and self._is_shared(detail):
+        elif said.verb is not Verb.UNDO and self._is_shared(detail, protocol):
             state = self._opine(detail, said, **how)
         elif (
             said.verb is Verb.UNDO
@@ -288,12 +289,12 @@ class Honest:
         decision = self._note(
             Seen.DECISION, detail, said.reviewer, f"decision:{said.once}",
             {"verb": str(said.verb), "arm": arm or BLIND, "active_ms": said.active_ms, "aside": aside is not None,
-             "corrections": len(said.corrections), "protocol": self._protocol(detail.row.run_id).version,
+             "corrections": len(said.corrections), "protocol": protocol.version,
              **({"told": True} if told else {}), **self._measured(detail, said),
              **({} if aside is None else _as_said(detail, said, aside))},
         )  # fmt: skip
         if aside is None and said.verb is not Verb.UNDO:
-            self._put_aside(detail, decision)
+            self._put_aside(detail, decision, protocol)
         return state
 
     def _counted_before(self, detail: AssessmentDetail, said: Said) -> bool:
@@ -406,14 +407,14 @@ class Honest:
             return False
         return not saw
 
-    def _arm(self, detail: AssessmentDetail, reviewer: str) -> str | None:
+    def _arm(self, detail: AssessmentDetail, reviewer: str, protocol: Protocol) -> str | None:
         """In which arm a decision of this reviewer falls; None where the own verdict is still to come."""
         past = self._past([detail.row.key], reviewer, [detail])[detail.row.key]
         if past.verdict is not None:
             return BLIND
         waits = detail.row.state is AssessmentState.PENDING and detail.row.by_model
         by_person = self._showcase.by_person(detail.row)
-        if waits and not by_person and self._is_blind(detail, self._protocol(detail.row.run_id), saw=past.saw):
+        if waits and not by_person and self._is_blind(detail, protocol, saw=past.saw):
             return None
         return ASSISTED
 
@@ -454,9 +455,9 @@ class Honest:
     def _drawn_for_two(self, key: AssessmentKey, protocol: Protocol, run: RunId) -> bool:
         return bool(protocol.second) and protocol.draws("second", seed=self._plan(run).seed, key=int(key))
 
-    def _is_shared(self, detail: AssessmentDetail) -> bool:
+    def _is_shared(self, detail: AssessmentDetail, protocol: Protocol) -> bool:
         row = detail.row
-        return row.state is AssessmentState.PENDING and self._takes_two(row.key, self._protocol(row.run_id), row.run_id)
+        return row.state is AssessmentState.PENDING and self._takes_two(row.key, protocol, row.run_id)
 
     def _opinions(self, key: AssessmentKey) -> dict[str, Observation]:
         """The opinion that stands of each reviewer, by name, in the order in which they were given."""
@@ -581,9 +582,8 @@ class Honest:
         detail, aside = self.detail(key)
         return detail, aside is not None
 
-    def _put_aside(self, detail: AssessmentDetail, decision: Observation) -> None:
+    def _put_aside(self, detail: AssessmentDetail, decision: Observation, protocol: Protocol) -> None:
         """After a decision on a real item: a planted check, or the item once more, as chance and the protocol will."""
-        protocol = self._protocol(detail.row.run_id)
         if protocol.mode == PLAIN.mode or not detail.row.by_model or self._showcase.by_person(detail.row):
             return
         self._checks.after(detail, decision, protocol=protocol, seed=self._plan(detail.row.run_id).seed)

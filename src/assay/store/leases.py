@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from assay.store.database import Database
 
+_SWEEP_S: Final = 10.0
+"""How often leases that ended are thrown away; until then they bind nobody."""
+
 _PENDING: Final[ColumnElement[str]] = literal_column(f"'{AssessmentState.PENDING.value}'")
 
 
@@ -31,6 +34,7 @@ class StoreLeases:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._swept = float("-inf")
 
     def seeker(self, selection: Selection, /) -> Callable[[int], int | None]:
         """Finds the first waiting key above a number by one seek; the selection is looked up once, now."""
@@ -43,7 +47,7 @@ class StoreLeases:
         statement = select(table.c.key).where(*where).order_by(key).limit(1)
 
         def first(after: int, /) -> int | None:
-            with self._database.reading() as connection:
+            with self._database.asking() as connection:
                 found: int | None = connection.execute(statement.where(key > after)).scalar_one_or_none()
             return found
 
@@ -66,7 +70,9 @@ class StoreLeases:
         ).returning(table.c.assessment_key)
         rows = [{"assessment_key": key, "desk": desk, "until": until} for key in keys]
         with self._database.writing_lightly() as connection:
-            connection.execute(delete(table).where(table.c.until < now))
+            if abs(now - self._swept) >= _SWEEP_S:
+                connection.execute(delete(table).where(table.c.until < now))
+                self._swept = now
             return frozenset(int(key) for key in connection.execute(statement.values(rows)).scalars())
 
     def free(self, *, key: int | None = None, desk: str | None = None) -> None:
@@ -82,12 +88,12 @@ class StoreLeases:
         """What lies on a desk, by key."""
         table = schema.lease
         statement = select(table.c.assessment_key).where(table.c.desk == desk, table.c.until >= now)
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
             return tuple(connection.execute(statement.order_by(table.c.assessment_key)).scalars())
 
     def on_other_desks(self, desk: str, /, *, now: float) -> int:
         """How many items lie on other desks."""
         table = schema.lease
         statement = select(func.count()).where(table.c.desk != desk, table.c.until >= now)
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
             return int(connection.execute(statement).scalar_one())

@@ -78,7 +78,7 @@ class StoreWitness:
             where.append(table.c.once.in_([plain(once) for once in onces]))
         if run is not None:
             where.append(schema.run.c.id == plain(run))
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
             return _read(connection, *where, newest=newest)
 
     def opinions_that_wait(self, selection: Selection, /) -> tuple[Observation, ...]:
@@ -106,7 +106,7 @@ class StoreWitness:
         """How many decisions this reviewer took after the observation with this id, in any run."""
         table = schema.observation
         mine = (table.c.reviewer == plain(reviewer), table.c.kind == Seen.DECISION.value, table.c.id > observation)
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
             return int(connection.execute(select(func.count()).select_from(table).where(*mine)).scalar_one())
 
     def put_aside(self, aside: Aside, /) -> Aside:
@@ -149,7 +149,7 @@ class StoreWitness:
 
     def aside(self, key: AssessmentKey, /) -> Aside | None:
         """What has this key, None where it is a real assessment's or nobody's."""
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
             found = _asides(connection, schema.aside.c.key == int(key))
         return found[0] if found else None
 
@@ -173,7 +173,7 @@ class StoreWitness:
             where.append(schema.run.c.id == plain(run))
         if done is not None:
             where.append(table.c.done == done)
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
             return _asides(connection, *where)
 
     def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
