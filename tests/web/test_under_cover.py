@@ -105,6 +105,9 @@ def test_no_list_says_which_items_there_are_or_which_are_decided(served: Served)
     paths = [f"/runs/{run}/trials/t{n}" for n in range(1, 21)] + [f"/statistics/trials/t{n}" for n in range(1, 21)]
     paths += [f"/statistics?run={run}", f"/statistics.json?run={run}", f"/statistics/trials.json?run={run}"]
     assert {status(served, path)[0] for path in paths} == {409}
+    for told in (f"/statistics.json?run={run}&checks=told", "/statistics.json?checks=told"):
+        assert asked(served, told)["stats"]["candidates"], "whoever asks for them with open eyes is shown them"
+    assert status(served, f"/statistics.json?run={run}&checks=yes")[0] == 404
 
 
 def test_a_plain_number_opens_nothing_and_says_nothing(served: Served) -> None:

@@ -236,16 +236,16 @@ class Cover:
         """The runs under cover."""
         return frozenset(self._known())
 
-    def told(self, selection: Selection) -> tuple[Selection, tuple[RunId, ...]]:
+    def told(self, selection: Selection, *, anyway: bool = False) -> tuple[Selection, tuple[RunId, ...]]:
         """The selection less its runs under cover of which something is decided, and those runs: no statistic of them is told.
 
         A mean that moves with a decision, or does not, would tell what the decision was about, and how many trials of a task
-        count tells which are decided.
+        count tells which are decided. `anyway`: somebody wants to see them and knows that.
 
         Raises:
             Refused: no other run is left.
         """
-        known = self._known()
+        known = {} if anyway else self._known()
         if not known:
             return selection, ()
         wanted = self._workspace.archive.runs(selection)
@@ -255,7 +255,7 @@ class Cover:
             return selection, ()
         if not rest:
             raise Refused(f"run {hidden[0]}", "is reviewed with checks among its items, and shows no statistics meanwhile.",
-                          remedy=REMEDY)  # fmt: skip
+                          remedy=f"{REMEDY} So does the page with checks=told in its address.")  # fmt: skip
         return replace(selection, runs=rest, suites=(), batch_ids=()), hidden
 
 

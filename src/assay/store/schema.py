@@ -31,7 +31,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION: Final = "0012"
+VERSION: Final = "0010"
 """The migration these tables correspond to."""
 
 VERSION_TABLE: Final = "assay_version"

@@ -17,7 +17,7 @@ FILTERS: Final = ("run", "suite", "batch_id", "task", "tag", "language", "criter
 
 
 class Asked:
-    """What an address asks for: filters, the two to compare, scope and margin; and addresses made from it."""
+    """What an address asks for: filters, the two to compare, scope, margin, and whether checks may be told from items; and addresses made from it."""
 
     def __init__(self, request: Request) -> None:
         query = request.query_params
@@ -25,6 +25,7 @@ class Asked:
         self.a, self.b = query.get("a") or None, query.get("b") or None
         self.scope = one_of("scope", query.get("scope") or "auto", findings.SCOPES)
         self.margin = query.get("margin") or ""
+        self.tells_checks = one_of("checks", query.get("checks") or "hidden", ("hidden", "told")) == "told"
         self.how: dict[str, Any] = {
             "a": self.a,
             "b": self.b,
@@ -44,7 +45,8 @@ class Asked:
         """The whole state as pairs of an address."""
         found = [(name, value) for name in FILTERS for value in self.filters[name]]
         scope = None if self.scope == "auto" else self.scope
-        rest = {"a": self.a, "b": self.b, "margin": self.margin, "scope": scope}
+        checks = "told" if self.tells_checks else None
+        rest = {"a": self.a, "b": self.b, "margin": self.margin, "scope": scope, "checks": checks}
         return [*found, *((name, value) for name, value in rest.items() if value)]
 
     def address(self, path: str, **other: str | int | None) -> str:

@@ -79,6 +79,10 @@ def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError
     if isinstance(error, Refused) and named:
         run = quote(named[1], safe="")
         links = [(t("problem.review_run"), f"/review?run={run}"), (t("problem.the_run"), f"/runs/{run}")]
+        if "checks=told" in error.remedy:
+            told = urlencode([*_query(scope), ("checks", "told")])
+            return _page(scope, status, title=t("problem.covered"), lead=_sentence(error), more=t("problem.covered.more"),
+                         links=[*links, (t("problem.covered.anyway"), f"{_path(scope)}?{told}")])  # fmt: skip
     elif isinstance(error, StoreError) or status == 503:
         links = [_again(scope)]
     elif status == 422 and scope.get("query_string"):

@@ -43,16 +43,17 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/statistics")
-@reads(*FILTERS, "a", "b", "scope", "margin")
+@reads(*FILTERS, "a", "b", "scope", "margin", "checks")
 def statistics_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """Scores, comparison, ranks and the matrix of tasks, for what the address selects."""
     asked = Asked(request)
-    told, hidden = rooms_of(request).cover.told(asked.selection)
+    told, hidden = rooms_of(request).cover.told(asked.selection, anyway=asked.tells_checks)
     found = rooms_of(request).overviews.of(told, **asked.how)
     within("from", start, len(found.tasks))
     return page_of(
         request, "statistics.html", "statistics", t("stats.title"), twin=asked.address("/statistics.json"),
         **first_parts(found, asked, hidden=len(hidden)), matrix=matrix_part(found, asked, start), form=_form(request, asked, found),
+        checks_told=asked.tells_checks and bool(rooms_of(request).cover.covered()),
         figures=[_figure(asked, chart) for chart in _first_charts(found)], can_draw=charting.can_draw(),
         how_to_draw=charting.HOW_TO_DRAW, behind=asked.address("/statistics/behind"), tables=_tables(asked),
         boot={"texts": for_script("stats", "queue"), "page": "statistics"},
@@ -60,23 +61,23 @@ def statistics_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9
 
 
 @router.get("/statistics.json")
-@reads(*FILTERS, "a", "b", "scope", "margin")
+@reads(*FILTERS, "a", "b", "scope", "margin", "checks")
 def statistics_twin(request: Request) -> Response:
     """The page as data: the documents of `assay stats`, `assay rank` and `assay compare`, and what they hold for."""
     asked = Asked(request)
     overviews = rooms_of(request).overviews
-    told, hidden = rooms_of(request).cover.told(asked.selection)
+    told, hidden = rooms_of(request).cover.told(asked.selection, anyway=asked.tells_checks)
     first, behind = overviews.of(told, **asked.how), overviews.behind(told, **asked.how)
     return Answer(_document(asked, first, behind, hidden=hidden, tells_when=not rooms_of(request).cover.covered()))
 
 
 @router.get("/statistics/behind")
-@reads(*FILTERS, "a", "b", "scope", "margin")
+@reads(*FILTERS, "a", "b", "scope", "margin", "checks")
 def behind_page(request: Request) -> Response:
     """What stands behind the numbers: fair play, agreement, calibration, coverage, partial review, single trials."""
     asked = Asked(request)
     overviews = rooms_of(request).overviews
-    told, _ = rooms_of(request).cover.told(asked.selection)
+    told, _ = rooms_of(request).cover.told(asked.selection, anyway=asked.tells_checks)
     first, found = overviews.of(told, **asked.how), overviews.behind(told, **asked.how)
     if rooms_of(request).cover.covered():
         found = replace(found, since=0)
@@ -118,7 +119,7 @@ def _candidate(request: Request, asked: Asked) -> str | None:
 
 
 @router.get("/statistics/trials.json")
-@reads(*FILTERS, "a", "b", "scope", "margin", "candidate", "trial")
+@reads(*FILTERS, "a", "b", "scope", "margin", "checks", "candidate", "trial")
 def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The trials behind a number as data."""
     asked = Asked(request)
@@ -134,7 +135,7 @@ def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, al
 
 
 @router.get("/statistics/trials")
-@reads(*FILTERS, "a", "b", "scope", "margin", "candidate", "trial")
+@reads(*FILTERS, "a", "b", "scope", "margin", "checks", "candidate", "trial")
 def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """The trials behind a number, each with its scores and the way to its assessment."""
     asked = Asked(request)
@@ -168,7 +169,7 @@ def one_trial(request: Request, trial_id: str) -> Response:
 
 
 @router.get("/statistics/charts/{name}")
-@reads(*FILTERS, "a", "b", "scope", "margin", "at")
+@reads(*FILTERS, "a", "b", "scope", "margin", "checks", "at")
 def chart_file(request: Request, name: str, dark: bool = False, page: bool = False) -> Response:
     """One chart: `.svg`, `.png`, `.csv` (its table) or `.json` (Vega-Lite); with `page`, for a page's own colours."""
     kind, _, ending = name.rpartition(".")
@@ -189,11 +190,11 @@ def chart_file(request: Request, name: str, dark: bool = False, page: bool = Fal
 
 def _told(request: Request, asked: Asked) -> Selection:
     """What is asked for, less the runs of which no statistic is told for now; raises `Refused` where no other is left."""
-    return rooms_of(request).cover.told(asked.selection)[0]
+    return rooms_of(request).cover.told(asked.selection, anyway=asked.tells_checks)[0]
 
 
 @router.get("/statistics/tables/{name}.csv")
-@reads(*FILTERS, "a", "b", "scope", "margin")
+@reads(*FILTERS, "a", "b", "scope", "margin", "checks")
 def table_file(request: Request, name: str) -> Response:
     """One table of the page as CSV; where a protocol hides what waits, it holds no score of that either."""
     one_name = known("table", name, statistics_tables.TABLES)
@@ -287,7 +288,8 @@ def _form(request: Request, asked: Asked, found: Overview) -> dict[str, Any]:
         "names": names,
         "a": str(found.contrast.a) if found.contrast else "",
         "b": str(found.contrast.b) if found.contrast else "",
-        "kept": [(name, value) for name in FILTERS for value in asked.filters[name]],
+        "kept": [(name, value) for name in FILTERS for value in asked.filters[name]]
+        + ([("checks", "told")] if asked.tells_checks else []),
         "clear": "/statistics",
     }
 

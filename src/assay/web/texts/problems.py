@@ -12,6 +12,10 @@ TEXTS: Final[dict[str, str]] = {
     "problem.near.one": "Did you mean this?",
     "problem.page": "There is no such page",
     "problem.page.lead": "Nothing is kept under this address. A letter may be wrong in it, or the page has another place now.",
+    "problem.covered": "Statistics wait for the review",
+    "problem.covered.more": "Numbers that move with one decision and not with the next would tell a reviewer which items are checks."
+    " They are told once nothing waits. Whoever does not review, or minds knowing less than waiting, may see them now.",
+    "problem.covered.anyway": "Show them now",
     "problem.refused": "Not possible now",
     "problem.address": "Something in the address is not right",
     "problem.found": "What it says",

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision = "0012"
+revision = "0010"
 down_revision = "0009"
 
 

@@ -16,7 +16,7 @@ CREATE TABLE assay_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT assay_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "assay_version" VALUES('0012');
+INSERT INTO "assay_version" VALUES('0010');
 CREATE TABLE assessment (
 	"key" INTEGER NOT NULL, 
 	run_key INTEGER NOT NULL, 
