@@ -107,7 +107,7 @@ def test_no_list_says_which_items_there_are_or_which_are_decided(served: Served)
     assert {status(served, path)[0] for path in paths} == {409}
     for told in (f"/statistics.json?run={run}&checks=told", "/statistics.json?checks=told"):
         assert asked(served, told)["stats"]["candidates"], "whoever asks for them with open eyes is shown them"
-    assert status(served, f"/statistics.json?run={run}&checks=yes")[0] == 404
+    assert status(served, f"/statistics.json?run={run}&checks=yes")[0] == 422
 
 
 def test_a_plain_number_opens_nothing_and_says_nothing(served: Served) -> None:

@@ -17,7 +17,7 @@ FILTERS: Final = ("run", "suite", "batch_id", "task", "tag", "language", "criter
 
 
 class Asked:
-    """What an address asks for: filters, the two to compare, scope, margin, and whether checks may be told from items; and addresses made from it."""
+    """What an address asks for: filters, the two to compare, scope, margin, and whether checks may be told; and addresses."""
 
     def __init__(self, request: Request) -> None:
         query = request.query_params

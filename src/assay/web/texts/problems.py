@@ -13,7 +13,7 @@ TEXTS: Final[dict[str, str]] = {
     "problem.page": "There is no such page",
     "problem.page.lead": "Nothing is kept under this address. A letter may be wrong in it, or the page has another place now.",
     "problem.covered": "Statistics wait for the review",
-    "problem.covered.more": "Numbers that move with one decision and not with the next would tell a reviewer which items are checks."
+    "problem.covered.more": "Numbers that move with one decision and not with the next would tell which items are checks."
     " They are told once nothing waits. Whoever does not review, or minds knowing less than waiting, may see them now.",
     "problem.covered.anyway": "Show them now",
     "problem.refused": "Not possible now",

@@ -10,7 +10,7 @@ TEXTS: Final[dict[str, str]] = {
     "stats.nothing_about": "A score counts once a person has passed the judge's grades, or a scorer gave it by rule.",
     "stats.covered": "{n} runs left out: checks come among their items, and their statistics are told once nothing waits",
     "stats.covered.one": "1 run left out: checks come among its items, and its statistics are told once nothing waits",
-    "stats.checks_told": "These numbers move with each decision on a real item and with none on a check: whoever reviews can tell them apart.",
+    "stats.checks_told": "These numbers move with a decision on a real item and with none on a check, which tells them apart.",
     "stats.count": "{n} count",
     "stats.left.pending": "{n} waiting for review",
     "stats.left.rejected": "{n} rejected",
