@@ -162,7 +162,6 @@ def test_own_scores_by_keys_then_the_judge_s_then_approve(page: Page, served: Se
     assert "not been sent" in page.locator(".correction").inner_text()
     for _ in range(len(NAMES) * len(CRITERIA)):
         page.keyboard.press("6")
-        page.keyboard.press("Enter")
         ready(page)
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".cell")
@@ -249,7 +248,6 @@ def test_from_an_empty_store_to_a_first_verdict_by_pasting(chromium: Browser, tm
         shown = server.get(f"/api/assessments/{item}")
         for _ in range(len(shown["criteria"]) * 2):
             page.keyboard.press("8")
-            page.keyboard.press("Enter")
             ready(page)
         page.keyboard.press("Control+Enter")
         eventually(lambda: server.get(f"/api/assessments/{item}")["state"] == "corrected")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 RUBRIC = [
     {"name": "share", "scale": [0, 100], "guidance": "How much of it works?"},
@@ -45,6 +45,22 @@ def forms_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(forms_template: Path, tmp_path: Path) -> Iterator[Served]:
     folder = tmp_path / "store"
     shutil.copytree(forms_template, folder)
+    server = Served(folder)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def up_to_ten(tmp_path: Path) -> Iterator[Served]:
+    """The same with two criteria from 0 to 10."""
+    folder = tmp_path / "ten"
+    folder.mkdir()
+    task = {"id": "gate", "thing": "Gate", "trials": 1, "snippets": {name: "x = 1" for name in ("ann", "bob")}}
+    rubric = [{"name": name, "scale": [0, 10]} for name in ("order", "sense")]
+    (folder / "suite.json").write_text(json.dumps({"name": "ten", "rubric": rubric, "tasks": [task]}), "utf-8")
+    done = warm.run("run", folder / "suite.json", "--judge", "human", folder=folder)
+    assert done.returncode in (0, 1), done.stderr
     server = Served(folder)
     server.start()
     yield server
@@ -172,3 +188,23 @@ def test_where_people_alone_grade_nothing_speaks_of_a_judge(form: Page) -> None:
     assert "The responses cannot be graded" in said
     assert "rerun" not in said.lower()
     assert "judge" not in said.lower()
+
+
+def test_up_to_ten_a_digit_is_the_score_and_a_one_waits_for_its_nought(context: BrowserContext, up_to_ten: Served) -> None:
+    page = context.new_page()
+    page.goto(f"{up_to_ten.url}/assessments/a1")
+    ready(page)
+    page.locator(".ways").wait_for()
+    page.keyboard.press("7")
+    assert (field(page, 0), current(page)) == ("7", ["1.0"])
+    page.keyboard.type("10")
+    page.keyboard.press("Enter")
+    assert (field(page, 1), current(page)) == ("10", ["0.1"])
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    page.keyboard.press("0")
+    assert (field(page, 0, 1), field(page, 1, 1)) == ("1", "0")
+    page.keyboard.press("Control+Enter")
+    eventually(lambda: up_to_ten.get("/api/assessments/a1")["state"] == "corrected")
+    rows = up_to_ten.get("/api/assessments/a1")["criteria"]
+    assert [[cell["raw"] for cell in row["cells"]] for row in rows] == [[7, 1], [10, 0]]

@@ -49,7 +49,7 @@ REGISTRY: Final = (
     Key(action="skip", keys=("s",), about="Skip: put it back for later", group=DECIDE),
     Key(action="second", keys=("f",), about="Second opinion: two people decide this one, neither sees the other's", group=DECIDE),
     Key(action="score", keys=tuple("0123456789"), group=DECIDE,
-        about="Score the framed cell of an open form, then the next; above 9 it begins a number, ended by Enter, Tab or an arrow",
+        about="Score the framed cell of an open form, then the next; above 10 it begins a number, ended by Enter, Tab or an arrow",
         badge="0–9"),
     Key(action="top", keys=("+",), about="The same with the best score of its scale", group=DECIDE),
     Key(action="undo", keys=("u", "Mod+z"), about="Undo your last decision", group=DECIDE),

@@ -42,10 +42,11 @@ export async function sendVerdict(page, record, scores) {
   }
 }
 
-/** How a digit scores on a scale: it is the score, it chooses a word, or it begins a number. */
+/** How a digit scores on a scale: it is the score (up to ten all but a 1 are), it chooses a word, or it begins a number. */
 function wayOf({ labels, low, high }) {
   if (labels.length) return labels.length > 9 ? "number" : "word";
-  return Number.isInteger(low) && Number.isInteger(high) && low >= 0 && high <= 9 && high - low > 1 ? "digit" : "number";
+  if (!Number.isInteger(low) || !Number.isInteger(high) || low < 0 || high > 10 || high - low < 2) return "number";
+  return high === 10 ? "ten" : "digit";
 }
 
 let shown = null; // the page with the form
@@ -72,7 +73,7 @@ export function scoreByKey(page, digit) {
   const criterion = page.current().item.criteria[row];
   const field = page.fieldAt(row, pane);
   const way = wayOf(criterion);
-  if (digit !== null && way === "number") return begin(page, field, digit, row, pane);
+  if (digit !== null && (way === "number" || (way === "ten" && digit === "1"))) return begin(page, field, digit, row, pane);
   const best = criterion.labels.reduce((one, other) => (other[1] > one[1] ? other : one), ["", -Infinity]);
   const text = digit === null ? best[0] || String(criterion.high) : way === "word" ? criterion.labels[digit - 1]?.[0] : digit;
   if (!fits(page, criterion, text)) return;

@@ -96,6 +96,7 @@ TEXTS: Final[dict[str, str]] = {
     "do.leave": "Discard",
     "form.current": "The framed cell takes the next key; arrows go to another, {key} gives the best score.",
     "form.digit": "one digit is the score",
+    "form.ten": "one digit is the score; a 1 may become 10, and Enter, Tab or an arrow ends it",
     "form.word": "its digit chooses the word",
     "form.number": "a digit begins the score; Enter, Tab or an arrow ends it",
     "form.words": "{criterion} takes one of these: {scale}.",
