@@ -280,7 +280,8 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
 
 def _check_review(request: Request, selection: Selection) -> None:
     """Raise `UnknownName` or `InputError` for a filter, an item or a score to begin with that cannot be."""
-    rooms_of(request).workspace.archive.tally(selection)
+    if selection.tasks or selection.judges:  # runs and suites are looked up by whoever counts
+        rooms_of(request).workspace.archive.tally(selection)
     query = request.query_params
     if item := query.get("item"):
         rooms_of(request).cover.key_of(item)
