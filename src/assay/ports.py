@@ -208,6 +208,10 @@ class Witness(Protocol):
         """Observations that match, oldest first; with `newest`, only that many of the last."""
         ...
 
+    def opinions_that_wait(self, selection: Selection, /) -> Sequence[Observation]:
+        """Opinions, and withdrawals of them, on the assessments of a selection that wait; oldest first."""
+        ...
+
     def decided_since(self, observation: int, /, *, reviewer: str) -> int:
         """How many decisions this reviewer took after the observation with this id, in any run."""
         ...
@@ -395,14 +399,33 @@ class Archive(Protocol):
         """How many assessments the matching runs have in each state; summed from tallies, nothing is counted."""
         ...
 
+    def tally_within(self, selection: Selection, /, *, most: int) -> Mapping[AssessmentState, int] | None:
+        """The same of a selection of tasks or judges, which is counted; None where that would be more than `most`."""
+        ...
+
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
         ...
 
     def answer_rows(
-        self, columns: Sequence[AnswerColumn], /, *, after: tuple[int, int] | None = None, limit: int = 50
+        self,
+        columns: Sequence[AnswerColumn],
+        /,
+        *,
+        after: tuple[int, int] | None = None,
+        limit: int = 50,
+        task: str | None = None,
     ) -> tuple[AnswerRow, ...]:
-        """Up to `limit` rows of answers side by side, after a place; raises `UnknownName` for a run or candidate."""
+        """Up to `limit` rows of answers side by side, after a place, or the one of a task; raises `UnknownName` for a run or
+        candidate."""
+        ...
+
+    def trial(self, key: TrialKey, /) -> TrialRow:
+        """One trial; raises `UnknownName`."""
+        ...
+
+    def regrades(self, run: RunId, /) -> tuple[RunId, ...]:
+        """Runs that grade the answers of this one, oldest first."""
         ...
 
     def score_columns(self, selection: Selection, /) -> ScoreColumns:

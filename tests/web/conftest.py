@@ -103,18 +103,21 @@ def judged_store(
     trials: int = 5,
     judge: Path | str | None = None,
     protocol: dict[str, float] | None = None,
+    review: str = "every",
 ) -> Path:
     """A store under `folder` with one run that waits for review; with a protocol, of a suite that says it."""
     folder.mkdir(parents=True, exist_ok=True)
     suite_path = write_set(folder, things=things, trials=trials)
-    if protocol is not None:
+    if protocol is not None or review != "every":
         tasks = [
             {"id": f"gate-{place + 1}", "thing": one["thingName"], "context": one["context"], "trials": trials,
              "snippets": {snippet["name"]: snippet["content"] for snippet in one["snippets"]}}
             for place, one in enumerate(json.loads(suite_path.read_text("utf-8")))
         ]  # fmt: skip
         suite_path = folder / "suite.json"
-        suite_path.write_text(json.dumps({"name": "gates", "protocol": protocol, "tasks": tasks}), "utf-8")
+        suite_path.write_text(
+            json.dumps({"name": "gates", "review": review, "protocol": protocol or {}, "tasks": tasks}), "utf-8"
+        )
     judge = judge or write_judge(folder)
     named = judge if judge == "human" else f"replay/{judge}"
     # a process of its own: the browser's event loop runs in this one

@@ -6,10 +6,20 @@ import json
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from tests.web.conftest import NAMES, Served, Watch
+import pytest
+
+from tests.web.conftest import NAMES, Served, Watch, judged_store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import BrowserContext, Page
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nothing waits in it: until then nobody is named side by side."""
+    return judged_store(tmp_path_factory.mktemp("free") / "store", review="none")
 
 
 def address(served: Served, *names: str, **more: str) -> str:

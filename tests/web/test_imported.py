@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.web.conftest import Served
+from tests.web.conftest import Served, Watch, eventually
 from tests.web.imported_store import imported_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from playwright.sync_api import BrowserContext
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +70,72 @@ def test_an_imported_run_offers_no_resume_and_a_refused_one_changes_nothing(serv
     assert {one["kind"] for one in after["failures"]} == {"missing"}
     assert after["run"]["finished"] == before["run"]["finished"]
     assert after == before
+
+
+def test_cells_say_not_graded_and_open_the_answer_and_the_file_holds_all_of_it(
+    context: BrowserContext, served: Served, watch: Watch
+) -> None:
+    run = run_of(served, "google/gemma-2-9b-it")
+    page = context.new_page()
+    watch.on(page, served)
+    page.goto(f"{served.url}/runs/{run}")
+    assert page.locator("table.matrix .box .word").all_inner_texts() == ["not graded"] * 4 + ["failed"] * 2
+    assert page.locator(".tallies").inner_text().count("not graded") == 1
+    page.get_by_role("link", name="r00, Trial 1: not graded").click()
+    assert page.locator("h1").inner_text() == "r00"
+    assert "Is **Person r00** a good hire?" in page.locator("pre").first.inner_text()
+    assert page.locator("pre").nth(1).inner_text() == "r00: yes, says number 0."
+    with page.expect_download() as begun:
+        page.get_by_role("link", name="as a file").click()
+    assert begun.value.path().read_text() == "r00: yes, says number 0."
+    page.goto(f"{served.url}/runs/{run}")
+    page.locator("table.failures a").first.click()
+    assert "missing" in page.locator("main").inner_text()
+    assert page.locator("h1").inner_text() == "r04"
+
+
+def test_ungraded_answers_are_graded_by_people_from_their_page_and_the_way_is_shown_with_its_cost(
+    context: BrowserContext, served: Served, watch: Watch
+) -> None:
+    run = run_of(served, "google/gemma-2-9b-it")
+    code, said = post(served, f"/api/runs/{run}/regrade", {"judge": "human", "only_look": True})
+    assert (code, said["estimate"]["calls"]) == (200, 0)
+    assert len(served.get("/registry.json")["runs"]) == 3, "looking starts nothing"
+    page = context.new_page()
+    watch.on(page, served)
+    watch.expected = ("422",)
+    page.goto(f"{served.url}/runs/{run}")
+    assert f"assay regrade {run} --judge PROVIDER/MODEL" in page.locator(".ungraded").inner_text()
+    page.get_by_role("button", name="What would it cost?").click()
+    assert page.get_by_text("Name the model that is to judge").is_visible()
+    (served.folder / "judge.jsonl").write_text('{"match": {"role": "judge"}, "reply": {"text": "{}"}}', "utf-8")
+    page.get_by_label("Judge", exact=True).fill("replay/judge.jsonl")
+    page.get_by_role("button", name="What would it cost?").click()
+    page.get_by_text("4 calls, about").wait_for()
+    page.get_by_label("Judge", exact=True).fill("no such thing")
+    page.get_by_role("button", name="Have them judged").click()
+    page.locator("#ungraded-said.error").wait_for()
+    page.get_by_role("button", name="Grade them by people").click()
+    page.wait_for_url(lambda url: run not in url)
+    page.get_by_role("link", name="Review 4").wait_for()
+    again = served.get(f"/runs/{run}.json")
+    assert again["run"]["not_graded"] == 4
+    assert [one["kind"] for one in served.get(f"{page.url.removeprefix(served.url)}.json")["failures"]] == [
+        "missing"
+    ] * 2
+    assert page.url.endswith(again["facts"]["regrades"][0])
+
+
+def test_answers_hide_who_said_what_while_the_run_waits(served: Served) -> None:
+    run = run_of(served, "google/gemma-2-9b-it")
+    _, said = post(served, f"/api/runs/{run}/regrade", {"judge": "human"})
+    graded = said["run_id"]
+    eventually(lambda: served.get(f"/runs/{graded}.json")["run"]["waiting"] == 4)
+    trials = served.get(f"/runs/{graded}.json")["tasks"]
+    shown = json.dumps(served.get(f"/runs/{graded}/trials/{trials[5]['cells'][0]['id']}/answers.json"))
+    assert "gemma" not in shown
+    assert json.loads(shown)["answers"] == []
+    with pytest.raises(urllib.error.HTTPError, match="409"):
+        served.get(f"/runs/{graded}/trials/{trials[0]['cells'][0]['id']}/answers/1.txt")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        served.get(f"/runs/{graded}/trials/t1/answers.json")

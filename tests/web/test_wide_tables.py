@@ -5,14 +5,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from assay.web.pages import NAV, folder
-from tests.web.conftest import Served, Watch
+from tests.web.conftest import Served, Watch, judged_store
 from tests.web.test_pages import serious
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Page
 
 _PLACE = re.compile(r'class="[^"]*scroll[^"]*"[^>]*>\s*$')
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nothing waits in it: until then nobody is named side by side."""
+    return judged_store(tmp_path_factory.mktemp("free") / "store", review="none")
 
 
 def test_a_wide_table_says_so_keeps_its_first_column_and_scrolls_by_keyboard(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOST_WORDS: Final = 4_000
 """Words of a text up to which words are compared; longer ones by lines."""
 MOST_LINES: Final = 10_000
-MOST_JSON: Final = 100_000
+MOST_JSON: Final = 2_000_000
 """Characters of an answer up to which it is read as JSON."""
 MOST_FIELDS: Final = 200
 
@@ -47,6 +47,13 @@ def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
         if block.tag == "equal":
             changed[block.src_start : block.src_end] = [False] * (block.src_end - block.src_start)
     return _joined(ours, changed)
+
+
+def too_long(text: str, other: str, *, by_line: bool = False) -> bool:
+    """Whether `marked` leaves two texts unmarked, though they differ, because they have too many lines."""
+    if not by_line and max(len(_pieces(one, by_line=False)) for one in (text, other)) <= MOST_WORDS:
+        return False
+    return max(len(_pieces(one, by_line=True)) for one in (text, other)) > MOST_LINES
 
 
 def _pieces(text: str, *, by_line: bool) -> list[str]:
@@ -90,21 +97,25 @@ def document_of(text: str) -> JsonValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRow:
-    """One field of several answers; None where an answer has no such field. `differs` among those that have it."""
+    """One field of several answers; None where an answer has no such field. `differs` among those that answered."""
 
     path: str
     values: tuple[str | None, ...]
     differs: bool
 
 
-def field_rows(documents: Sequence[JsonValue]) -> tuple[FieldRow, ...]:
-    """Every field of any of the documents, in the order of its first appearance; at most `MOST_FIELDS`."""
+def field_rows(documents: Sequence[JsonValue], answered: Sequence[int] | None = None) -> tuple[FieldRow, ...]:
+    """Every field of any of the documents, in the order of its first appearance; at most `MOST_FIELDS`.
+
+    `answered`: places of those that gave an answer; one that failed has no field and differs from nobody. None: all.
+    """
+    places = range(len(documents)) if answered is None else answered
     flat = [_flat(document) for document in documents]
     paths = list(dict.fromkeys(path for one in flat for path in one))[:MOST_FIELDS]
     rows = []
     for path in paths:
         values = tuple(one.get(path) for one in flat)
-        rows.append(FieldRow(path=path, values=values, differs=len({*values} - {None}) > 1 or None in values))
+        rows.append(FieldRow(path=path, values=values, differs=len({values[place] for place in places}) > 1))
     return tuple(rows)
 
 

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from assay.analysis.cells_of_answers import Cell, CellState, Row, RowState, cell, row_of
+from assay.domain.answers import AnswerColumn
 from assay.domain.fields import Field
 from assay.scoring.fields import read_field, read_fields, reading_of
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from assay.app.wiring import Workspace
-    from assay.domain.answers import AnswerColumn, AnswerRow
+    from assay.domain.answers import AnswerRow
     from assay.domain.run import RunPlan
+    from assay.domain.selection import RunSummary
 
 PORTION: Final = 50
 SCAN_S: Final = 0.4
@@ -26,6 +28,9 @@ SCAN_S: Final = 0.4
 AGREEMENT_TASKS: Final = 20_000
 """Tasks over which agreement is counted at most."""
 AGREEMENT_S: Final = 4.0
+
+
+_LOOKED_AT: Final = 5
 
 
 class Only(StrEnum):
@@ -199,6 +204,13 @@ def agreement(workspace: Workspace, wanted: Wanted, *, clock: Callable[[], float
             found.whole = not workspace.archive.answer_rows(wanted.columns, after=row.place, limit=1)
             break
     return found
+
+
+def holds_answers(workspace: Workspace, summary: RunSummary) -> bool:
+    """Whether there is a text or a failure behind the first tasks of a run; a table of scores has none."""
+    columns = tuple(AnswerColumn(run=summary.id, candidate=name) for name in summary.candidates[:_LOOKED_AT])
+    rows = workspace.archive.answer_rows(columns, limit=_LOOKED_AT) if columns else ()
+    return any(one.text is not None or one.failure is not None for row in rows for one in row.answers)
 
 
 def _every_row(workspace: Workspace, wanted: Wanted) -> Iterator[AnswerRow]:

@@ -38,12 +38,14 @@ def answer_rows(
     *,
     after: tuple[int, int] | None,
     limit: int,
+    task: str | None = None,
 ) -> tuple[AnswerRow, ...]:
-    """Up to `limit` rows after a place; `run_keys` by run id."""
+    """Up to `limit` rows after a place, or the one of a task; `run_keys` by run id."""
     runs = list(dict.fromkeys(run_keys[column.run] for column in columns))
-    places = task_places(connection, runs, after=after, limit=limit)
+    places = task_places(connection, runs, after=after, limit=limit) if task is None else [((0, 0), task)]
     ids = [task_id for _, task_id in places]
     planned = {run: _planned(connection, run, ids) for run in runs}
+    places = [place for place in places if any(place[1] in its for its in planned.values())]
     tasks = _tasks(connection, {row.body_key for its in planned.values() for row in its.values()})
     by_column = [
         _answers(connection, run_keys[column.run], column, planned[run_keys[column.run]], tasks) for column in columns

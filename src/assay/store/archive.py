@@ -146,6 +146,17 @@ class StoreArchive:
             found = connection.execute(sums.group_by(table.c.state)).all()
         return {AssessmentState(state): int(n) for state, n in found if n}
 
+    def tally_within(self, selection: Selection, /, *, most: int) -> dict[AssessmentState, int] | None:
+        """How many assessments of a selection are in each state, tasks and judges too; None where there are more than `most`."""
+        table = schema.assessment
+        with self._database.reading() as connection:
+            scope = scope_of(connection, selection)
+            where = (*scope.where(table), *scope.where_grader(table), *scope.of_tasks(connection, table))
+            states = connection.execute(select(table.c.state).where(true(), *where).limit(most + 1)).scalars().all()
+        if len(states) > most:
+            return None
+        return {state: n for state in AssessmentState if (n := states.count(state.value))}
+
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
         table = schema.trial
@@ -306,9 +317,16 @@ class StoreArchive:
         return newest, tuple(TrialKey(key) for key in trials)
 
     def answer_rows(
-        self, columns: Sequence[AnswerColumn], /, *, after: tuple[int, int] | None = None, limit: int = 50
+        self,
+        columns: Sequence[AnswerColumn],
+        /,
+        *,
+        after: tuple[int, int] | None = None,
+        limit: int = 50,
+        task: str | None = None,
     ) -> tuple[AnswerRow, ...]:
-        """Up to `limit` rows of answers side by side, after a place; raises `UnknownName` for a run or candidate."""
+        """Up to `limit` rows of answers side by side, after a place, or the one of a task; raises `UnknownName` for a run or
+        candidate."""
         with self._database.reading() as connection:
             keys = {}
             for column in columns:
@@ -317,7 +335,15 @@ class StoreArchive:
                 names = candidate_names(connection, keys[column.run]).values()
                 if column.candidate not in names:
                     raise UnknownName("candidate", column.candidate, names, remedy=f"{run} has {', '.join(names)}.")
-            return answers.answer_rows(connection, columns, keys, after=after, limit=limit)
+            return answers.answer_rows(connection, columns, keys, after=after, limit=limit, task=task)
+
+    def regrades(self, run: RunId, /) -> tuple[RunId, ...]:
+        """Runs that grade the answers of this one, oldest first."""
+        table = schema.run
+        with self._database.reading() as connection:
+            which = table.c.regrade_of == run_key_of(connection, run)
+            found = select(table.c.id).where(which, table.c.state != RunState.IMPORTING.value)
+            return tuple(RunId(one) for one in connection.execute(found.order_by(table.c.key)).scalars())
 
     def task_matrix(
         self, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int

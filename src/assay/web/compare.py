@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote, urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from assay.app import protocols, registry, side_by_side
-from assay.app.differences import document_of, field_rows, marked
+from assay.app import registry, side_by_side
+from assay.app.differences import document_of, field_rows, marked, too_long
 from assay.app.provenance import calls_of
+from assay.app.run_list import waits
 from assay.app.side_by_side import Only, Wanted
 from assay.domain.answers import AnswerColumn
 from assay.domain.errors import InputError, Refused
 from assay.domain.fields import Field
 from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import TrialState
 from assay.domain.selection import Selection
 from assay.scoring.extraction import way_problems
 from assay.scoring.fields import reading_problems
+from assay.web.addresses import MOST_COLUMNS, shown_column
 from assay.web.api import Answer, rooms_of
 from assay.web.pages import page_of
 from assay.web.parameters import one_of, place_of, reads
@@ -30,12 +32,12 @@ if TYPE_CHECKING:
     from assay.app.side_by_side import Agreement, Page, ShownRow
     from assay.app.wiring import Workspace
     from assay.domain.run import RunPlan
+    from assay.domain.selection import RunSummary
 
-MOST_COLUMNS: Final = 8
 READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find")
 RUNS_OFFERED: Final = 40
 MOST_SHOWN: Final = 20_000
-"""Characters of an answer or an input that are sent; the rest is said to be left out."""
+"""Characters of an answer or an input that stand in a row; what is longer is whole on the page of its trial."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -84,8 +86,8 @@ def _open_sides(request: Request) -> Sides:
         if sides.columns
         else ()
     ):
-        if protocols.withholds(workspace, summary):
-            raise Refused(f"run {summary.id}", "is under blind review, and names its candidates once nothing waits.",
+        if waits(summary):
+            raise Refused(f"run {summary.id}", "waits for review, and names its candidates once nothing waits.",
                           remedy="Finish its review first; the command line shows it now.")  # fmt: skip
     return sides
 
@@ -95,11 +97,6 @@ def _wanted(workspace: Workspace, sides: Sides) -> Wanted:
 
 
 _PLAIN: Final = {("only", "all"), ("by", "word")}
-
-
-def shown_column(column: AnswerColumn) -> str:
-    """A column as it stands in an address: `RUN~CANDIDATE~TRIAL`."""
-    return f"{column.run}~{quote(column.candidate, safe='').replace('~', '%7E')}~{column.k}"
 
 
 def _column(text: str) -> AnswerColumn:
@@ -196,11 +193,11 @@ def _offered(workspace: Workspace, find: str = "") -> list[dict[str, Any]]:
         if len(runs) == RUNS_OFFERED:
             break
         names = (summary.suite, summary.id, summary.batch_id or "", *summary.candidates)
-        if needle and not any(needle in name.casefold() for name in names):
-            continue
-        if protocols.withholds(workspace, summary):
+        if waits(summary) or (needle and not any(needle in name.casefold() for name in names)):
             continue
         totals, seconds = calls_of(workspace, summary)
+        if summary.imported and not totals and not side_by_side.holds_answers(workspace, summary):
+            continue  # a table of scores
         candidates = []
         for name in summary.candidates:
             calls = [one for one in totals if one.role == "candidate" and one.name == name]
@@ -213,7 +210,7 @@ def _offered(workspace: Workspace, find: str = "") -> list[dict[str, Any]]:
                     "column": shown_column(AnswerColumn(run=summary.id, candidate=name)),
                     "model": next((one.model_version or one.model for one in calls), None),
                     "calls": n,
-                    "success": None if not n else (n - failed) / n,
+                    "success": _answered(summary, n, failed),
                     "tokens": None if not n else [sum(one.input_tokens for one in calls), output],
                     "cost_usd": sum(costs) if costs else None,
                     "tokens_per_s": output / seconds if seconds and output else None,
@@ -221,6 +218,14 @@ def _offered(workspace: Workspace, find: str = "") -> list[dict[str, Any]]:
             )
         runs.append({"id": summary.id, "suite": summary.suite, "started": summary.started, "candidates": candidates})
     return runs
+
+
+def _answered(summary: RunSummary, calls: int, failed: int) -> float | None:
+    """The share of requests that got an answer; what an export says nothing of is no call, and yet no answer."""
+    total = sum(summary.trials.values())
+    if summary.imported and len(summary.candidates) == 1 and total:
+        return (total - summary.trials.get(TrialState.FAILED, 0)) / total
+    return (calls - failed) / calls if calls else None
 
 
 def _columns(sides: Sides, offered: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -251,8 +256,9 @@ def _criteria(plans: tuple[RunPlan, ...]) -> list[dict[str, Any]]:
 
 def _row(shown: ShownRow, sides: Sides) -> dict[str, Any]:
     row, cells = shown.row, shown.cells
-    texts = [None if one.text is None else one.text[:MOST_SHOWN] for one in row.answers]
+    texts = [one.text for one in row.answers]
     documents = [None if text is None else document_of(text) for text in texts]
+    answered = [place for place, text in enumerate(texts) if text is not None]
     base = next((place for place, text in enumerate(texts) if text is not None), None)
     second = next((place for place, text in enumerate(texts) if text is not None and place != base), None)
     panes = []
@@ -265,12 +271,16 @@ def _row(shown: ShownRow, sides: Sides) -> dict[str, Any]:
             {
                 "state": one.state.value,
                 "parts": _parts(text, against, sides),
-                "cut": answer.text is not None and len(answer.text) > MOST_SHOWN,
+                "size": len(text or ""),
+                "whole": None if answer.trial is None or text is None or len(text) <= MOST_SHOWN
+                else f"/runs/{quote(sides.columns[place].run)}/trials/t{answer.trial}/answers",
+                "undone": text is not None and against is not None and text != against
+                and too_long(text, against, by_line=sides.by == "line"),
                 "truncated": answer.truncated,
-                "value": one.value if one.read else None,
-                "more": [(name, value) for name, value in [*one.read.items()][1:]],
+                "value": _visible(one.value) if one.read else None,
+                "more": [(name, _visible(value)) for name, value in [*one.read.items()][1:]],
                 "failure": None if one.failure is None else {
-                    "kind": one.failure.kind, "fault": str(one.failure.fault), "detail": one.failure.detail,
+                    "kind": visible(one.failure.kind), "fault": str(one.failure.fault), "detail": visible(one.failure.detail),
                 },
                 "score": answer.score,
                 "waits": answer.waits,
@@ -280,24 +290,37 @@ def _row(shown: ShownRow, sides: Sides) -> dict[str, Any]:
             }
         )  # fmt: skip
     asked = side_by_side.input_of(row)
-    fields = field_rows(documents) if sum(one is not None for one in documents) > 1 else ()
+    fields = field_rows(documents, answered) if sum(one is not None for one in documents) > 1 else ()
     return {
-        "task": row.task.id,
+        "task": visible(row.task.id),
         "title": visible(shown.title),
         "state": shown.says.state.value,
         "changed": shown.changed,
         "input": visible(asked[:MOST_SHOWN]),
-        "expected": None if row.task.expected is None else str(row.task.expected),
+        "expected": None if row.task.expected is None else visible(str(row.task.expected)),
         "panes": panes,
-        "fields": [asdict(one) for one in fields],
+        "fields": [
+            {"path": visible(one.path), "values": [_visible(value) for value in one.values], "differs": one.differs}
+            for one in fields
+        ],
     }
+
+
+def _visible(value: str | None) -> str | None:
+    return None if value is None else visible(value)
 
 
 def _parts(text: str | None, against: str | None, sides: Sides) -> list[dict[str, Any]]:
     if text is None:
         return []
     parts = marked(text, text if against is None else against, by_line=sides.by == "line")
-    return [{"text": visible(part.text), "changed": part.changed} for part in parts]
+    shown: list[dict[str, Any]] = []
+    room = MOST_SHOWN
+    for part in parts:
+        if room > 0:
+            shown.append({"text": visible(part.text[:room]), "changed": part.changed})
+        room -= len(part.text)
+    return shown
 
 
 def _document(sides: Sides, found: Page) -> dict[str, Any]:

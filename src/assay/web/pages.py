@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib import resources
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -20,19 +21,20 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from assay.app import protocols, registry, reviewing, starting
 from assay.app.cover import under_review
 from assay.app.findings import wording
-from assay.domain.errors import UnknownName
+from assay.domain.errors import Refused
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.web import keys
+from assay.web.addresses import side_by_side
 from assay.web.api import Answer, progress, reviewer_of, rooms_of, selection_of, shown
 from assay.web.parameters import one_of, reads, whole, within
 from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
 from assay.web.starting import suite_document
-from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
+from assay.web.texts import GLYPHS, REJECT_REASONS, REJECT_REASONS_OF_PEOPLE, RERUN_REASONS, for_script, t
 from assay.web.visible import visible
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ NAV_MORE: Final = (
 
 BELONGS: Final = {
     "run": "queue",
+    "answers": "queue",
     "assessment": "review",
     "adjudication": "reviewers",
     "grades": "compare",
@@ -171,6 +174,7 @@ def queue_page(request: Request, before: str | None = None) -> Response:
     """The runs, and the way into review; for an empty store, the way to a first run."""
     rows, older = _queue_rows(request, before)
     waiting = progress(rooms_of(request), Selection())["waiting"]
+    others = rooms_of(request).honest.waits_for_others(Selection(), reviewer=reviewer_of(request)) if waiting else 0
     twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
     template = "queue.html" if rows or before else "first.html"
     files = 0 if rows or before else len(starting.suite_files(rooms_of(request).workspace))
@@ -181,7 +185,7 @@ def queue_page(request: Request, before: str | None = None) -> Response:
         "live": before is None,
     }
     return _page(request, template, "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
-                 waiting=waiting, first=first, files=files, boot=boot)  # fmt: skip
+                 waiting=waiting, others=others, first=first, files=files, boot=boot)  # fmt: skip
 
 
 def _queue_rows(request: Request, before: str | None) -> tuple[list[dict[str, Any]], str | None]:
@@ -195,7 +199,9 @@ def queue_twin(request: Request, before: str | None = None) -> Response:
     """The queue page as data."""
     rows, older = _queue_rows(request, before)
     next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
-    return Answer({"runs": rows, "waiting": progress(rooms_of(request), Selection())["waiting"], "next": next_})
+    others = rooms_of(request).honest.waits_for_others(Selection(), reviewer=reviewer_of(request))
+    waiting = progress(rooms_of(request), Selection())["waiting"]
+    return Answer({"runs": rows, "waiting": waiting, "others": others, "next": next_})
 
 
 @router.get("/start")
@@ -253,8 +259,10 @@ def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
     found = [] if key is None else [
         row for row in workspace.archive.assessments(Selection(runs=(run_id,)), trial=key) if row.current
     ]  # fmt: skip
-    if not found:
-        raise UnknownName("assessment of a trial", trial_id, remedy="The page of its run says why one failed.")
+    if not found:  # not graded, or it failed: what there is of it
+        return RedirectResponse(
+            f"/runs/{quote(run_id, safe='')}/trials/{quote(trial_id, safe='')}/answers", status_code=303
+        )
     best = next((row for row in found if row.state is AssessmentState.PENDING), found[0])
     return RedirectResponse(f"/assessments/{shown_assessment(best.key)}", status_code=303)
 
@@ -266,8 +274,8 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
     run = data["run"]
     query = f"?{urlencode({'from': start})}" if start else ""
     return _page(request, "run.html", "run", t("run.title", suite=run["suite"]), twin=f"/runs/{run['id']}.json{query}",
-                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer", "protocol"), "page": "run",
-                               "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
+                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer", "protocol", "ungraded"),
+                               "page": "run", "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
 
 
 def _check_review(request: Request, selection: Selection) -> None:
@@ -313,9 +321,15 @@ def review_page(
     suite: str | None = None,
     task: str | None = None,
     judge: str | None = None,
+    item: str | None = None,
 ) -> Response:
-    """Review: one waiting assessment after the other."""
+    """Review: one waiting assessment after the other; 404 where the address names what is not there."""
     rooms = rooms_of(request)
+    if (selection := selection_of(run, suite, task, judge)) != Selection():
+        rooms.workspace.archive.tally(selection)  # which looks up every name
+    if item:
+        with suppress(Refused):  # a number of a run under cover: the page goes on with what waits
+            rooms.honest.detail(rooms.cover.opened(item))
     _check_review(request, selection_of(run, suite, task, judge))
     filters = {
         name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value
@@ -371,7 +385,10 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     row = looked_at(rooms.workspace, rooms.cover, summary, rooms.runner)
     covered = rooms.cover.covers(summary.id)
     tasks, more = _tasks_from(
-        rooms.workspace.archive.trials(where), start, alike=under_review(summary) if covered else ()
+        rooms.workspace.archive.trials(where),
+        start,
+        alike=under_review(summary) if covered else (),
+        not_graded=bool(summary.not_graded),
     )
     failures = [
         {
@@ -399,6 +416,8 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "seed": plan.seed,
             "policy": str(plan.policy),
             "regrade": plan.regrade_of is not None,
+            "regrades": list(rooms.workspace.archive.regrades(summary.id)) if summary.not_graded else [],
+            "beside": side_by_side([summary]) if summary.not_graded else None,
         },
         "review": review,
         "grades": _grades_of(rooms.workspace, summary),
@@ -436,7 +455,7 @@ def _grades_of(workspace: Workspace, summary: RunSummary) -> dict[str, str]:
 
 
 def _tasks_from(
-    trials: Iterable[TrialRow], start: int, *, alike: Collection[TrialState]
+    trials: Iterable[TrialRow], start: int, *, alike: Collection[TrialState], not_graded: bool
 ) -> tuple[list[dict[str, Any]], bool]:
     """The tasks of one page of the matrix, and whether more follow."""
     shown_: list[dict[str, Any]] = []
@@ -444,7 +463,7 @@ def _tasks_from(
         if place >= start + TASKS_SHOWN:
             return shown_, True
         if place >= start:
-            shown_ += matrix(group, alike=alike)
+            shown_ += matrix(group, alike=alike, not_graded=not_graded)
     return shown_, False
 
 
@@ -481,7 +500,7 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
             "remap",
         ),
         "keys": keys.for_script(keys.REGISTRY),
-        "reject_reasons": REJECT_REASONS,
+        "reject_reasons": [REJECT_REASONS, REJECT_REASONS_OF_PEOPLE],
         "rerun_reasons": RERUN_REASONS,
     }
 

@@ -195,12 +195,17 @@ def _evaluation(row: AssessmentRow) -> dict[str, Any]:
     }
 
 
-def matrix(trials: Iterable[TrialRow], *, alike: Collection[TrialState] = ()) -> list[dict[str, Any]]:
-    """Trials in plan order as rows of a table, one a task; `alike`: states that are not told apart, of a run under cover."""
+def matrix(
+    trials: Iterable[TrialRow], *, alike: Collection[TrialState] = (), not_graded: bool = False
+) -> list[dict[str, Any]]:
+    """Trials in plan order as rows of a table, one a task; `alike`: states that are not told apart, of a run under cover;
+    `not_graded`: those that have answers wait for nobody."""
     rows: dict[str, dict[str, Any]] = {}
     for trial in trials:
         state = UNDER_REVIEW if trial.state in alike else str(trial.state)
         row = rows.setdefault(trial.task, {"task": trial.task, "thing": trial.thing, "of": trial.of, "cells": []})
+        if not_graded and trial.state is TrialState.NEEDS_REVIEW:
+            state = "not_graded"
         row["cells"].append({"id": shown_trial(trial.key), "k": trial.k, "state": state})
     return list(rows.values())
 
@@ -222,7 +227,7 @@ def _shares(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, floa
         ("corrected", good * decided[AssessmentState.CORRECTED] / accepted),
         ("rejected", trials["rejected"]),
         ("failed", trials["failed"]),
-        ("pending", trials["needs_review"]),
+        ("pending", trials["needs_review"] - summary.not_graded),
     ]
     return [(state, round(100 * n / total, 2)) for state, n in parts if n]
 

@@ -17,8 +17,8 @@ from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.register import RunFilter
 from assay.domain.selection import Selection
+from assay.web.addresses import shown_column
 from assay.web.api import Answer, rooms_of
-from assay.web.compare import shown_column
 from assay.web.pages import page_of
 from assay.web.parameters import reads
 from assay.web.registry import address_of, task_address

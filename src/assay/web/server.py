@@ -31,6 +31,7 @@ from assay.app.showing import Showcase
 from assay.app.shuffle import order_seeds
 from assay.domain.errors import AssayError, SettingsError, UnknownName
 from assay.web import (
+    answers,
     api,
     arena,
     audit,
@@ -145,6 +146,7 @@ def create_app(
     app.include_router(pages.router)
     app.include_router(grades.router)
     app.include_router(compare.router)
+    app.include_router(answers.router)
     app.include_router(statistics.router)
     app.include_router(reviewers.router)
     app.include_router(protocols.router)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from assay.app import control, registry, running
+from assay.app import control, registry, regrading, running
 from assay.app.suites import model_candidate
 from assay.domain.errors import Refused
 from assay.domain.selection import Selection
@@ -37,6 +37,13 @@ class ExtensionBody(Body):
     until_approved: int | None = Field(default=None, ge=1, le=10_000)
     candidates: list[str] = Field(default_factory=list, max_length=50)
     replacing: int = Field(default=0, ge=0)
+    only_look: bool = False
+
+
+class RegradeBody(Body):
+    """Who is to grade a run's stored answers: a model as provider/name, or `human`; None for the run's own judges."""
+
+    judge: str | None = Field(default=None, max_length=300)
     only_look: bool = False
 
 
@@ -82,6 +89,21 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
     if not body.only_look and not rooms.workspace.journal.is_carried_out(plan.id):
         rooms.runner.begin(plan)
     return Answer({"estimate": estimate_document(found[0]), "replaces": replaced, "run": row_of(rooms, plan.id)})
+
+
+@router.post("/api/runs/{run_id}/regrade", tags=["runs"])
+def regrade(request: Request, run_id: str, body: RegradeBody) -> Response:
+    """Grade a run's stored answers in a run beside it, carried out here; with `only_look`, say what would be asked."""
+    rooms = rooms_of(request)
+    if not body.only_look:
+        rooms.runner.check_room()
+    ahead = regrading.planned(rooms.workspace, run_id, judge=body.judge)
+    said = {"estimate": estimate_document(ahead.estimate), "notes": list(ahead.notes)}
+    if body.only_look:
+        return Answer(said)
+    rooms.workspace.journal.open_run(ahead.plan, ahead.tasks)
+    rooms.runner.resume(ahead.plan.id)
+    return Answer({**said, "run_id": ahead.plan.id}, status_code=201)
 
 
 def estimate_document(found: Estimate) -> dict[str, object]:

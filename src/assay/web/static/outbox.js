@@ -99,7 +99,7 @@ export class Outbox {
     for (const { key } of decisions) this.sending.add(key);
     this.mark(decisions, { tried: true });
     const body = {
-      run: boot.filters.run,
+      ...boot.filters,
       decisions: decisions.map(({ key, id, run, verb, reviewer, reason, note, corrections, active_ms }) => ({ key, id, run, verb, reviewer, reason, note, corrections, active_ms })),
     };
     const slow = setTimeout(() => {

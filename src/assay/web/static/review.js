@@ -6,7 +6,7 @@
 
 import "./page.js";
 import { boot, button, byId, call, fill, fresh, h, painted, storage, t } from "./dom.js";
-import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, rowOf, shownScore, what, worded } from "./item.js";
+import { drawHeading, drawJudgement, drawReason, drawResponses, formOf, light, missingWords, quotesOf, rowOf, shownScore, what, worded } from "./item.js";
 import { bindKeys, withOwnKeys } from "./keys.js";
 import { BOX, Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
@@ -237,14 +237,14 @@ function remember() {
 
 function drawActions() {
   const record = current();
-  const open = Boolean(record && stateOf(record) === "pending");
   const item = record?.item;
+  const open = Boolean(record && stateOf(record) === "pending" && !item.closed);
   const off = {
     approve: !open || item.missing.length > 0,
     correct: !open,
     reject: !open,
     second: !open || item?.second,
-    rerun: !item || !item.current || (record.decided !== null && !DECIDED.has(record.decided)) || !item.by_model,
+    rerun: !item || item.no_rerun || (record.decided !== null && !DECIDED.has(record.decided)),
     skip: !open || Boolean(boot.single),
     undo: !undoable(),
   };
@@ -252,16 +252,18 @@ function drawActions() {
   byId("approve-why").textContent = open && item.missing.length ? whyNot(item) : "";
 }
 
-const whyNot = (item) => t(item.person ? "review.by_hand" : "review.blocked", { what: missingWords(item) });
+const whyNot = (item) => t(item.blind ? "review.own_first" : item.person ? "review.by_hand" : "review.blocked", { what: missingWords(item) });
 
 function drawProgress() {
   if (!progress || boot.single) return;
-  const total = progress.waiting + progress.decided;
+  const others = progress.others ?? 0;
+  const total = progress.waiting + progress.decided + others;
   const typical = durations.length >= 5 ? [...durations].sort((a, b) => a - b)[durations.length >> 1] : null;
   byId("progress-text").textContent = [
     t("review.decided", { n: progress.decided, total }),
     typical === null || !progress.waiting ? t("review.waiting", { n: progress.waiting }) : t("review.left", { n: Math.max(1, Math.round((typical * progress.waiting) / 60000)) }),
-  ].join(" · ");
+    others && t("review.others_wait", { n: others }),
+  ].filter(Boolean).join(" · ");
   byId("progress-bar").max = Math.max(1, total);
   byId("progress-bar").value = progress.decided;
 }
@@ -431,8 +433,10 @@ function decidable() {
     say(t("said.too_soon"));
     return null;
   }
-  if (stateOf(record) !== "pending") {
-    say(t(spent ? "said.no_next" : "said.not_pending", { state: t(`state.${stateOf(record)}`) }));
+  const state = stateOf(record);
+  const why = state === "pending" ? record.item.closed : "not_pending";
+  if (why) {
+    say(t(spent && state !== "pending" ? "said.no_next" : `said.${why}`, { state: t(`state.${state}`) }));
     return null;
   }
   return record;
@@ -482,7 +486,7 @@ function approve(event) {
 async function reject() {
   const record = decidable();
   if (!record) return;
-  const said = await askReason({ title: t("reject.title"), about: t("reject.about"), reasons: boot.reject_reasons, noteLabel: t("panel.note") });
+  const said = await askReason({ title: t("reject.title"), about: t(`reject.${formOf(record.item)}`), reasons: boot.reject_reasons[+record.item.person], noteLabel: t("panel.note") });
   if (said && current() === record && stateOf(record) === "pending") decide(record, "reject", "rejected", said);
 }
 
@@ -490,8 +494,7 @@ async function rerun() {
   const record = current();
   if (!record || itemBox.hidden || !record.ready) return;
   const { item } = record;
-  if (!item.by_model) return say(t("rerun.by_rule"));
-  if (!item.rerunnable) return say(t("rerun.limit", { n: item.attempt }), { alert: true });
+  if (item.no_rerun) return say(t(`rerun.${item.no_rerun}`, { n: item.attempt }), { alert: true });
   if (record.decided === "rerun") return;
   const said = await askReason({ title: t("rerun.title"), about: t("rerun.about"), reasons: boot.rerun_reasons, noteLabel: t("panel.note_judge") });
   if (said && current() === record) decide(record, "rerun", "rerun", { ...said, attempt: item.attempt });
@@ -620,22 +623,16 @@ const numberIn = (text, scale) => scale?.labels.find(([word], place) => [word.to
 
 function derivedReason() {
   const { item } = current();
-  let up = false;
-  let down = false;
-  let missing = false;
+  const seen = new Set();
   for (const [key, text] of Object.entries(view.draft?.values ?? {})) {
     const [row, pane] = cellOf(key);
     const before = row < 0 ? item.panes[pane].judged : item.criteria[row].cells[pane]?.judged;
     const now = numberIn(text, item.criteria[row]) / (row < 0 ? 100 : 1);
-    if ((before ?? null) === null) missing = true;
-    else if (now > before) up = true;
-    else if (now < before) down = true;
+    seen.add((before ?? null) === null ? "missing" : Math.sign(now - before));
   }
-  if (current().item.person) return "correct.graded";
-  if (up && down) return "correct.both_ways";
-  if (up) return "correct.too_low";
-  if (down || !missing) return "correct.too_high";
-  return "correct.missing";
+  if (item.person) return "correct.graded";
+  if (seen.has(1)) return seen.has(-1) ? "correct.both_ways" : "correct.too_low";
+  return seen.has(-1) || !seen.has("missing") ? "correct.too_high" : "correct.missing";
 }
 
 function saveCorrection(event) {

@@ -1,0 +1,27 @@
+"""Addresses that several pages lead to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+from assay.domain.answers import AnswerColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from assay.domain.selection import RunSummary
+
+MOST_COLUMNS = 8
+"""Answers that stand side by side at most."""
+
+
+def shown_column(column: AnswerColumn) -> str:
+    """A column as it stands in an address: `RUN~CANDIDATE~TRIAL`."""
+    return f"{column.run}~{quote(column.candidate, safe='').replace('~', '%7E')}~{column.k}"
+
+
+def side_by_side(summaries: Iterable[RunSummary]) -> str:
+    """The answers of these runs' candidates side by side, as many as fit."""
+    columns = [AnswerColumn(run=one.id, candidate=name) for one in summaries for name in one.candidates]
+    return f"/compare?{urlencode([('col', shown_column(column)) for column in columns[:MOST_COLUMNS]])}"
