@@ -171,3 +171,16 @@ def test_long_answers_are_compared_whole_lead_to_all_of_them_and_say_what_turns_
         assert len(page.locator("pre").last.inner_text()) > 30_000
     finally:
         served.kill()
+
+
+def test_a_brought_export_is_recognised_and_the_command_that_imports_it_is_said(served: Served) -> None:
+    for name, quoted in (("output_0.jsonl", "output_0.jsonl"), ("my; rm.jsonl", "'my; rm.jsonl'")):
+        text = (served.folder / "exports" / "output_0.jsonl").read_text("utf-8")
+        code, said = post(served, "/api/suites", {"name": name, "text": text})
+        assert code == 422
+        (one,) = said["problems"]
+        assert "results of another harness (openai_batch)" in one["problem"]
+        assert one["remedy"].endswith(f"assay import {quoted}")
+    code, said = post(served, "/api/suites", {"name": "a.json", "text": "{"})
+    assert code == 422
+    assert "harness" not in json.dumps(said)
