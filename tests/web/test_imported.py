@@ -184,3 +184,14 @@ def test_a_brought_export_is_recognised_and_the_command_that_imports_it_is_said(
     code, said = post(served, "/api/suites", {"name": "a.json", "text": "{"})
     assert code == 422
     assert "harness" not in json.dumps(said)
+
+
+def test_imports_of_one_suite_are_told_apart_on_the_queue(served: Served) -> None:
+    rows = served.get("/queue.json")["runs"]
+    assert {row["model"] for row in rows} == set(MODELS)
+    with urllib.request.urlopen(served.url + "/", timeout=20) as said:
+        page = said.read().decode()
+    assert all(page.count(f">{model}</span>") == 1 for model in MODELS)
+    _, said = post(served, f"/api/runs/{rows[0]['id']}/regrade", {"judge": "human"})
+    eventually(lambda: served.get(f"/runs/{said['run_id']}.json")["run"]["waiting"] > 0)
+    assert served.get(f"/runs/{said['run_id']}.json")["run"]["model"] is None
