@@ -66,7 +66,7 @@ def test_fields_stand_in_the_order_in_which_they_come_and_say_where_they_differ(
 
 
 def test_a_failed_answer_has_no_field_and_differs_from_nobody() -> None:
-    documents = [{"why": "solid"}, {"why": "solid"}, None]
+    documents: list[Any] = [{"why": "solid"}, {"why": "solid"}, None]
     assert [row.differs for row in field_rows(documents, [0, 1])] == [False]
     assert [row.differs for row in field_rows(documents)] == [True], "who answered without the field does differ"
 
