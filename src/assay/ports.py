@@ -208,6 +208,10 @@ class Witness(Protocol):
         """Observations that match, oldest first; with `newest`, only that many of the last."""
         ...
 
+    def opinions_that_wait(self, selection: Selection, /) -> Sequence[Observation]:
+        """Opinions, and withdrawals of them, on the assessments of a selection that wait; oldest first."""
+        ...
+
     def decided_since(self, observation: int, /, *, reviewer: str) -> int:
         """How many decisions this reviewer took after the observation with this id, in any run."""
         ...
@@ -393,6 +397,10 @@ class Archive(Protocol):
 
     def tally(self, selection: Selection, /) -> dict[AssessmentState, int]:
         """How many assessments the matching runs have in each state; summed from tallies, nothing is counted."""
+        ...
+
+    def tally_within(self, selection: Selection, /, *, most: int) -> Mapping[AssessmentState, int] | None:
+        """The same of a selection of tasks or judges, which is counted; None where that would be more than `most`."""
         ...
 
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:

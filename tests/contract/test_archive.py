@@ -602,3 +602,25 @@ def test_trials_of_two_runs_are_paired_by_task_and_number(two_runs: Store) -> No
     (theirs,) = archive.graded_trials(again, limit=10)
     assert archive.paired_trials(again, list(mine.values())) == {theirs.key: mine[1, 1]}
     assert archive.paired_trials(again, [mine[0, 1]]) == {}
+
+
+def test_a_matrix_has_each_task_once_with_the_trials_of_every_run(two_runs: Store) -> None:
+    archive, again = two_runs.archive, RunId("20250301-000000-alpha-ffff")
+    two_runs.journal.open_run(a_plan(again, suite="alpha"), planned(a_task("pay"), a_task("sum"), trials=3))
+    runs = [again, RunId(OLD)]
+    rows = archive.task_matrix(runs, limit=10, trials=2)
+    assert [row.task for row in rows] == ["pay", "sum", "auth"]
+    assert [(run, [(one.k, one.state) for one in its]) for run, its in rows[0].trials.items()] == [
+        (again, [(1, TrialState.PENDING), (2, TrialState.PENDING)]),
+        (OLD, [(1, TrialState.APPROVED), (2, TrialState.APPROVED)]),
+    ]
+    assert (rows[0].planned, rows[2].thing) == ({again: 3, OLD: 2}, "Auth Service")
+    assert archive.task_matrix(runs, after=rows[0].place, limit=1, trials=2) == (rows[1],)
+
+
+def test_review_columns_say_which_trial_of_its_task_each_row_is_of(two_runs: Store) -> None:
+    found = two_runs.archive.review_columns(Selection(suites=("alpha",)))
+    trials = {int(row.key): row.k for row in two_runs.archive.trials(EVERYTHING)}
+    assert found.number is not None
+    assert found.number.tolist() == [trials[key] for key in found.trial.tolist()]
+    assert set(found.number.tolist()) == {1, 2}

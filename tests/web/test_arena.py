@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
+import urllib.request
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,6 +164,73 @@ def test_a_key_that_is_typed_into_a_field_or_belongs_to_the_system_votes_nothing
     page.wait_for_timeout(200)
     assert page.locator("#reveal").is_hidden()
     assert ask(served, "/arena.json")[1]["runs"][0]["votes"] == 0
+
+
+def test_a_whole_bout_by_keyboard_alone_keeps_the_focus_where_one_reads_on(page: Page, served: Served) -> None:
+    open_pair(page, served)
+    page.emulate_media(reduced_motion="reduce")
+    assert page.locator("#said").get_attribute("aria-live") == "polite"
+    page.keyboard.press("]")
+    assert page.evaluate("document.activeElement.id") == "side-1"
+    page.keyboard.press("Tab")  # into the side: its switch, then its button
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent").startswith("Start the page")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#side-1 iframe")
+    assert page.evaluate("document.activeElement.dataset.stop") == "1", (
+        "what was pressed is gone; its opposite has the focus"
+    )
+    page.keyboard.press("Enter")
+    assert page.locator("iframe").count() == 0
+    assert page.evaluate("document.activeElement.textContent").startswith("Start the page")
+    page.keyboard.press("v")
+    assert page.evaluate("document.activeElement.closest('.side') !== null")
+    voted(page, "b")
+    assert page.evaluate("document.activeElement.id") == "reveal-title"
+    page.keyboard.press("j")
+    page.wait_for_selector("#said:has-text('Next pair')")
+    assert page.evaluate("document.activeElement.id") == "thing"
+    page.keyboard.press("s")
+    page.wait_for_selector("#said:has-text('Skipped')")
+    assert page.evaluate("document.activeElement.id") == "thing"
+    page.keyboard.press("u")
+    page.wait_for_selector("#said:has-text('Taken back')")
+    assert page.evaluate("document.activeElement.id") == "thing"
+    moving = page.evaluate(
+        "() => document.getAnimations().filter((one) => one.effect.getComputedTiming().duration > 20).length"
+    )
+    assert moving == 0
+
+
+def test_of_a_huge_response_the_beginning_is_shown_and_run_and_the_page_says_so(
+    chromium: Browser, watch: Watch, tmp_path: Path
+) -> None:
+    huge = "```html\n<!doctype html><title>x</title>" + "<p>line</p>\n" * 420_000 + "<p id=end></p>\n```"
+    given = {(writer, "counter"): huge for writer in WRITERS[:2]}
+    server = Served(pages_store(tmp_path / "store", tasks=("counter",), trials=1, writers=WRITERS[:2], given=given))
+    server.start()
+    try:
+        item = next_pair(server)
+        assert [(len(pane["text"]), pane["cut"], pane["page_cut"]) for pane in item["panes"]] == [
+            (200_000, True, True)
+        ] * 2
+        status, said = ask(server, f"/api/arena/{server.run_id}/previews", {**pair_of(item), "side": 0})
+        assert status == 201
+        request = urllib.request.Request(server.url + said["address"], headers={"sec-fetch-dest": "iframe"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            assert 1_900_000 < len(answer.read()) < 2_100_000
+        page = chromium.new_page()
+        watch.on(page, server)
+        page.goto(f"{server.url}/arena/{server.run_id}")
+        shown(page)
+        assert "only its first 2,000,000 characters are run" in page.locator("#side-0").inner_text()
+        page.keyboard.press("v")
+        assert "only its beginning is shown" in page.locator("#side-0").inner_text()
+        assert "You found A better" in voted(page, "a")
+        page.close()
+    finally:
+        server.kill()
 
 
 def test_undo_takes_the_vote_back_and_shows_the_pair_again(page: Page, served: Served, watch: Watch) -> None:
@@ -443,6 +512,16 @@ def test_the_ranking_counts_votes_and_no_undone_ones(page: Page, served: Served)
     pairs = page.request.get(f"{served.url}/arena/{served.run_id}/pairs.csv").text().splitlines()
     assert len(pairs) == 4
     assert page.request.get(f"{served.url}/arena/{served.run_id}/charts/strengths.pdf").status == 404
+    assert "Not decided: for no two candidates" in said
+    assert {one["decision"] for one in found["pairs"]} == {"not_decided"}
+    assert f"of {found['pairs'][0]['compared']} votes" in said
+    links = {str(one.get_attribute("href")) for one in page.locator(".files a").all()}
+    path = f"/arena/{served.run_id}"
+    assert {f"{path}/pairs.csv", f"{path}/votes.csv", f"{path}/ranking.json"} <= links
+    votes = list(csv.DictReader(page.request.get(f"{served.url}{path}/votes.csv").text().splitlines()))
+    assert len(votes) == 10, "a vote that was taken back is no vote"
+    assert sum(one["choice"] == "both_bad" for one in votes) == 1
+    assert {one["left"] for one in votes} | {one["right"] for one in votes} == set(WRITERS)
 
 
 def test_votes_come_back_from_the_results_folder(served: Served, tmp_path: Path) -> None:

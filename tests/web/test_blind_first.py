@@ -252,3 +252,11 @@ def test_a_correction_begins_with_the_own_verdict_also_after_a_reload_and_its_to
     scores = {value for name, value in fields if not name.startswith("-1")}
     assert scores == {"5"}
     assert {value for name, value in fields if name.startswith("-1")} == {"50"}
+
+
+def test_approving_a_blind_item_asks_for_the_own_verdict_and_lists_nothing(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/assessments/a3")
+    ready(page)
+    page.keyboard.press("a")
+    eventually(lambda: "Your own verdict first" in page.locator("#said").inner_text())
+    assert "has no score" not in page.locator("#said").inner_text()

@@ -81,7 +81,6 @@ def test_two_pasted_texts_lead_to_a_verdict_by_keyboard(first: Page, empty: Serv
     first.wait_for_url("**/review?run=*")
     ready(first)
     first.locator("input.score").first.focus()
-    assert first.locator("input.score").first.get_attribute("placeholder") == "0–10"
     for score in ("8", "5", "7", "4", "9", "3", "6", "6"):
         first.keyboard.type(score)
         first.keyboard.press("Tab")

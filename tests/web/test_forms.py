@@ -161,3 +161,14 @@ def test_the_form_fits_and_its_mark_can_be_seen(served: Served, chromium: Browse
     assert page.locator(".score.on").evaluate("one => getComputedStyle(one).boxShadow") != "none"
     assert serious(page) == []
     context.close()
+
+
+def test_where_people_alone_grade_nothing_speaks_of_a_judge(form: Page) -> None:
+    assert form.locator("[data-action=rerun]").get_attribute("aria-disabled") == "true"
+    form.keyboard.press("r")
+    told(form, "there is no judge to ask again")
+    form.keyboard.press("x")
+    said = form.locator("dialog[open]").inner_text()
+    assert "The responses cannot be graded" in said
+    assert "rerun" not in said.lower()
+    assert "judge" not in said.lower()

@@ -13,9 +13,10 @@ import pytest
 from assay.app import findings, reviewing
 from assay.app.cover import Cover
 from assay.app.wiring import Workspace
+from assay.domain.errors import Refused
 from assay.domain.observing import AsideKind
 from assay.domain.selection import Selection
-from tests.web.conftest import Served, judged_store, write_judge
+from tests.web.conftest import NAMES, Served, judged_store, write_judge
 from tests.web.test_blind_first import switch
 from tests.web.test_pages import WIDTHS, serious, themed
 
@@ -262,3 +263,42 @@ def test_a_verdict_after_the_scores_were_seen_is_refused(served: Served) -> None
     with pytest.raises(urllib.error.HTTPError) as caught:
         asked(served, "/api/review/verdict", {"key": "v" * 10, "id": item["id"], "reviewer": "ann", "scores": scores})
     assert caught.value.code == 409
+
+
+def test_only_adjudication_settles_a_dispute(served: Served) -> None:
+    switch(served.folder, second=1.0)
+    decide(served, "a1", "approve")
+    decide(served, "a1", "reject", as_="bob")
+    for who, verb in (("cleo", "approve"), ("cleo", "reject")):
+        said = decide(served, "a1", verb, as_=who)
+        assert said["ok"] is False
+        assert "disputed" in said["error"]["problem"]
+        assert "/adjudication" in said["error"]["remedy"]
+    switch(served.folder, second=0.0)
+    assert "disputed" in decide(served, "a1", "approve", as_="cleo", n=3)["error"]["problem"], (
+        "whatever the protocol is now"
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        asked(served, "/api/rerun", {"key": "r" * 10, "id": "a1", "attempt": 1, "reason": "why", "reviewer": "bob"})
+    assert refused.value.code == 409
+    with Workspace.open(served.folder, environment={}) as workspace:
+        key = reviewing.assessment_key("a1")
+        with pytest.raises(Refused, match="disputed"):
+            reviewing.approve(workspace, [reviewing.assessment_key("a2"), key])
+        with pytest.raises(Refused, match="disputed"):
+            reviewing.correct(workspace, key, {(NAMES[0], None): 0.5}, reason="none")
+        with pytest.raises(Refused, match="disputed"):
+            reviewing.rerun_now(workspace, key, reason="again", force=True)
+        assert reviewing.assessment(workspace, reviewing.assessment_key("a2")).row.state == "pending"
+    assert [one["id"] for one in asked(served, "/adjudication.json")["disputes"]] == ["a1"]
+    body = {"key": "j" * 10, "id": "a1", "choice": "first", "reason": "read again", "kind": "rubric",
+            "confidence": "fairly", "reviewer": "cleo"}  # fmt: skip
+    assert asked(served, "/api/adjudicate", body)["state"] == "approved"
+    assert "is approved" in decide(served, "a1", "reject", as_="bob", n=9)["error"]["problem"], "no dispute any more"
+
+
+def test_a_rerun_names_an_attempt_that_is_there(served: Served) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        asked(served, "/api/rerun", {"key": "r" * 10, "id": "a1", "attempt": 5, "reason": "why", "reviewer": "bob"})
+    assert refused.value.code == 409
+    assert "no attempt 5" in refused.value.read().decode()

@@ -264,6 +264,9 @@ def test_a_decision_taken_elsewhere_meanwhile_is_told_and_not_overwritten(
         reviewing.reject(workspace, [reviewing.assessment_key(first)], reason="by hand", reviewer="ben")
     pressed(review, "a")
     eventually(lambda: "not pending" in (review.locator("#said").text_content() or ""))
+    said = review.locator("#said").text_content() or ""
+    assert "ben decided it" in said, "who decided"
+    assert "assay review" not in said, "a page has no command line"
     assert state_of(served, first) == "rejected"
     assert len(served.events()) == 1
 

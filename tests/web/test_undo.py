@@ -66,3 +66,97 @@ def test_a_decision_that_a_rerun_superseded_is_not_undone(review: Page, served: 
     assert "nothing of yours to undo" in said(review)
     review.wait_for_timeout(300)
     assert verbs(served) == [(int(first[1:]), "approve"), (int(first[1:]), "rerun")]
+
+
+def typed(page: Page) -> list[str]:
+    """What stands in the fields of the form, and the note."""
+    return [field.input_value() for field in page.locator("[data-field], #correct-note").all()]
+
+
+def correct(page: Page) -> list[str]:
+    """Half a correction with a note; what stands in its fields."""
+    page.keyboard.press("c")
+    page.wait_for_selector('[data-field="0.0"]')
+    for cell, score in (("0.0", "3"), ("1.0", "2"), ("2.1", "1")):
+        page.locator(f'[data-field="{cell}"]').fill(score)
+    page.locator("#correct-note").fill("as I see it")
+    return typed(page)
+
+
+def test_an_undone_correction_has_its_scores_and_its_note_again(review: Page, served: Served) -> None:
+    first = complete_item(review)
+    given = correct(review)
+    pressed(review, "Control+Enter")
+    eventually(lambda: unsent(review) == 0)
+    assert pressed(review, "u") == first
+    review.keyboard.press("c")
+    assert typed(review) == given
+    pressed(review, "Control+Enter")
+    eventually(lambda: [verb for _, verb in verbs(served)] == ["correct", "undo", "correct"])
+
+
+def test_a_discarded_correction_comes_back(review: Page, served: Served) -> None:
+    first = complete_item(review)
+    given = correct(review)
+    review.keyboard.press("Escape")
+    review.keyboard.press("Escape")
+    assert review.locator("[data-field]").count() == 0
+    assert "u brings back" in said(review)
+    pressed(review, "j")
+    assert pressed(review, "u") == first
+    assert typed(review) == given
+    assert served.events() == []
+    review.get_by_role("button", name="Discard").click()
+    pressed(review, "a")
+    review.keyboard.press("u")
+    eventually(lambda: [verb for _, verb in verbs(served)] == ["approve", "undo"])
+    review.keyboard.press("u")
+    assert typed(review) == given
+
+
+def test_a_note_that_is_too_long_is_said_and_stays(review: Page, served: Served) -> None:
+    first = item_of(review)
+    review.keyboard.press("x")
+    review.locator("#panel-note").fill("long " * 4001)
+    review.locator("dialog[open] .choice").first.click()
+    assert review.locator("#panel-note").evaluate("field => field.validationMessage").startswith("A note has at most")
+    assert len(review.locator("#panel-note").input_value()) == 20_005
+    review.locator("#panel-note").fill("long " * 4000)
+    review.locator("dialog[open] .choice").first.click()
+    eventually(lambda: verbs(served) == [(int(first[1:]), "reject")])
+
+
+def test_what_was_decided_anew_does_not_come_back_after_a_reload(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = FAULTS
+    first = complete_item(review)
+    served.kill()
+    pressed(review, "a")
+    assert pressed(review, "u") == first
+    second = pressed(review, "a")
+    eventually(lambda: unsent(review) == 3)
+    review.wait_for_timeout(500)
+    served.start()
+    review.goto(f"{served.url}/review")
+    ready(review)
+    eventually(lambda: unsent(review) == 0, within_s=20)
+    review.wait_for_timeout(500)
+    assert [verb for _, verb in verbs(served)] == ["approve", "undo", "approve"]
+    assert served.states() == {"pending": 9, "approved": 1}
+    assert item_of(review) != first
+    assert "waits again" not in said(review)
+    assert second != first
+
+
+def test_what_one_tab_undoes_waits_in_the_other_too(review: Page, served: Served) -> None:
+    first = complete_item(review)
+    pressed(review, "a")
+    eventually(lambda: unsent(review) == 0)
+    assert pressed(review, "k") == first
+    eventually(lambda: review.locator("#item").get_attribute("data-state") == "approved")
+    other = review.context.new_page()
+    other.goto(f"{served.url}/review?run={served.run_id}")
+    ready(other)
+    other.keyboard.press("u")
+    eventually(lambda: [verb for _, verb in verbs(served)] == ["approve", "undo"])
+    eventually(lambda: review.locator("#item").get_attribute("data-state") == "pending")
+    assert item_of(review) == first

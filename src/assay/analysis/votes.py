@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from assay.domain.arena import Choice
+from assay.statistics.comparisons import ALPHA
 from assay.statistics.distributions import expit, normal_quantile, t_quantile
 from assay.statistics.intervals import Proportion, proportion
 from assay.statistics.kappas import Kappa, cohen_kappa
+from assay.statistics.many_tests import multiplicity
 from assay.statistics.preferences import BradleyTerry, bradley_terry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.domain.arena import Vote
+
+NOT_DECIDED: Final = "not_decided"
+"""What is said of two candidates while votes do not show whom people prefer."""
 
 _POINTS = {Choice.LEFT: 1.0, Choice.RIGHT: 0.0, Choice.EQUAL: 0.5}
 
@@ -32,6 +37,8 @@ class Strength:
         strength: log-odds against the average candidate; None where votes do not tie it to the others.
         ci95: of the strength; None where there is none, or too little to say.
         preferred: the chance that it is preferred to an average candidate, 0 to 1, with its range.
+        rank_low, rank_high: the places that votes leave open, 1 the best: 1 plus those shown to be preferred to it, and all less
+            those it is shown to be preferred to. None without a strength.
     """
 
     candidate: str
@@ -44,11 +51,19 @@ class Strength:
     preferred: float | None
     preferred_ci95: tuple[float, float] | None
     elo: float | None
+    rank_low: int | None
+    rank_high: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairVotes:
-    """Votes between two candidates, from the first one's side; `preferred`: its share of decided ones, ties half."""
+    """Votes between two candidates, from the first one's side.
+
+    Attributes:
+        preferred: its share of those that say an order, `compared` of them; equal ones half.
+        p_holm: of the difference in strength, adjusted for all pairs; None where there is none.
+        decision: whether people are shown to prefer `a` or `b` at 5% (Holm), else `not_decided`.
+    """
 
     a: str
     b: str
@@ -59,6 +74,13 @@ class PairVotes:
     preferred: float | None
     difference_ci95: tuple[float, float] | None
     p_value: float | None
+    p_holm: float | None
+    decision: str
+
+    @property
+    def compared(self) -> int:
+        """Votes that say something about the order of the two."""
+        return self.wins + self.ties + self.losses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +143,17 @@ def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
     for vote in votes:
         counts.update(_counted(vote))
     n = range(len(names))
+    pairs = _decided(
+        [_pair(names[one], names[other], _tally(counts, one, other), fitted) for one, other in combinations(n, 2)],
+        fitted,
+    )
     strengths = [
-        _strength(names[one], [_tally(counts, one, other) for other in n if other != one], fitted) for one in n
+        _placed(
+            _strength(names[one], [_tally(counts, one, other) for other in n if other != one], fitted),
+            pairs,
+            len(names),
+        )
+        for one in n
     ]
     strengths.sort(key=lambda one: (one.strength is None, -(one.strength or 0.0), one.candidate))
     decided = [vote.choice for vote in compared if vote.choice is not Choice.EQUAL]
@@ -135,7 +166,7 @@ def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
         reviewers=len({vote.reviewer for vote in votes}),
         tasks=len({vote.task for vote in votes}),
         strengths=tuple(strengths),
-        pairs=tuple(_pair(names[one], names[other], _tally(counts, one, other), fitted) for one, other in combinations(n, 2)),
+        pairs=tuple(pairs),
         left=proportion(sum(one is Choice.LEFT for one in decided), len(decided)) if decided else None,
         method=fitted.method,
         reason=fitted.reason,
@@ -194,7 +225,31 @@ def _strength(name: str, tallies: Sequence[tuple[int, int, int, int]], fitted: B
         preferred=None if strength is None else float(expit(strength)),
         preferred_ci95=None if ci95 is None else (float(expit(ci95[0])), float(expit(ci95[1]))),
         elo=None if at is None else fitted.elo[at],
+        rank_low=None,
+        rank_high=None,
     )
+
+
+def _placed(one: Strength, pairs: Sequence[PairVotes], n: int) -> Strength:
+    if one.strength is None:
+        return one
+    mine = [
+        (pair.decision, "a" if pair.a == one.candidate else "b") for pair in pairs if one.candidate in (pair.a, pair.b)
+    ]
+    better = sum(decision == side for decision, side in mine)
+    worse = sum(decision not in (side, NOT_DECIDED) for decision, side in mine)
+    return replace(one, rank_low=1 + worse, rank_high=n - better)
+
+
+def _decided(pairs: Sequence[PairVotes], fitted: BradleyTerry) -> list[PairVotes]:
+    """The pairs with what is shown of each, guarding against chance in the whole list."""
+    found = []
+    for pair, p_holm in zip(pairs, multiplicity([one.p_value for one in pairs]).holm, strict=True):
+        decision = NOT_DECIDED
+        if p_holm is not None and p_holm < ALPHA:
+            decision = "a" if (fitted.contrast(pair.a, pair.b).difference or 0.0) > 0 else "b"
+        found.append(replace(pair, p_holm=p_holm, decision=decision))
+    return found
 
 
 def _pair(a: str, b: str, tally: tuple[int, int, int, int], fitted: BradleyTerry) -> PairVotes:
@@ -211,4 +266,6 @@ def _pair(a: str, b: str, tally: tuple[int, int, int, int], fitted: BradleyTerry
         preferred=(won + tied / 2) / met if met else None,
         difference_ci95=None if found is None else found.win_probability_ci95,
         p_value=None if found is None else found.p_value,
+        p_holm=None,
+        decision=NOT_DECIDED,
     )

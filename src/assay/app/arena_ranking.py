@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from assay.analysis.votes import JudgeAgreement, VoteFindings
     from assay.app.arena import Booth
     from assay.app.wiring import Workspace
+    from assay.domain.arena import Vote
     from assay.domain.selection import RunSummary
     from assay.statistics.intervals import Proportion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A run's votes as findings. `agreement`: with each judge as it is, whatever became of its grades; a diagnostic."""
+    """A run's votes, and what they say. `agreement`: with each judge as it is, whatever became of its grades; a diagnostic."""
 
     summary: RunSummary
+    votes: tuple[Vote, ...]
     findings: VoteFindings
     agreement: tuple[JudgeAgreement, ...]
 
@@ -47,6 +49,7 @@ def standing(workspace: Workspace, booth: Booth, run: str) -> Standing:
     agreement = (judge_agreement(judge, its) for judge, its in said.items())
     return Standing(
         summary=summary,
+        votes=tuple(votes),
         findings=vote_findings(votes, summary.candidates),
         agreement=tuple(one for one in agreement if one is not None),
     )
@@ -61,8 +64,20 @@ def pairs_csv(found: Standing) -> str:
     """Votes pair by pair; names that begin like a formula are defused."""
     rows = tuple(
         {"a": one.a, "b": one.b, "a_better": one.wins, "equal": one.ties, "b_better": one.losses, "both_bad": one.both_bad,
-         "a_preferred": one.preferred, "p_value": one.p_value}
+         "a_preferred": one.preferred, "p_value": one.p_value, "p_holm": one.p_holm, "decision": one.decision}
         for one in found.findings.pairs
+    )  # fmt: skip
+    return charts.as_csv(Chart(kind="votes", title="", about="", rows=rows))
+
+
+def votes_csv(found: Standing) -> str:
+    """Every vote that stands, oldest first, with who was on which side; names that begin like a formula are defused."""
+    names = found.summary.candidates
+    rows = tuple(
+        {"id": one.id, "at": one.at, "reviewer": one.reviewer, "task": one.task, "trial": one.pairing.k,
+         "left": names[one.pairing.left], "right": names[one.pairing.right], "choice": str(one.choice),
+         "active_ms": one.active_ms, "telling": one.telling, "again": one.again}
+        for one in found.votes
     )  # fmt: skip
     return charts.as_csv(Chart(kind="votes", title="", about="", rows=rows))
 
@@ -85,14 +100,15 @@ def standing_document(found: Standing) -> dict[str, Any]:
             {
                 "candidate": one.candidate, "strength": one.strength, "ci95": one.ci95, "preferred": one.preferred,
                 "preferred_ci95": one.preferred_ci95, "elo": one.elo, "wins": one.wins, "ties": one.ties,
-                "losses": one.losses, "both_bad": one.both_bad,
+                "losses": one.losses, "both_bad": one.both_bad, "rank_low": one.rank_low, "rank_high": one.rank_high,
             }
             for one in its.strengths
         ],
         "pairs": [
             {
                 "a": one.a, "b": one.b, "wins": one.wins, "ties": one.ties, "losses": one.losses, "both_bad": one.both_bad,
-                "preferred": one.preferred, "win_probability_ci95": one.difference_ci95, "p_value": one.p_value,
+                "preferred": one.preferred, "compared": one.compared, "win_probability_ci95": one.difference_ci95,
+                "p_value": one.p_value, "p_holm": one.p_holm, "decision": one.decision,
             }
             for one in its.pairs
         ],

@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.analysis import grade_rows
 from assay.analysis.grade_rows import MOST_PANES, GradeRows
-from assay.app.honest import standing_opinions
+from assay.app.opinions import standing_opinions
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, folded
 from assay.domain.observing import Seen

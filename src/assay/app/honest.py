@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.app import protocols, reviewing, telling
 from assay.app.checks import Checks
 from assay.app.cover import Cover, state_after
+from assay.app.opinions import agree, differ, disputed, standing_opinions
 from assay.app.showing import Item, Pane, Showcase, named, panes_of, withheld
 from assay.app.stamps import Stamps
 from assay.domain import decisions as rules
 from assay.domain.assessment import weighted_score
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, folded, shown_assessment
-from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.lifecycle import UNDOABLE, AssessmentState, Verb
 from assay.domain.observing import Aside, AsideKind, Observation, Seen
 from assay.domain.protocol import PLAIN, Protocol
 from assay.domain.review import Decision, ReviewEvent, Via
@@ -138,10 +139,17 @@ class Honest:
         known = self._details(keys)
         past = self._past(keys, reviewer, [detail for detail, _ in known.values()])
         shared = _Shared(Stamps(self._workspace, plans=self._plans), {})
+        opinions = self._standing(self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=keys))
         items, shows = [], []
         for key in keys:
             detail, aside = known[key] if key in known else self.detail(key)
             item = self._seen_by(detail, aside, past[key], shared, whole)
+            if item.state == AssessmentState.PENDING:
+                given = reviewer in opinions.get(key, ()) or (aside is not None and aside.done)
+                closed = "disputed" if differ(opinions.get(key, {})) else "given" if given else ""
+                item = replace(item, closed=closed)
+            if item.closed == "disputed":
+                item = replace(item, rerunnable=False, no_rerun="disputed")
             items.append(item)
             if item.state == AssessmentState.PENDING and detail.row.by_model and not item.blind:
                 shows.append(detail)
@@ -268,7 +276,10 @@ class Honest:
             self._note(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", {"withdrawn": True})
             state = str(AssessmentState.PENDING)
         else:
-            state = how["apply"]()
+            try:
+                state = how["apply"]()
+            except Refused as error:
+                raise _who_decided(error, detail, said) from None
             if said.verb is Verb.UNDO and self._opinions(key).get(
                 said.reviewer
             ):  # theirs was one of the two that agreed
@@ -325,11 +336,26 @@ class Honest:
 
     def mine_not(self, keys: Collection[AssessmentKey], *, reviewer: str) -> frozenset[AssessmentKey]:
         """Those of the keys that are not this reviewer's to decide: their own opinion stands, or two do and are disputed."""
-        given: dict[AssessmentKey, list[Observation]] = {}
-        for one in self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=keys):
-            given.setdefault(one.assessment, []).append(one)
-        standing = {key: standing_opinions(said) for key, said in given.items()}
+        standing = self._standing(self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=keys))
         return frozenset(key for key, opinions in standing.items() if reviewer in opinions or len(opinions) > 1)
+
+    def waits_for_others(self, selection: Selection, *, reviewer: str) -> int:
+        """How many waiting assessments of a selection are not this reviewer's to decide.
+
+        None of a run with checks or repeats: there it would move with a real item and not with a check.
+        """
+        said = self._workspace.witness.opinions_that_wait(selection)
+        protocols_of = {run: self._protocol(run) for run in {one.run_id for one in said}}
+        open_ = [one for one in said if not (protocols_of[one.run_id].plants or protocols_of[one.run_id].rereview)]
+        standing = self._standing(open_).values()
+        return sum(1 for opinions in standing if reviewer in opinions or len(opinions) > 1)
+
+    @staticmethod
+    def _standing(said: Sequence[Observation]) -> dict[AssessmentKey, dict[str, Observation]]:
+        by_item: dict[AssessmentKey, list[Observation]] = {}
+        for one in said:
+            by_item.setdefault(one.assessment, []).append(one)
+        return {key: standing_opinions(given) for key, given in by_item.items()}
 
     def waiting_asides(self, selection: Selection, *, reviewer: str) -> tuple[AssessmentKey, ...]:
         """Planted checks and repeats that wait for this reviewer in a selection, further attempts first.
@@ -441,6 +467,8 @@ class Honest:
         mine = self._opinions(key).get(said.reviewer)
         if mine is not None and mine.once != f"opinion:{said.once}":
             raise Refused(where, _GIVEN, remedy=_UNDO_YOURS)
+        if mine is None and differ(self._opinions(key)):
+            raise disputed(key)
         corrections = named(detail.row, said.corrections)
         result = _outcome(detail, said.verb, corrections, where=where)
         body = {
@@ -561,33 +589,21 @@ class Honest:
         self._checks.after(detail, decision, protocol=protocol, seed=self._plan(detail.row.run_id).seed)
 
 
+def _who_decided(error: Refused, detail: AssessmentDetail, said: Said) -> Refused:
+    """The refusal of a decision on what is decided already, in a page's words: by whom, and what can be done there."""
+    row = detail.row
+    if said.verb is Verb.UNDO or row.state not in UNDOABLE or not detail.events:
+        return error
+    who = detail.events[-1].decision.reviewer
+    remedy = "Undo that first." if who == said.reviewer else "Ask them to undo it, or leave it."
+    return Refused(error.where, f"is {row.state}, not pending: {who} decided it.", remedy=remedy)
+
+
 def _check_run(detail: AssessmentDetail, run: str | None) -> None:
     if run not in {None, detail.row.run_id}:
         shown = shown_assessment(detail.row.key)
         raise Refused("run", f"{shown} is of run {detail.row.run_id} here, and was decided as one of {run}.",
                       remedy="Another store served that one; nothing was done in this one.")  # fmt: skip
-
-
-def standing_opinions(said: Sequence[Observation]) -> dict[str, Observation]:
-    """The last opinion of each reviewer that was not taken back."""
-    found: dict[str, Observation] = {}
-    for one in said:
-        found.pop(one.reviewer, None)
-        if not one.body.get("withdrawn"):
-            found[one.reviewer] = one
-    return found
-
-
-TOLERANCE: Final = 0.05
-"""Two reviewers agree when they decide alike and no candidate's resulting score is further apart than this."""
-
-
-def agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two opinions come to the same: both reject, or both let scores count that lie close together."""
-    if "reject" in (one["verb"], other["verb"]):
-        return bool(one["verb"] == other["verb"])
-    names = one["result"].keys() | other["result"].keys()
-    return all(abs(one["result"].get(name, 9) - other["result"].get(name, -9)) <= TOLERANCE for name in names)
 
 
 def _grading(judged: Assessment) -> rules.Grading:

@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.analysis.reviewers import Material, Pairs, Reviewer, Taken, quickest, reviewer_of
 from assay.app import reviewing
-from assay.app.honest import agree, standing_opinions
+from assay.app.opinions import agree, differ, standing_opinions
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import AssessmentState, Verb
@@ -303,9 +303,10 @@ def disputes(workspace: Workspace) -> tuple[Dispute, ...]:
         by_item[one.assessment].append(one)
     found = []
     for key, said in by_item.items():
-        opinions = tuple(standing_opinions(said).values())
-        if len(opinions) < 2 or agree(opinions[0].body, opinions[1].body):
+        standing = standing_opinions(said)
+        if not differ(standing):
             continue
+        opinions = tuple(standing.values())
         detail = reviewing.assessment(workspace, key)
         if detail.row.state is AssessmentState.PENDING:
             found.append(Dispute(detail=detail, opinions=opinions[:2]))
@@ -359,15 +360,15 @@ def settle(
     match Verb(said["verb"]):
         case Verb.APPROVE:
             (event,) = reviewing.approve(
-                workspace, [key], reviewer=reviewer, via=Via.PAGE, displayed=True, idempotency_keys=keys
+                workspace, [key], reviewer=reviewer, via=Via.PAGE, displayed=True, idempotency_keys=keys, settles=True
             )
         case Verb.CORRECT:
             corrections = {(name, criterion): value for name, criterion, value in said["corrections"]}
             event = reviewing.correct(workspace, key, corrections, reason=reason, reviewer=reviewer, via=Via.PAGE,
-                                      displayed=True, idempotency_key=once)  # fmt: skip
+                                      displayed=True, idempotency_key=once, settles=True)  # fmt: skip
         case _:
             (event,) = reviewing.reject(workspace, [key], reason=reason, reviewer=reviewer, via=Via.PAGE, displayed=True,
-                                        idempotency_keys=keys)  # fmt: skip
+                                        idempotency_keys=keys, settles=True)  # fmt: skip
     workspace.witness.note(
         [
             Observation(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assay.app.opinions import refuse_disputed
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.events import nobody
 from assay.domain.identifiers import AssessmentKey, TrialKey, folded, shown_assessment
@@ -59,9 +60,16 @@ def approve(
     via: Via = Via.SCRIPT,
     displayed: bool = False,
     idempotency_keys: Mapping[AssessmentKey, str] | None = None,
+    settles: bool = False,
 ) -> tuple[ReviewEvent, ...]:
-    """Let the judge's grades count, all of them or none; raises `Refused` for one that is not pending or incomplete."""
-    return _decide(workspace, Verb.APPROVE, keys, reviewer, via, displayed, idempotency_keys=idempotency_keys)
+    """Let the judge's grades count, all of them or none.
+
+    Raises:
+        Refused: one is not pending, incomplete, or disputed between two reviewers, which only adjudication `settles`.
+    """
+    return _decide(
+        workspace, Verb.APPROVE, keys, reviewer, via, displayed, idempotency_keys=idempotency_keys, settles=settles
+    )
 
 
 def reject(
@@ -74,8 +82,9 @@ def reject(
     displayed: bool = False,
     note: str = "",
     idempotency_keys: Mapping[AssessmentKey, str] | None = None,
+    settles: bool = False,
 ) -> tuple[ReviewEvent, ...]:
-    """Keep grades out of every statistic; a reason is needed."""
+    """Keep grades out of every statistic; a reason is needed. Raises what `approve` does."""
     _need_reason(reason, "a rejection")
     return _decide(
         workspace,
@@ -87,6 +96,7 @@ def reject(
         reason=reason,
         note=note,
         idempotency_keys=idempotency_keys,
+        settles=settles,
     )
 
 
@@ -100,6 +110,7 @@ def correct(
     via: Via = Via.SCRIPT,
     displayed: bool = False,
     idempotency_key: str | None = None,
+    settles: bool = False,
 ) -> ReviewEvent:
     """Approve with the person's own scores, each on 0 to 1, by (candidate, criterion or None for the whole)."""
     _need_reason(reason, "a correction")
@@ -107,6 +118,8 @@ def correct(
         raise InputError(
             "--score", "no score is given.", remedy="Say at least one, as in --score 'alice/integrity=7/10'."
         )
+    if not settles:
+        refuse_disputed(workspace, (key,))
     decision = Decision(
         assessment=key,
         verb=Verb.CORRECT,
@@ -159,6 +172,7 @@ async def rerun(
     if idempotency_key is not None and any(event.decision.key == idempotency_key for event in detail.events):
         return _current_attempt(workspace, row), None
     check_rerun(row, force=force)
+    refuse_disputed(workspace, (key,))
     claimed = workspace.journal.claim_trial(row.trial)
     plan = workspace.journal.plan_of(row.run_id)
     beside = workspace.beside()
@@ -209,6 +223,7 @@ async def rerun_trial(
     event that says who asked for it, and why.
     """
     before = [row for row in workspace.archive.assessments(Selection(), trial=trial) if row.current]
+    refuse_disputed(workspace, [row.key for row in before])
     claimed = workspace.journal.claim_trial(trial)
     plan = workspace.journal.plan_of(claimed.run_id)
     if responses:
@@ -320,9 +335,12 @@ def _decide(
     reason: str = "",
     note: str = "",
     idempotency_keys: Mapping[AssessmentKey, str] | None = None,
+    settles: bool = False,
 ) -> tuple[ReviewEvent, ...]:
     if not keys:
         raise InputError("", "no assessment is named.", remedy="`assay review list` shows their ids.")
+    if verb is not Verb.UNDO and not settles:
+        refuse_disputed(workspace, keys)
     return workspace.desk.decide(
         [
             Decision(

@@ -152,11 +152,14 @@ class Item:
         told_cut: whether context, prompt or expected answer are but their beginnings.
         missing: what has to be corrected before the assessment can be approved, as (pane, criterion or None).
         ranking: panes, best first.
-        rerunnable: whether one more attempt is allowed without insisting.
+        rerunnable: whether one more attempt is allowed without insisting; `no_rerun` says why not: `by_rule`, `by_person`,
+            `superseded`, or `limit`, the attempts are used up.
         blind: whether the grader's scores and words are withheld until the own verdict.
         own: the own verdict given before, as (pane, criterion or None, score); None where there is none.
         second: whether two people decide it independently.
         person: whether people alone grade it, so that there are no scores to look at.
+        closed: why this reviewer may not decide it although it waits: `given`, their opinion stands and another is to come, or
+            `disputed`; empty where they may.
         told: whether the arena has told this person who wrote the responses, so that nothing of it is blind.
     """
 
@@ -195,6 +198,8 @@ class Item:
     own: tuple[tuple[int, str | None, float], ...] | None = None
     second: bool = False
     person: bool = False
+    no_rerun: str = ""
+    closed: str = ""
     told: bool = False
 
 
@@ -267,7 +272,8 @@ class Showcase:
             stamp=self._words_of(row, stamp),
             by_model=row.by_model,
             person=self.by_person(row),
-            rerunnable=row.by_model and not self.by_person(row) and row.current and row.attempt < MAX_ATTEMPTS,
+            rerunnable=not self._no_rerun(row),
+            no_rerun=self._no_rerun(row),
             language=detail.task.language,
             context=told.context,
             prompt=tuple((message.role, message.content) for message in told.prompt),
@@ -306,6 +312,16 @@ class Showcase:
         if not row.by_model:
             return "Graded by a rule"
         return f"Judge: {stamp or 'uncalibrated'}"
+
+    def _no_rerun(self, row: AssessmentRow) -> str:
+        """Why it may not be judged again without insisting; empty where it may."""
+        if not row.current:
+            return "superseded"
+        if self.by_person(row):
+            return "by_person"
+        if not row.by_model:
+            return "by_rule"
+        return "" if row.attempt < MAX_ATTEMPTS else "limit"
 
     def by_person(self, row: AssessmentRow) -> bool:
         """Whether people alone grade it."""

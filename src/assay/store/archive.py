@@ -146,6 +146,17 @@ class StoreArchive:
             found = connection.execute(sums.group_by(table.c.state)).all()
         return {AssessmentState(state): int(n) for state, n in found if n}
 
+    def tally_within(self, selection: Selection, /, *, most: int) -> dict[AssessmentState, int] | None:
+        """How many assessments of a selection are in each state, tasks and judges too; None where there are more than `most`."""
+        table = schema.assessment
+        with self._database.reading() as connection:
+            scope = scope_of(connection, selection)
+            where = (*scope.where(table), *scope.where_grader(table), *scope.of_tasks(connection, table))
+            states = connection.execute(select(table.c.state).where(true(), *where).limit(most + 1)).scalars().all()
+        if len(states) > most:
+            return None
+        return {state: n for state in AssessmentState if (n := states.count(state.value))}
+
     def under_way(self, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
         """Two seeks: the first trial of a run, in plan order, that is carried out or comes next, and one that failed."""
         table = schema.trial

@@ -6,20 +6,24 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import exists, func, insert, select, update
 
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId
+from assay.domain.lifecycle import AssessmentState
 from assay.domain.observing import Aside, AsideKind, Observation, Seen
 from assay.store import schema
 from assay.store.codec import assessment_record, bytes_json, json_bytes, plain
 from assay.store.database import take_keys
+from assay.store.projection import ASSESSMENT
+from assay.store.selecting import scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from sqlalchemy import Connection, Row
 
+    from assay.domain.selection import Selection
     from assay.store.database import Database
     from assay.store.writer import Writer
 
@@ -76,6 +80,27 @@ class StoreWitness:
             where.append(schema.run.c.id == plain(run))
         with self._database.reading() as connection:
             return _read(connection, *where, newest=newest)
+
+    def opinions_that_wait(self, selection: Selection, /) -> tuple[Observation, ...]:
+        """Opinions, and withdrawals of them, on the assessments of a selection that wait; oldest first.
+
+        Runs in which something waits lead to them, by their tallies, so that what was settled long ago costs nothing.
+        """
+        table, item, tally = schema.observation, schema.assessment, schema.run_tally
+        pending = AssessmentState.PENDING.value
+        with self._database.reading() as connection:
+            scope = scope_of(connection, selection)
+            runs = select(tally.c.run_key).where(
+                tally.c.subject == ASSESSMENT, tally.c.state == pending, tally.c.n > 0, *scope.where_run(tally)
+            )
+            waits = exists().where(
+                item.c.key == table.c.assessment_key, item.c.state == pending,
+                *scope.where(item), *scope.where_grader(item),
+            )  # fmt: skip
+            keys = connection.execute(runs).scalars().all()
+            return (
+                _read(connection, table.c.run_key.in_(keys), table.c.kind == Seen.OPINION.value, waits) if keys else ()
+            )
 
     def decided_since(self, observation: int, /, *, reviewer: str) -> int:
         """How many decisions this reviewer took after the observation with this id, in any run."""

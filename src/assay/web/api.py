@@ -48,6 +48,8 @@ STORE_HEADER = "assay-store"
 """From which store the asking page came."""
 
 MOST_AT_ONCE = 20
+MOST_COUNTED = 2_000
+"""Assessments of a narrowed review that are counted after each decision; of more, none is."""
 _ROUNDS = 4  # times that all an asking desk could get waits for somebody else's opinion
 
 
@@ -121,6 +123,9 @@ class DecisionsBody(Body):
 
     decisions: list[DecisionBody] = Field(min_length=1, max_length=MOST_AT_ONCE)
     run: str | None = None
+    suite: str | None = None
+    task: str | None = None
+    judge: str | None = None
 
 
 class RerunBody(AboutOne):
@@ -207,10 +212,30 @@ def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
     }
 
 
-def on_the_desk(rooms: Rooms, selection: Selection) -> dict[str, int]:
-    """What waits and what is decided, as a reviewer's page needs it after each decision."""
-    found = progress(rooms, selection)
-    return {"waiting": found["waiting"], "decided": found["decided"]}
+def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[str, int] | None:
+    """What this reviewer can decide, what waits for others alone, and what is decided; None where that is not counted."""
+    found = progress(rooms, selection) if not (selection.tasks or selection.judges) else _narrowed(rooms, selection)
+    if found is None:
+        return None
+    others = min(found["waiting"], rooms.honest.waits_for_others(selection, reviewer=reviewer))
+    return {"waiting": found["waiting"] - others, "decided": found["decided"], "others": others}
+
+
+def _narrowed(rooms: Rooms, selection: Selection) -> dict[str, int] | None:
+    """How far a task or a judge is reviewed; None where there is too much to count, or a run under cover in it.
+
+    Under cover, the counts of one task would tell which of its items are decided.
+    """
+    covered = rooms.cover.covered()
+    if covered and any(one.id in covered for one in rooms.workspace.archive.runs(selection)):
+        return None
+    totals = rooms.workspace.archive.tally_within(selection, most=MOST_COUNTED)
+    if totals is None:
+        return None
+    return {
+        "waiting": totals.get(AssessmentState.PENDING, 0),
+        "decided": sum(totals.get(state, 0) for state in DECIDED),
+    }
 
 
 @contextmanager
@@ -305,7 +330,7 @@ def review_next(
     return Answer(
         {
             "items": items,
-            "progress": on_the_desk(rooms, selection),
+            "progress": on_the_desk(rooms, selection, reviewer=reviewer),
             "elsewhere": rooms.queue.on_desks(but=desk),
         }
     )
@@ -368,8 +393,9 @@ def review_second(request: Request, body: SecondBody) -> Response:
 def decisions(request: Request, body: DecisionsBody) -> Response:
     """Apply decisions one by one; each is answered on its own, and one that is refused stops none of the others."""
     rooms = rooms_of(request)
-    if body.run:
-        rooms.workspace.archive.find_run(body.run)  # before anything is applied
+    selection = selection_of(body.run, body.suite, body.task, body.judge)
+    if selection != Selection():
+        rooms.workspace.archive.tally(selection)  # looks up every name, before anything is applied
     results: list[dict[str, Any]] = []
     for decision in body.decisions:
         try:
@@ -378,7 +404,8 @@ def decisions(request: Request, body: DecisionsBody) -> Response:
             results.append({"key": decision.key, "id": decision.id, "ok": False, **problem_of(error)})
         else:
             results.append({"key": decision.key, "id": decision.id, "ok": True, "state": state})
-    return Answer({"results": results, "progress": on_the_desk(rooms, selection_of(body.run))})
+    who = body.decisions[-1].reviewer or reviewer_of(request)
+    return Answer({"results": results, "progress": on_the_desk(rooms, selection, reviewer=who)})
 
 
 @router.post("/api/rerun", tags=["review"], status_code=202)

@@ -13,11 +13,12 @@ from pydantic import Field
 from starlette.responses import RedirectResponse
 
 from assay.app import charting, registry, starting
-from assay.app.arena_ranking import chart_of, pairs_csv, standing, standing_document
+from assay.app.arena_ranking import chart_of, pairs_csv, standing, standing_document, votes_csv
 from assay.domain.arena import Choice
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.lifecycle import RunState
 from assay.domain.selection import Selection
+from assay.scoring.pages import MAX_LOOKED_AT
 from assay.web import keys
 from assay.web.api import Answer, Body, reviewer_of, rooms_of
 from assay.web.pages import page_of
@@ -182,6 +183,14 @@ def pairs_table(request: Request, run_id: str) -> Response:
     return Response(body, media_type=KINDS["csv"], headers=headers)
 
 
+@router.get("/arena/{run_id}/votes.csv", include_in_schema=False)
+def votes_table(request: Request, run_id: str) -> Response:
+    """Every vote that stands, as a table."""
+    body = votes_csv(_standing(request, run_id)).encode()
+    headers = {"content-disposition": 'attachment; filename="assay-votes.csv"', "cache-control": "no-store"}
+    return Response(body, media_type=KINDS["csv"], headers=headers)
+
+
 @router.get("/api/arena/{run_id}/next", tags=["arena"])
 def next_pair(
     request: Request,
@@ -322,7 +331,7 @@ def _pane(bout: Bout, side: int) -> dict[str, Any]:
         "cut": len(given.text) > MOST_SHOWN,
         "truncated": given.truncated,
         "page": page is not None and len(page) <= LARGEST,
-        "too_large": page is not None and len(page) > LARGEST,
+        "page_cut": page is not None and len(given.text) > MAX_LOOKED_AT,
         "names_hidden": bout.names_somebody(side),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -20,6 +21,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from assay.app import protocols, registry, reviewing, starting
 from assay.app.cover import under_review
 from assay.app.findings import wording
+from assay.domain.errors import Refused
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
@@ -32,7 +34,7 @@ from assay.web.parameters import one_of, reads, whole, within
 from assay.web.protocols import standing
 from assay.web.rows import looked_at, matrix
 from assay.web.starting import suite_document
-from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
+from assay.web.texts import GLYPHS, REJECT_REASONS, REJECT_REASONS_OF_PEOPLE, RERUN_REASONS, for_script, t
 from assay.web.visible import visible
 
 if TYPE_CHECKING:
@@ -172,6 +174,7 @@ def queue_page(request: Request, before: str | None = None) -> Response:
     """The runs, and the way into review; for an empty store, the way to a first run."""
     rows, older = _queue_rows(request, before)
     waiting = progress(rooms_of(request), Selection())["waiting"]
+    others = rooms_of(request).honest.waits_for_others(Selection(), reviewer=reviewer_of(request)) if waiting else 0
     twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
     template = "queue.html" if rows or before else "first.html"
     files = 0 if rows or before else len(starting.suite_files(rooms_of(request).workspace))
@@ -182,7 +185,7 @@ def queue_page(request: Request, before: str | None = None) -> Response:
         "live": before is None,
     }
     return _page(request, template, "queue", t("queue.title"), twin=twin, rows=rows, older=older, before=before,
-                 waiting=waiting, first=first, files=files, boot=boot)  # fmt: skip
+                 waiting=waiting, others=others, first=first, files=files, boot=boot)  # fmt: skip
 
 
 def _queue_rows(request: Request, before: str | None) -> tuple[list[dict[str, Any]], str | None]:
@@ -196,7 +199,9 @@ def queue_twin(request: Request, before: str | None = None) -> Response:
     """The queue page as data."""
     rows, older = _queue_rows(request, before)
     next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
-    return Answer({"runs": rows, "waiting": progress(rooms_of(request), Selection())["waiting"], "next": next_})
+    others = rooms_of(request).honest.waits_for_others(Selection(), reviewer=reviewer_of(request))
+    waiting = progress(rooms_of(request), Selection())["waiting"]
+    return Answer({"runs": rows, "waiting": waiting, "others": others, "next": next_})
 
 
 @router.get("/start")
@@ -316,9 +321,15 @@ def review_page(
     suite: str | None = None,
     task: str | None = None,
     judge: str | None = None,
+    item: str | None = None,
 ) -> Response:
-    """Review: one waiting assessment after the other."""
+    """Review: one waiting assessment after the other; 404 where the address names what is not there."""
     rooms = rooms_of(request)
+    if (selection := selection_of(run, suite, task, judge)) != Selection():
+        rooms.workspace.archive.tally(selection)  # which looks up every name
+    if item:
+        with suppress(Refused):  # a number of a run under cover: the page goes on with what waits
+            rooms.honest.detail(rooms.cover.opened(item))
     _check_review(request, selection_of(run, suite, task, judge))
     filters = {
         name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value
@@ -489,7 +500,7 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
             "remap",
         ),
         "keys": keys.for_script(keys.REGISTRY),
-        "reject_reasons": REJECT_REASONS,
+        "reject_reasons": [REJECT_REASONS, REJECT_REASONS_OF_PEOPLE],
         "rerun_reasons": RERUN_REASONS,
     }
 

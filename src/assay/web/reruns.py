@@ -17,6 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import reviewing
+from assay.app.opinions import refuse_disputed
 from assay.domain.errors import AssayError, Refused
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.review import Via
@@ -70,7 +71,7 @@ class Reruns:
 
         Raises:
             UnknownName: there is no such assessment.
-            Refused: it may not be rerun.
+            Refused: two people dispute it, or it has not had that attempt.
         """
         known = self._outcomes.get(wish.key)
         if known is not None:
@@ -78,6 +79,10 @@ class Reruns:
         detail, aside = await asyncio.to_thread(self._honest.attempts, wish.assessment)
         if len(detail.attempts) > wish.attempt:
             return await self._done(wish, detail, detail.attempts[-1], attempt=len(detail.attempts), aside=aside)
+        if len(detail.attempts) < wish.attempt:
+            raise Refused(wish.name, f"has no attempt {wish.attempt}; its last is {len(detail.attempts)}.",
+                          remedy="Look at it again, then ask.")  # fmt: skip
+        await asyncio.to_thread(refuse_disputed, self._workspace, (wish.assessment,))
         self._outcomes[wish.key] = {"status": "running", "id": wish.name}
         while len(self._outcomes) > _REMEMBERED:
             self._outcomes.popitem(last=False)

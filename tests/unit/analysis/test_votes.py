@@ -97,3 +97,37 @@ def test_a_judge_is_held_beside_the_people() -> None:
 def test_telling_votes_and_votes_cast_anew_are_counted() -> None:
     found = vote_findings([a_vote(0, 1, L, telling=True), a_vote(0, 1, R, again=True, reviewer="b")], NAMES)
     assert (found.telling, found.again, found.reviewers, found.tasks) == (1, 1, 2, 1)
+
+
+def test_a_share_of_few_votes_decides_nothing_and_every_place_stays_open() -> None:
+    found = vote_findings([a_vote(0, 1, L), a_vote(0, 1, L), a_vote(1, 0, L)], NAMES[:2])
+    (pair,) = found.pairs
+    assert pair.preferred == pytest.approx(2 / 3)
+    assert (pair.compared, pair.decision) == (3, "not_decided")
+    assert [(one.rank_low, one.rank_high) for one in found.strengths] == [(1, 2), (1, 2)]
+
+
+def test_many_votes_decide_and_the_places_say_so() -> None:
+    votes = [a_vote(*(two if n % 2 else two[::-1]), (L if n % 2 else R) if n % 10 else (R if n % 2 else L))
+             for two in ((0, 1), (0, 2)) for n in range(100)]  # fmt: skip
+    votes += [a_vote(1, 2, L if n % 2 else R) for n in range(20)]
+    found = vote_findings(votes, NAMES)
+    assert {(one.a, one.b): one.decision for one in found.pairs} == {
+        ("ann", "bob"): "a", ("ann", "eve"): "a", ("bob", "eve"): "not_decided",
+    }  # fmt: skip
+    assert {one.candidate: (one.rank_low, one.rank_high) for one in found.strengths} == {
+        "ann": (1, 1), "bob": (2, 3), "eve": (2, 3),
+    }  # fmt: skip
+    turned = vote_findings(votes, ("zoe", "bob", "eve"))
+    assert {one.candidate: one.rank_low for one in turned.strengths}["zoe"] == 1
+    for one in found.pairs:
+        assert one.p_holm is not None
+        assert one.p_value is not None
+        assert one.p_holm >= one.p_value
+
+
+def test_who_has_no_strength_has_no_place() -> None:
+    found = vote_findings([a_vote(0, 1, L), a_vote(0, 1, L)], NAMES)
+    assert found.reason is not None
+    assert {one.rank_low for one in found.strengths if one.strength is None} == {None}
+    assert {one.decision for one in found.pairs} == {"not_decided"}

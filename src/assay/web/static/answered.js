@@ -19,6 +19,7 @@ export async function refused(page, entry, record, why, words = "said.refused") 
 export async function undone(page, entry, record) {
   try {
     const item = await page.asStored(entry.id);
+    if (item.state !== "pending" || page.waits(entry.id)) return; // decided anew meanwhile
     if (record) page.renew(record, item);
     else if (!boot.single) record = page.putNext(item);
     if (record) page.bringBack(record);

@@ -98,10 +98,10 @@ function drawSide(side) {
   const head = h("div", { class: "side-head" },
     h("h2", {}, name, names ? h("span", { class: "who-wrote" }, visible(names[side])) : null),
     pane.page ? h("div", { class: "switch" }, choose("page"), choose("source")) : null,
-    running[side] ? h("button", { type: "button", class: "button small", "data-stop": side, on: { click: () => { stop(side); drawSide(side); drawButtons(); } } }, t("arena.stop_page")) : null);
+    running[side] ? h("button", { type: "button", class: "button small", "data-stop": side, on: { click: () => { stop(side); drawSide(side); drawButtons(); refocus(side); } } }, t("arena.stop_page")) : null);
   sides[side].classList.toggle("chosen", item.reveal?.choice === name.toLowerCase());
   const onPage = view[side] === "page";
-  const notes = [pane.truncated && t("arena.truncated"), pane.too_large && t("arena.too_large"), !onPage && pane.cut && t("arena.cut"), !onPage && pane.names_hidden && t("arena.hidden")].filter(Boolean);
+  const notes = [pane.truncated && t("arena.truncated"), onPage && pane.page_cut && t("arena.page_cut"), !onPage && pane.cut && t("arena.cut"), !onPage && pane.names_hidden && t("arena.hidden")].filter(Boolean);
   const body = onPage ? h("div", { class: "stage" }, running[side] ?? inert(side)) : source(pane);
   if (running[side]?.isConnected && onPage) {
     sides[side].firstChild.replaceWith(head); // a frame that is moved begins anew
@@ -118,7 +118,7 @@ function source(pane) {
 function inert(side) {
   return h("div", { class: "inert" }, h("p", {}, t("arena.inert")),
     item.panes[side].names_hidden ? h("p", { class: "names" }, t("arena.inert_names")) : null,
-    h("button", { type: "button", class: "button", on: { click: () => start(side) } }, t("arena.run_page"), h("span", { class: "sr" }, ` ${SIDES[side]}`)));
+    h("button", { type: "button", class: "button", "data-start": side, on: { click: () => start(side) } }, t("arena.run_page"), h("span", { class: "sr" }, ` ${SIDES[side]}`)));
 }
 
 function drawReveal() {
@@ -287,14 +287,19 @@ async function start(side) {
   try {
     const said = await call(`${api}/previews`, { ...pairOf(shown), side });
     if (item !== shown || running[side]) return;
+    const asked = sides[side].contains(document.activeElement);
     running[side] = h("iframe", { sandbox: boot.sandbox, src: said.address, title: t("arena.frame", { side: SIDES[side] }), referrerpolicy: "no-referrer", allow: "" });
     view[side] = "page";
     drawSide(side);
     drawButtons();
+    if (asked) refocus(side);
   } catch (error) {
     complain(error);
   }
 }
+
+/** The button that was pressed is gone: its opposite has the focus. */
+const refocus = (side) => sides[side].querySelector("[data-stop], [data-start]")?.focus();
 
 function stop(side) {
   running[side]?.remove();

@@ -9,7 +9,7 @@ import { BOX } from "./outbox.js";
 const ONCE_FOR_ALL = "assay.outbox.1";
 const NAMED = 3;
 
-export async function look(outbox, say) {
+export async function look({ say }, outbox) {
   const run = () => adopt(outbox);
   await (navigator.locks ? navigator.locks.request("assay-outbox", run) : run());
   outbox.pump();

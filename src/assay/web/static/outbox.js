@@ -15,10 +15,9 @@ const PATIENCE_MS = 45_000; // the store waits 30 s for another process's lock
 const AGAIN = new Set([0, 401, 403, 408, 421, 425, 429]);
 
 export class Outbox {
-  /** `onResult(entry, result)` hears how each ended, `onState({unsent, trouble})` of every change. */
-  constructor({ onResult, onState }) {
-    this.onResult = onResult;
-    this.onState = onState;
+  /** `onResult(entry, result)` hears how each ended, `onState({unsent, trouble})` of every change, `onElsewhere(before)` of those by other tabs. */
+  constructor(heard) {
+    Object.assign(this, heard);
     this.failures = 0;
     this.trouble = this.slow = null;
     this.sending = new Set();
@@ -26,7 +25,11 @@ export class Outbox {
     this.timer = null;
     addEventListener("online", () => this.pump());
     addEventListener("beforeunload", (event) => storage.kept || !this.entries().length || event.preventDefault());
-    addEventListener("storage", (event) => event.key === BOX && this.tell());
+    addEventListener("storage", ({ key, oldValue }) => {
+      if (key !== BOX) return;
+      this.tell();
+      this.onElsewhere(JSON.parse(oldValue) ?? []);
+    });
     document.addEventListener("visibilitychange", () => document.hidden || this.pump());
   }
 
@@ -75,14 +78,10 @@ export class Outbox {
       this.pumping = false;
     }
     const left = this.entries();
-    if (this.trouble !== null) this.timer = setTimeout(() => this.pump(), this.wait());
+    if (this.trouble !== null) this.timer = setTimeout(() => this.pump(), WAITS_MS[Math.min(this.failures, WAITS_MS.length) - 1] ?? WAITS_MS[0]);
     else if (this.again || left.some((entry) => entry.verb !== "rerun")) this.timer = setTimeout(() => this.pump(), 0);
     else if (left.length) this.timer = setTimeout(() => this.pump(), RERUN_LOOK_MS);
     this.again = false;
-  }
-
-  wait() {
-    return WAITS_MS[Math.min(this.failures, WAITS_MS.length) - 1] ?? WAITS_MS[0];
   }
 
   async send() {
@@ -100,7 +99,7 @@ export class Outbox {
     for (const { key } of decisions) this.sending.add(key);
     this.mark(decisions, { tried: true });
     const body = {
-      run: boot.filters.run,
+      ...boot.filters,
       decisions: decisions.map(({ key, id, run, verb, reviewer, reason, note, corrections, active_ms }) => ({ key, id, run, verb, reviewer, reason, note, corrections, active_ms })),
     };
     const slow = setTimeout(() => {

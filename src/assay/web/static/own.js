@@ -57,6 +57,13 @@ export function scoreByKey(page, digit) {
   goOn(page, row + 1, pane);
 }
 
+/** The field below or above one, and round at the ends. */
+export function stepField(page, row, pane, down) {
+  const rows = page.current().item.criteria.length;
+  const order = [...Array(rows).keys(), -1];
+  page.fieldAt(order[(order.indexOf(row) + (down ? 1 : rows)) % order.length], pane)?.focus();
+}
+
 /** Whether a text is a score of this scale; else it is said. */
 function fits(page, criterion, text) {
   const raw = page.numberIn(text ?? "", criterion);

@@ -15,11 +15,13 @@ export function askReason({ title, about, reasons, noteLabel, note = "" }) {
       resolve(outcome);
     };
     const confirm = () => {
+      field.setCustomValidity(field.value.length > 20000 ? t("panel.too_long") : "");
+      if (!field.reportValidity()) return undefined;
       const last = reasons.length - 1;
       const place = chosen ?? (field.value.trim() ? last : null);
       if (place === null) return buttons[0].focus();
       if (place === last && !field.value.trim()) return field.focus();
-      finish({ reason: reasons[place], note: field.value.trim() });
+      return finish({ reason: reasons[place], note: field.value.trim() });
     };
     const choose = (place) => {
       chosen = place;

@@ -6,7 +6,7 @@
 
 import "./page.js";
 import { boot, button, byId, call, fill, fresh, h, painted, storage, t } from "./dom.js";
-import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, rowOf, shownScore, what, worded } from "./item.js";
+import { drawHeading, drawJudgement, drawReason, drawResponses, formOf, light, missingWords, quotesOf, rowOf, shownScore, what, worded } from "./item.js";
 import { bindKeys, withOwnKeys } from "./keys.js";
 import { BOX, Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
@@ -68,7 +68,7 @@ const view = {
   reportOpen: storage.get("assay.report", false),
   badge,
   onPane(pane) { view.onCell(view.row, pane); },
-  onRules: () => toggleRules(),
+  onRules: toggleRules,
   onCell(row, pane) { view.rules = false; select(row, pane); },
   onQuote(at, pane = view.pane) { showLines(at, pane); },
   onWhole: () => own("showWhole"),
@@ -79,12 +79,12 @@ const view = {
     visit(trial.id);
   },
   onField(row, pane) { if (row >= 0) { view.row = row; if (pane !== view.pane) { view.pane = pane; view.rules = false; drawLeft(); } drawSelectedReason(); } },
-  onScore: (...said) => changeScore(...said),
+  onScore: changeScore,
   onCorrectionReason(key) { view.draft.reason = key; keepDraft(); },
   onCorrectionNote(text) { view.draft.note = text; keepDraft(); },
-  onSave: () => saveCorrection(),
-  onDiscard: () => discardDraft(),
-  derivedReason: () => derivedReason(),
+  onSave: saveCorrection,
+  onDiscard: discardDraft,
+  derivedReason,
   later(name, item) {
     const place = h("div", {});
     import(`./${name}.js`).then((found) => place.replaceWith(found.draw(item, page)), () => {});
@@ -237,14 +237,14 @@ function remember() {
 
 function drawActions() {
   const record = current();
-  const open = Boolean(record && stateOf(record) === "pending");
   const item = record?.item;
+  const open = Boolean(record && stateOf(record) === "pending" && !item.closed);
   const off = {
     approve: !open || item.missing.length > 0,
     correct: !open,
     reject: !open,
     second: !open || item?.second,
-    rerun: !item || !item.current || (record.decided !== null && !DECIDED.has(record.decided)) || !item.by_model,
+    rerun: !item || item.no_rerun || (record.decided !== null && !DECIDED.has(record.decided)),
     skip: !open || Boolean(boot.single),
     undo: !undoable(),
   };
@@ -252,16 +252,18 @@ function drawActions() {
   byId("approve-why").textContent = open && item.missing.length ? whyNot(item) : "";
 }
 
-const whyNot = (item) => t(item.person ? "review.by_hand" : "review.blocked", { what: missingWords(item) });
+const whyNot = (item) => t(item.blind ? "review.own_first" : item.person ? "review.by_hand" : "review.blocked", { what: missingWords(item) });
 
 function drawProgress() {
   if (!progress || boot.single) return;
-  const total = progress.waiting + progress.decided;
+  const others = progress.others ?? 0;
+  const total = progress.waiting + progress.decided + others;
   const typical = durations.length >= 5 ? [...durations].sort((a, b) => a - b)[durations.length >> 1] : null;
   byId("progress-text").textContent = [
     t("review.decided", { n: progress.decided, total }),
     typical === null || !progress.waiting ? t("review.waiting", { n: progress.waiting }) : t("review.left", { n: Math.max(1, Math.round((typical * progress.waiting) / 60000)) }),
-  ].join(" · ");
+    others && t("review.others_wait", { n: others }),
+  ].filter(Boolean).join(" · ");
   byId("progress-bar").max = Math.max(1, total);
   byId("progress-bar").value = progress.decided;
 }
@@ -269,16 +271,8 @@ function drawProgress() {
 function drawEmpty() {
   itemBox.hidden = true;
   byId("empty").hidden = false;
-  document.title = `${t("review.done.title")} · Assay`;
-  byId("empty-title").textContent = t("review.done.title");
-  fill(byId("heading"));
-  const lines = [t("review.done.lead")];
-  if (progress?.waiting && elsewhere) lines[0] = t("review.done.elsewhere", { n: elsewhere });
-  if (skipped.size) lines.push(t("review.done.skipped", { n: skipped.size }));
-  if (Object.values(sitting).some(Boolean)) lines.push(t("review.done.tally", sitting));
-  fill(byId("empty-lines"), lines.map((line) => h("p", {}, line)));
-  byId("empty-title").focus({ preventScroll: true });
   drawActions();
+  apart("empty", "draw", { progress, elsewhere, skipped: skipped.size, sitting });
 }
 
 // --- the trail -----------------------------------------------------------------------------------------------------
@@ -327,7 +321,9 @@ async function refill(first = null) {
   fetching = fetchMore(first);
   const came = await fetching;
   fetching = null;
-  if (came && (spent || !current() || itemBox.hidden)) advance();
+  if (!came) return;
+  if (byId("said").textContent === t("said.no_next")) say("");
+  if (spent || !current() || itemBox.hidden) advance();
 }
 
 async function fetchMore(first) {
@@ -354,7 +350,8 @@ async function fetchMore(first) {
     drawProgress();
     return true;
   } catch (error) {
-    if (!current() || itemBox.hidden) alertOf(error);
+    if (spent && !error.status) say(t("said.no_next"), { alert: true });
+    else if (!current() || itemBox.hidden) alertOf(error);
     exhausted = false;
     later(LOOK_AGAIN_MS);
     return false;
@@ -417,10 +414,10 @@ function visitTrial(by) {
 }
 
 /** A decided item, once more from the server: its names are no secret any more. */
-async function reveal(record) {
+async function reveal(record, elsewhere) {
   try {
     const item = await asStored(record.item.id);
-    if (item.state !== "pending") renew(record, item);
+    if (item.state !== (elsewhere ? stateOf(record) : "pending")) renew(record, item);
   } catch {
     /* the item as it was stays on the page */
   }
@@ -436,8 +433,10 @@ function decidable() {
     say(t("said.too_soon"));
     return null;
   }
-  if (stateOf(record) !== "pending") {
-    say(t("said.not_pending", { state: t(`state.${stateOf(record)}`) }));
+  const state = stateOf(record);
+  const why = state === "pending" ? record.item.closed : "not_pending";
+  if (why) {
+    say(t(spent && state !== "pending" ? "said.no_next" : `said.${why}`, { state: t(`state.${state}`) }));
     return null;
   }
   return record;
@@ -448,6 +447,7 @@ const named = (item) => ({ id: item.id, run: item.run_id, what: what(item) });
 
 function decide(record, verb, state, more = {}, pressed = null) {
   const { item } = record;
+  const draft = begun();
   record.before = record.decided;
   record.decided = state;
   record.delivered = false;
@@ -461,8 +461,8 @@ function decide(record, verb, state, more = {}, pressed = null) {
     progress.decided += 1;
   }
   beat();
-  const entry = entryOf(verb, named(item), { ...more, active_ms: Math.round(record.active ?? 0) });
-  remembered([...undos(), { ...named(item), key: entry.key, verb }]);
+  const entry = entryOf(verb, named(item), { ...more, draft, active_ms: Math.round(record.active ?? 0) });
+  remembered([...undos(), { ...named(item), key: entry.key, verb, draft }]);
   say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
   else advance(pressed);
@@ -486,7 +486,7 @@ function approve(event) {
 async function reject() {
   const record = decidable();
   if (!record) return;
-  const said = await askReason({ title: t("reject.title"), about: t("reject.about"), reasons: boot.reject_reasons, noteLabel: t("panel.note") });
+  const said = await askReason({ title: t("reject.title"), about: t(`reject.${formOf(record.item)}`), reasons: boot.reject_reasons[+record.item.person], noteLabel: t("panel.note") });
   if (said && current() === record && stateOf(record) === "pending") decide(record, "reject", "rejected", said);
 }
 
@@ -494,8 +494,7 @@ async function rerun() {
   const record = current();
   if (!record || itemBox.hidden || !record.ready) return;
   const { item } = record;
-  if (!item.by_model) return say(t("rerun.by_rule"));
-  if (!item.rerunnable) return say(t("rerun.limit", { n: item.attempt }), { alert: true });
+  if (item.no_rerun) return say(t(`rerun.${item.no_rerun}`, { n: item.attempt }), { alert: true });
   if (record.decided === "rerun") return;
   const said = await askReason({ title: t("rerun.title"), about: t("rerun.about"), reasons: boot.rerun_reasons, noteLabel: t("panel.note_judge") });
   if (said && current() === record) decide(record, "rerun", "rerun", { ...said, attempt: item.attempt });
@@ -520,6 +519,11 @@ async function undo() {
   if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { ...named(here.item), key: null } : undefined;
   else remembered(list);
   if (!last) return say(t("said.nothing_to_undo"));
+  if (last.draft) storage.set(draftKey(last.id), last.draft);
+  if (last.key === undefined) {
+    await visit(last.id);
+    return say(t("said.draft_back", last));
+  }
   const unsent = last.key !== null && outbox.drop(last.key);
   const isRerun = last.verb === "rerun";
   if (isRerun && !unsent) return say(t("said.no_undo_rerun", { what: last.what, key: badge("undo") }));
@@ -531,11 +535,12 @@ async function undo() {
     progress.decided -= 1;
   }
   if (!unsent) outbox.add(entryOf("undo", last));
-  if (record && (unsent || record.item.state === "pending")) {
+  const back = unsent || record?.item.state === "pending";
+  if (record && back) {
     record.decided = unsent ? record.before ?? null : null;
     bringBack(record);
   }
-  say(t(isRerun ? "said.rerun_dropped" : unsent || record?.item.state === "pending" ? "said.undone" : "said.undoing", { what: last.what }));
+  say(t(isRerun ? "said.rerun_dropped" : back ? "said.undone" : "said.undoing", { what: last.what }));
 }
 
 /** The item is the one on the page again; what was there comes next. */
@@ -573,7 +578,7 @@ function onResult(entry, result, counted) {
   }
   remembered(undos().filter((one) => one.key !== entry.key));
   if (record && record.decided in sitting) sitting[record.decided] -= 1;
-  if (entry.corrections) storage.set(draftKey(entry.id), entry.draft);
+  if (entry.draft) storage.set(draftKey(entry.id), entry.draft);
   apart("answered", "refused", entry, record, why);
 }
 
@@ -592,6 +597,8 @@ function correct() {
 }
 
 const keepDraft = () => storage.set(draftKey(current().item.id), { ...view.draft, kept: undefined });
+/** The draft, where there is something in it. */
+const begun = () => (view.draft && (view.draft.note || Object.keys(view.draft.values).length) ? view.draft : undefined);
 
 function beforeOf(row, pane) {
   const { item } = current();
@@ -616,22 +623,16 @@ const numberIn = (text, scale) => scale?.labels.find(([word], place) => [word.to
 
 function derivedReason() {
   const { item } = current();
-  let up = false;
-  let down = false;
-  let missing = false;
+  const seen = new Set();
   for (const [key, text] of Object.entries(view.draft?.values ?? {})) {
     const [row, pane] = cellOf(key);
     const before = row < 0 ? item.panes[pane].judged : item.criteria[row].cells[pane]?.judged;
     const now = numberIn(text, item.criteria[row]) / (row < 0 ? 100 : 1);
-    if ((before ?? null) === null) missing = true;
-    else if (now > before) up = true;
-    else if (now < before) down = true;
+    seen.add((before ?? null) === null ? "missing" : Math.sign(now - before));
   }
-  if (current().item.person) return "correct.graded";
-  if (up && down) return "correct.both_ways";
-  if (up) return "correct.too_low";
-  if (down || !missing) return "correct.too_high";
-  return "correct.missing";
+  if (item.person) return "correct.graded";
+  if (seen.has(1)) return seen.has(-1) ? "correct.both_ways" : "correct.too_low";
+  return seen.has(-1) || !seen.has("missing") ? "correct.too_high" : "correct.missing";
 }
 
 function saveCorrection(event) {
@@ -659,18 +660,22 @@ function saveCorrection(event) {
   const lacking = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
   if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${rowOf(item, lacking[0][1])}.${lacking[0][0]}`);
   if (item.blind) return own("sendVerdict", record, corrections);
-  const draft = { ...view.draft };
-  decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim(), draft }, event?.timeStamp);
+  decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
 }
 
 /** What is rarely needed is fetched when first needed. */
 const apart = (file, name, ...said) => import(`./${file}.js`).then((found) => found[name](page, ...said), alertOf);
 /** Blind items, forms and second opinions: once fetched it is called at once. */
 const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : apart("own", name, ...said));
-const page = { asStored, drawLeft, renew, putNext, bringBack, visit, refill: () => refill(), drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
+const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, renew, putNext, bringBack, visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
+  if (begun()) {
+    remembered([...undos(), { ...named(current().item), draft: view.draft }]);
+    drawActions();
+    say(t("said.discarded", { key: badge("undo") }));
+  }
   storage.remove(draftKey(current().item.id));
   view.draft = isForm(current()) ? emptyForm() : null;
   drawRight();
@@ -680,7 +685,7 @@ function discardDraft() {
 function leave() {
   const field = document.activeElement;
   if (field?.matches("input, select, textarea")) {
-    if (view.draft && !isForm(current()) && !Object.keys(view.draft.values).length && !view.draft.note) return discardDraft();
+    if (view.draft && !isForm(current()) && !begun()) return discardDraft();
     field.blur();
     focusItem();
     return undefined;
@@ -705,10 +710,7 @@ byId("right").addEventListener("keydown", (event) => {
     if (!event.repeat) saveCorrection(event);
   } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     event.preventDefault();
-    const rows = current().item.criteria.length;
-    const order = [...Array(rows).keys(), -1];
-    const next = order[(order.indexOf(row) + (event.key === "ArrowDown" ? 1 : rows)) % order.length];
-    fieldAt(next, pane)?.focus();
+    own("stepField", row, pane, event.key === "ArrowDown");
   }
 });
 
@@ -716,6 +718,12 @@ byId("right").addEventListener("keydown", (event) => {
 
 const outbox = new Outbox({
   onResult,
+  onElsewhere(before) { // what another tab undid or had judged again
+    for (const { id, verb, tried } of before) {
+      const record = records.get(id);
+      if (record && (verb === "undo" || !tried) && !page.waits(id)) reveal(record, true);
+    }
+  },
   onState({ unsent, trouble, kept }) {
     const place = byId("unsent");
     place.hidden = !(trouble && unsent) && kept;
@@ -785,6 +793,6 @@ async function begin() {
   if (start.pane > 0 || start.row > 0) select(Math.max(0, start.row), Math.max(0, start.pane));
   outbox.tell();
   outbox.pump();
-  if (storage.keys().some((key) => key.startsWith("assay.outbox") && key !== BOX)) import("./boxes.js").then((found) => found.look(outbox, say), () => {});
+  if (storage.keys().some((key) => key.startsWith("assay.outbox") && key !== BOX)) apart("boxes", "look", outbox);
 }
 begin().catch(alertOf);

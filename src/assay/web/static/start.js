@@ -9,7 +9,7 @@ const DRAFT = "assay.draft.set.1";
 const NUMBERS = ["temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed"];
 
 /** A problem that goes on after the name of its field, which stands above it here. */
-const TERMINAL = /`(assay |--)/; // a mend that only a terminal has
+const TERMINAL = /\u0060(assay |--)/; // a mend that only a terminal has
 const GOES_ON = /^(is|are|has|have|holds|needs|names|must|cannot)\b/;
 
 /** A number as it was typed; what is none stays text, so that the server says what is wrong with it. */

@@ -25,6 +25,14 @@ REJECT_REASONS: Final = (
     "Another reason, see the note",
 )
 
+REJECT_REASONS_OF_PEOPLE: Final = (
+    "The responses cannot be graded",
+    "The task or the rubric is at fault",
+    "A response is incomplete or cut off",
+    "Another reason, see the note",
+)
+"""Where people alone grade, so that there is no judge to blame."""
+
 RERUN_REASONS: Final = (
     "It is incomplete or cut off",
     "It cannot be made sense of",
@@ -53,7 +61,7 @@ GLYPHS: Final[dict[str, str]] = {
 
 def t(key: str, **values: object) -> str:
     """The text of a key, filled in; raises KeyError for a key that is not there."""
-    if values.get("n") == 1 and f"{key}.one" in TEXTS:
+    if values.get("n") in (1, "1") and f"{key}.one" in TEXTS:
         key = f"{key}.one"
     text = TEXTS[key]
     return text.format(**values) if values else text

@@ -16,7 +16,6 @@ TEXTS: Final[dict[str, str]] = {
     "answers.file": "as a file",
     "answers.truncated": "The model stopped at its limit of tokens.",
     "answers.failed": "Why there is none",
-    "answers.run": "Its run",
     "ungraded.title": "These answers are not graded yet",
     "ungraded.about": "{n} answers came without grades. They reach no statistic before somebody grades them. That makes a run "
     "beside this one, over the same answers, whose grades wait for review; this one stays as it is.",

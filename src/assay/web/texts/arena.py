@@ -55,11 +55,11 @@ TEXTS: Final[dict[str, str]] = {
     "arena.run_page": "Start the page",
     "arena.stop_page": "Stop",
     "arena.inert": "The page is not running. It is a model's work: started, it runs in a frame that can reach nothing. "
-    "It is shown as it is: a name on it stays readable.",
+    "Names on it are not hidden.",
     "arena.inert_names": "▲ This page holds a name that tells who wrote a response. In its source the name is hidden; started, the "
     "page may show it.",
     "arena.hidden": "▒▒▒ stands for a name that tells who wrote what. It is shown once you have voted.",
-    "arena.too_large": "This page is too large to be run; read its source.",
+    "arena.page_cut": "The response is very long: only its first 2,000,000 characters are run.",
     "arena.frame": "Page of response {side}",
     "arena.greedy": "The page kept taking the keyboard and was stopped.",
     "arena.noisy": "The page kept sending messages and was stopped.",
@@ -117,11 +117,26 @@ TEXTS: Final[dict[str, str]] = {
     "arena.rank.none_about": "A ranking appears with the first votes; strengths need every candidate to have won and lost "
     "at least once.",
     "arena.rank.strengths": "Strengths",
-    "arena.rank.strengths_about": "Bradley-Terry: the chance of each candidate to be preferred to an average one. "
+    "arena.rank.strengths_about": "Bradley-Terry: the chance of each candidate to be preferred to an average one, and the "
+    "places that the votes leave open. "
     "An equal vote counts half for both; both bad counts for neither and stands apart.",
     "arena.rank.candidate": "Candidate",
     "arena.rank.preferred": "Preferred",
     "arena.rank.elo": "Elo scale",
+    "arena.rank.places": "Place",
+    "arena.rank.place_range": "{low} to {high}",
+    "arena.rank.verdict": "Verdict",
+    "arena.rank.verdict.a": "A preferred",
+    "arena.rank.verdict.b": "B preferred",
+    "arena.rank.verdict.not_decided": "not decided",
+    "arena.rank.verdict.no_votes": "no votes yet",
+    "arena.rank.of_votes": "of {n} votes",
+    "arena.rank.of_votes.one": "of 1 vote",
+    "arena.rank.decided": "Decided: {decided} of {n} pairs, guarding the whole list against chance (Holm, 5%).",
+    "arena.rank.decided_none": "Not decided: for no two candidates do the votes show whom people prefer (Holm, 5%). A share of "
+    "a few votes says little; more votes on more tasks narrow the ranges.",
+    "arena.rank.all_votes": "Every vote as CSV",
+    "arena.rank.as_json": "JSON",
     "arena.rank.won": "Won",
     "arena.rank.equal": "Equal",
     "arena.rank.lost": "Lost",

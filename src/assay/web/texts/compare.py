@@ -73,6 +73,7 @@ TEXTS: Final[dict[str, str]] = {
     "compare.agreement_none": "This takes two columns at least, and fewer are chosen.",
     "compare.agreement_choose": "Choose runs and candidates",
     "compare.agreement_lead": "{n} tasks: on {agree} all agree, on {disagree} they disagree.",
+    "compare.agreement_lead.one": "1 task: on {agree} all agree, on {disagree} they disagree.",
     "compare.agreement_part": "The first {n} tasks; counting stopped there: on {agree} all agree, on {disagree} they disagree.",
     "compare.back": "Back to the answers",
     "compare.see_disagree": "See where they disagree",

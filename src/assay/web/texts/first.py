@@ -15,7 +15,7 @@ TEXTS: Final[dict[str, str]] = {
     "first.next": "next",
     "first.later": "after that",
     "first.begin_about": "Choose one of the ways below.",
-    "first.review_about": "One assessment after the other, one key each: a approves, c corrects, x rejects, ? lists them all.",
+    "first.review_about": "One assessment after the other, one key each.",
     "first.review_go": "Review what waits",
     "first.verdict_about": "Who is better, by how much and how sure that is, from nothing but what you let count.",
     "first.verdict_go": "See the verdict",

@@ -48,6 +48,7 @@ TEXTS: Final[dict[str, str]] = {
     "grades.in_order": "All of them in the order of the run",
     "grades.looked": "{n} trials were looked through for them; the search goes on from there.",
     "grades.since": "{n} decisions came after these figures were read.",
+    "grades.since.one": "1 decision came after these figures were read.",
     "grades.one_pane": "Only one judge graded this run. Choose a run that graded the same responses, or attempts, or the person.",
     "grades.no_rows": "Nothing here is as you ask.",
     "grades.no_attempts": "Nothing of this judge was judged anew.",

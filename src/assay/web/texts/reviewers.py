@@ -16,6 +16,8 @@ TEXTS: Final[dict[str, str]] = {
     "reviewers.over_time": "Part of all decisions, in their order",
     "reviewers.tally": "{n} decisions: {approved} approved, {corrected} corrected, {rejected} rejected; {blind} of "
     "them blind-first.",
+    "reviewers.tally.one": "1 decision: {approved} approved, {corrected} corrected, {rejected} rejected; {blind} of "
+    "them blind-first.",
     "reviewers.n": "of {n}",
     "reviewers.range": "{low} to {high}",
     "reviewers.no_range": "too few for a range",

@@ -1,0 +1,61 @@
+"""Links that lead somewhere, and columns that hold something: a calibrated judge no run asked, candidates of one name each."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fastapi.testclient import TestClient
+
+from assay.app import candidates as names
+from assay.app.wiring import Workspace
+from assay.domain.lifecycle import AssessmentState
+from assay.web.server import create_app
+from tests.contract.stores import a_plan, a_task, grades, judged, planned, wait
+from tests.contract.test_calibrations import RECORD
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HTML = {"accept": "text/html"}
+
+
+def client_of(workspace: Workspace) -> TestClient:
+    return TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False)
+
+
+def test_a_calibration_links_its_model_only_where_that_has_a_page(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = client_of(workspace)
+        number = workspace.calibrations.keep(RECORD.__class__(
+            identity=RECORD.identity, tier=RECORD.tier, at=RECORD.at, document={"n": 0, "samples": []}
+        )).number  # fmt: skip
+        page = client.get(f"/calibration/{number}", headers=HTML)
+        assert page.status_code == 200
+        assert "/models/openai/judge" not in page.text
+        for link in set(re.findall(r'<a href="(/[^"#]*)"', page.text.partition("<main")[2])):
+            assert client.get(link, headers=HTML).status_code < 400, link
+    (tmp_path / "assay.yaml").write_text("judge: openai/judge\n", "utf-8")
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = client_of(workspace)
+        assert 'href="/models/openai/judge"' in client.get(f"/calibration/{number}", headers=HTML).text
+        assert client.get("/models/openai/judge", headers=HTML).status_code == 200
+
+
+def test_candidates_have_a_column_of_other_spellings_only_where_there_are_any_and_a_reason_or_a_word_for_none(
+    tmp_path: Path,
+) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", "bob"))
+        workspace.journal.open_run(plan, planned(a_task("auth")))
+        (trial,) = workspace.journal.claim(plan.id, limit=1)
+        whole = grades({name: {"integrity": 0.2, "fitness": 0.2} for name in ("ann", "bob")})
+        wait(workspace.journal.record(judged(trial, whole, state=AssessmentState.EXEMPT)))
+        client = client_of(workspace)
+        page = client.get("/candidates", headers=HTML).text
+        assert "ann" in page
+        assert page.count('<th scope="col"') == 4
+        names.rename(workspace, "bob", "robert", reviewer="Ines", reason="")
+        page = client.get("/candidates", headers=HTML).text
+        assert "no reason given" in page
+        assert "bob" in page
