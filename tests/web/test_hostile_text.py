@@ -111,6 +111,8 @@ def test_nothing_of_the_corpus_runs_or_reaches_out(hostile: Served, context: Bro
         page.goto(hostile.url + path)
         page.wait_for_load_state("load")
         page.wait_for_timeout(150)
+    waiting = [a for a in ("a1", "a2") if a != decided]
+    warm.run("review", "reject", *waiting, "--reason", "nobody is named while one waits", folder=hostile.folder)
     columns = [one["column"] for one in hostile.get("/compare.json")["runs"][0]["candidates"]][:2]
     sides = urlencode([("col", one) for one in columns] + [("q", ""), ("title", "(.*)"), ("read", "(?s)(.*)")])
     for path in ("/compare", f"/compare?{sides}", f"/compare/agreement?{sides}"):

@@ -7,11 +7,12 @@ import shutil
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
 from tests.web.conftest import Served, Watch, eventually
-from tests.web.imported_store import imported_store
+from tests.web.imported_store import MODELS, imported_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,3 +140,58 @@ def test_answers_hide_who_said_what_while_the_run_waits(served: Served) -> None:
         served.get(f"/runs/{graded}/trials/{trials[0]['cells'][0]['id']}/answers/1.txt")
     with pytest.raises(urllib.error.HTTPError, match="404"):
         served.get(f"/runs/{graded}/trials/t1/answers.json")
+    offered = [one["id"] for one in served.get("/compare.json")["runs"]]
+    assert run in offered
+    assert graded not in offered, "the pickers follow the rule of the run's page"
+    for name in ("google%252Fgemma-2-9b-it", "nobody"):
+        with pytest.raises(urllib.error.HTTPError, match="409"):
+            served.get(f"/compare.json?col={graded}~{name}")
+
+
+def test_long_answers_are_compared_whole_lead_to_all_of_them_and_say_what_turns_text_around(
+    tmp_path: Path, context: BrowserContext, watch: Watch
+) -> None:
+    given = {
+        (MODELS[0], "r00"): json.dumps({"text": "x " * 15_000, "verdict": "yes"}),
+        (MODELS[1], "r00"): json.dumps({"text": "x " * 15_000, "verdict": "no \u202egnp.exe"}),
+    }
+    served = Served(imported_store(tmp_path / "long", models=MODELS[:2], given=given))
+    served.start()
+    try:
+        page = context.new_page()
+        watch.on(page, served)
+        columns = [one["column"] for run in served.get("/compare.json")["runs"] for one in run["candidates"]]
+        page.goto(f"{served.url}/compare?" + "&".join(f"col={quote(one)}" for one in columns))
+        first = page.locator("article.answer").first
+        row = first.locator("table.by-field tr", has=page.get_by_role("rowheader", name="verdict"))
+        assert "differs" in (row.get_attribute("class") or "")
+        assert "⟨U+202E⟩gnp.exe" in row.inner_text()
+        first.get_by_role("link", name="Read all of it").first.click()
+        assert '"verdict"' in page.locator("pre").last.inner_text()
+        assert len(page.locator("pre").last.inner_text()) > 30_000
+    finally:
+        served.kill()
+
+
+def test_a_brought_export_is_recognised_and_the_command_that_imports_it_is_said(served: Served) -> None:
+    for name, quoted in (("output_0.jsonl", "output_0.jsonl"), ("my; rm.jsonl", "'my; rm.jsonl'")):
+        text = (served.folder / "exports" / "output_0.jsonl").read_text("utf-8")
+        code, said = post(served, "/api/suites", {"name": name, "text": text})
+        assert code == 422
+        (one,) = said["problems"]
+        assert "results of another harness (openai_batch)" in one["problem"]
+        assert one["remedy"].endswith(f"assay import {quoted}")
+    code, said = post(served, "/api/suites", {"name": "a.json", "text": "{"})
+    assert code == 422
+    assert "harness" not in json.dumps(said)
+
+
+def test_imports_of_one_suite_are_told_apart_on_the_queue(served: Served) -> None:
+    rows = served.get("/queue.json")["runs"]
+    assert {row["model"] for row in rows} == set(MODELS)
+    with urllib.request.urlopen(served.url + "/", timeout=20) as said:
+        page = said.read().decode()
+    assert all(page.count(f">{model}</span>") == 1 for model in MODELS)
+    _, said = post(served, f"/api/runs/{rows[0]['id']}/regrade", {"judge": "human"})
+    eventually(lambda: served.get(f"/runs/{said['run_id']}.json")["run"]["waiting"] > 0)
+    assert served.get(f"/runs/{said['run_id']}.json")["run"]["model"] is None

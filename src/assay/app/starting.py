@@ -11,17 +11,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import running
 from assay.app.suites import problems, read_suite
-from assay.domain.errors import InputError, Refused, SuiteError, UnknownName
+from assay.domain.errors import AssayError, InputError, Refused, SuiteError, UnknownName
 from assay.domain.identifiers import folded
 from assay.domain.run import RunOptions
 from assay.engine.planning import planned_tasks
+from assay.exchange.recognising import recognised
+from assay.exchange.sources import file_source
 from assay.suites.complaints import SuiteErrors
 from assay.suites.files import whole_text
 from assay.suites.located import Unreadable, plain, read_json, read_yaml
@@ -170,7 +174,24 @@ def check(workspace: Workspace, name: str, text: str) -> tuple[Path, tuple[Suite
     if not plain_name:
         raise InputError("name", f"is {name!r}, expected a name with at least one letter or digit.")
     where = Path(SAVED_IN) / f"{plain_name[:80]}.{suffix.lower()}"
-    return where, problems(workspace, _relative_to_here(workspace, where), text=text)
+    wrong = problems(workspace, _relative_to_here(workspace, where), text=text)
+    if wrong and (form := _export_of(name, text)) is not None:
+        command = f"assay import {shlex.quote(Path(name).name)}"
+        problem = f"is no set or suite: it holds results of another harness ({form})."
+        wrong = (SuiteError(where.as_posix(), problem, remedy=f"Import it in a terminal, in this folder: {command}"),)
+    return where, wrong
+
+
+def _export_of(name: str, text: str) -> str | None:
+    """The format of results that a text is in, where it is results and nothing that could be run."""
+    with TemporaryDirectory(prefix="assay-") as folder:
+        path = Path(folder) / f"brought{Path(name).suffix.lower()[:8]}"
+        try:
+            path.write_text(text, "utf-8", errors="replace")
+            reader = recognised(file_source(path).sample)
+        except (OSError, ValueError, AssayError):
+            return None
+    return None if reader is None or reader.NAME in ("set", "openai_batch_input") else str(reader.NAME)
 
 
 def save(workspace: Workspace, name: str, text: str) -> str:

@@ -10,6 +10,7 @@ from assay.app.documents import trial_counts
 from assay.domain.identifiers import shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import Selection
+from assay.web.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -68,6 +69,9 @@ def run_row(
         "left_s": _left_s(summary, trials, now),
         "moves": list(control.moves(summary)),
         "imported": summary.imported,
+        "model": visible(summary.candidates[0])
+        if summary.imported and len(summary.candidates) == 1 and not counts["pending"]
+        else None,
         "not_graded": summary.not_graded,
         "error": _error(failed, trouble),
     }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.app.differences import MOST_FIELDS, MOST_LINES, MOST_WORDS, Part, document_of, field_rows, marked
+from assay.app.differences import MOST_FIELDS, MOST_LINES, MOST_WORDS, Part, document_of, field_rows, marked, too_long
 
 
 def test_what_the_other_has_not_is_marked_word_by_word_and_line_by_line() -> None:
@@ -63,3 +63,21 @@ def test_fields_stand_in_the_order_in_which_they_come_and_say_where_they_differ(
     same = field_rows([{"a": 1}, {"a": 1}])
     assert [row.differs for row in same] == [False]
     assert len(field_rows([{str(n): n for n in range(1000)}])) == MOST_FIELDS
+
+
+def test_a_failed_answer_has_no_field_and_differs_from_nobody() -> None:
+    documents: list[Any] = [{"why": "solid"}, {"why": "solid"}, None]
+    assert [row.differs for row in field_rows(documents, [0, 1])] == [False]
+    assert [row.differs for row in field_rows(documents)] == [True], "who answered without the field does differ"
+
+
+def test_what_is_too_long_to_be_compared_says_so() -> None:
+    many = "".join(f"line {n}\n" for n in range(MOST_LINES + 1))
+    assert too_long(many, many + "more")
+    assert marked(many, many + "more") == (Part(many),)
+    assert not too_long("a b c\n" * MOST_WORDS, "a")
+    assert not too_long("a", "b")
+
+
+def test_a_long_answer_is_read_as_json_whole() -> None:
+    assert document_of('{"why": "' + "x" * 300_000 + '", "verdict": "yes"}') is not None

@@ -45,6 +45,7 @@ TEXTS: Final[dict[str, str]] = {
     "first.terminal_demo": "The demo, in a store of its own:",
     "first.init": "A project whose suite runs at once:",
     "first.run": "Run it, five trials a task; this page notices by itself:",
+    "first.import": "Answers or grades of another harness (vLLM, OpenAI batches, Inspect, promptfoo and more), read as they are:",
     "first.paste_file": "A set file you have, graded by you alone:",
     "first.copy": "Copy",
     "first.copied": "Copied",
