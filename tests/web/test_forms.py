@@ -56,7 +56,7 @@ def up_to_ten(tmp_path: Path) -> Iterator[Served]:
     """The same with two criteria from 0 to 10."""
     folder = tmp_path / "ten"
     folder.mkdir()
-    task = {"id": "gate", "thing": "Gate", "trials": 1, "snippets": {name: "x = 1" for name in ("ann", "bob")}}
+    task = {"id": "gate", "thing": "Gate", "trials": 1, "snippets": dict.fromkeys(("ann", "bob"), "x = 1")}
     rubric = [{"name": name, "scale": [0, 10]} for name in ("order", "sense")]
     (folder / "suite.json").write_text(json.dumps({"name": "ten", "rubric": rubric, "tasks": [task]}), "utf-8")
     done = warm.run("run", folder / "suite.json", "--judge", "human", folder=folder)
@@ -190,7 +190,9 @@ def test_where_people_alone_grade_nothing_speaks_of_a_judge(form: Page) -> None:
     assert "judge" not in said.lower()
 
 
-def test_up_to_ten_a_digit_is_the_score_and_a_one_waits_for_its_nought(context: BrowserContext, up_to_ten: Served) -> None:
+def test_up_to_ten_a_digit_is_the_score_and_a_one_waits_for_its_nought(
+    context: BrowserContext, up_to_ten: Served
+) -> None:
     page = context.new_page()
     page.goto(f"{up_to_ten.url}/assessments/a1")
     ready(page)
