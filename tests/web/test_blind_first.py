@@ -280,3 +280,43 @@ def test_approving_a_blind_item_asks_for_the_own_verdict_and_lists_nothing(page:
     page.keyboard.press("a")
     eventually(lambda: "Your own verdict first" in page.locator("#said").inner_text())
     assert "has no score" not in page.locator("#said").inner_text()
+
+
+def decided(served: Served, item: str, verb: str, **more: Any) -> None:
+    decision = {"key": f"{verb} of {item}", "id": item, "verb": verb, **more}
+    (result,) = post(served, "/api/decisions", {"decisions": [decision]})["results"]
+    assert result["ok"], result
+
+
+def arms(served: Served) -> list[tuple[str, str]]:
+    with Workspace.open(served.folder, environment={}) as workspace:
+        return [(one.body["verb"], one.body["arm"]) for one in workspace.witness.observations(kinds=(Seen.DECISION,))]
+
+
+def test_a_decided_item_that_was_looked_at_is_not_blind_after_an_undo(served: Served) -> None:
+    for item, looked in (("a2", True), ("a3", False)):
+        decided(served, item, "reject", reason="other")
+        if looked:
+            assert SECRETS.findall(json.dumps(served.get(f"/api/assessments/{item}")))
+        decided(served, item, "undo")
+        assert served.get(f"/api/assessments/{item}")["blind"] is not looked
+    verdict = {"id": "a2", "key": "v" * 10, "scores": scores_for(served.get("/api/assessments/a2"))}
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        post(served, "/api/review/verdict", verdict)
+    assert refused.value.code == 409
+    decided(served, "a2", "approve")
+    assert arms(served)[-1] == ("approve", "assisted")
+
+
+def test_an_attempt_that_gave_way_shows_nothing_while_the_next_waits_blind(served: Served) -> None:
+    wish = {"id": "a2", "attempt": 1, "reason": "unclear", "key": "r" * 10}
+    post(served, "/api/rerun", wish)
+    eventually(lambda: post(served, "/api/rerun", wish)["status"] == "done", within_s=20)
+    new = post(served, "/api/rerun", wish)["new_id"]
+    assert served.get(f"/api/assessments/{new}")["blind"]
+    earlier = served.get("/api/assessments/a2")
+    assert earlier["state"] == "superseded"
+    assert not SECRETS.findall(json.dumps(earlier))
+    assert arms(served) == [("rerun", "blind")]
+    post(served, "/api/review/verdict", {"id": new, "key": "v" * 10, "scores": scores_for(earlier)})
+    assert SECRETS.findall(json.dumps(served.get("/api/assessments/a2")))

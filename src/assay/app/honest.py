@@ -75,8 +75,9 @@ class _Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Past:
-    """What happened between a reviewer and an item so far."""
+    """What happened between a reviewer and an item so far; `saw`: the grades of an attempt at it were sent to them."""
 
+    reviewer: str
     saw: bool = False
     told: bool = False
     verdict: Mapping[str, Any] | None = None
@@ -151,10 +152,22 @@ class Honest:
             if item.closed == "disputed":
                 item = replace(item, rerunnable=False, no_rerun="disputed")
             items.append(item)
-            if item.state == AssessmentState.PENDING and detail.row.by_model and not item.blind:
+            if detail.row.by_model and not item.blind and self._tells(item, detail, past[key], shared):
                 shows.append(detail)
         self._note_shown(shows, reviewer)
         return items
+
+    def _tells(self, item: Item, detail: AssessmentDetail, past: _Past, shared: _Shared) -> bool:
+        """Whether what is shown takes blindness away: grades of what waits, or of what would be blind if it were undone."""
+        if item.state == AssessmentState.PENDING:
+            return True
+        protocol = self._shared_protocol(detail.row.run_id, shared)
+        return past.verdict is None and self._is_blind(detail, protocol, saw=past.saw)
+
+    def _shared_protocol(self, run: RunId, shared: _Shared) -> Protocol:
+        if run not in shared.protocols:
+            shared.protocols[run] = self._protocol(run)
+        return shared.protocols[run]
 
     def _seen_by(
         self, detail: AssessmentDetail, aside: Aside | None, past: _Past, shared: _Shared, whole: bool
@@ -167,11 +180,15 @@ class Honest:
         stamp = shared.stamps.words_of(run, detail.row.grader)
         item = self._showcase.item(detail, stamp=stamp, whole=whole, earlier=earlier)
         item = self._under_cover(item, detail, aside)
+        if (
+            item.state == AssessmentState.SUPERSEDED
+            and detail.row.by_model
+            and self._next_is_blind(detail, past, shared)
+        ):
+            return withheld(item)
         if item.state != AssessmentState.PENDING or not detail.row.by_model:
             return item
-        if run not in shared.protocols:
-            shared.protocols[run] = self._protocol(run)
-        protocol = shared.protocols[run]
+        protocol = self._shared_protocol(run, shared)
         two = past.second or self._drawn_for_two(detail.row.key, protocol, run)
         item = replace(item, second=two)
         if past.told:
@@ -181,6 +198,15 @@ class Honest:
         if not item.person and self._is_blind(detail, protocol, saw=past.saw):
             return withheld(item)
         return item
+
+    def _next_is_blind(self, detail: AssessmentDetail, past: _Past, shared: _Shared) -> bool:
+        """Whether the attempt that took this one's place waits for this reviewer's own verdict: both grade the same."""
+        current, _ = self.detail(detail.attempts[-1])
+        if current.row.state is not AssessmentState.PENDING or past.saw or past.verdict is not None:
+            return False
+        own = self._verdict(current.row.key, past.reviewer)
+        protocol = self._shared_protocol(current.row.run_id, shared)
+        return own is None and self._is_blind(current, protocol, saw=False)
 
     def _under_cover(self, item: Item, detail: AssessmentDetail, aside: Aside | None) -> Item:
         """The item by the name it goes by; of a run under cover without a word on its other trials."""
@@ -201,13 +227,21 @@ class Honest:
     ) -> dict[AssessmentKey, _Past]:
         """What this reviewer was told, saw and said of items, and whether anybody wished for a second opinion."""
         witness = self._workspace.witness
+        details = tuple(details)
         told = telling.told(self._workspace, [detail.row for detail in details], reviewer=reviewer)
-        found = {key: _Past(told=key in told, saw=key in told) for key in keys}
-        for one in witness.observations(kinds=(Seen.SHOWN, Seen.VERDICT), assessments=keys, reviewer=reviewer):
-            past = found[one.assessment]
-            found[one.assessment] = (
-                replace(past, verdict=one.body) if one.kind is Seen.VERDICT else replace(past, saw=True)
-            )
+        found = {key: _Past(reviewer=reviewer, told=key in told, saw=key in told) for key in keys}
+        later = {
+            earlier: detail.row.key
+            for detail in details if detail.row.key in found
+            for earlier in detail.attempts if earlier not in found
+        }  # fmt: skip
+        seen = (*keys, *later)
+        for one in witness.observations(kinds=(Seen.SHOWN, Seen.VERDICT), assessments=seen, reviewer=reviewer):
+            if one.assessment in found and one.kind is Seen.VERDICT:
+                found[one.assessment] = replace(found[one.assessment], verdict=one.body)
+            elif one.kind is Seen.SHOWN:
+                key = later.get(one.assessment, one.assessment)
+                found[key] = replace(found[key], saw=True)
         for one in witness.observations(kinds=(Seen.SECOND,), assessments=keys):
             found[one.assessment] = replace(found[one.assessment], second=True)
         return found
@@ -386,7 +420,8 @@ class Honest:
         """Note that this reviewer had a real item judged again."""
         detail = reviewing.assessment(self._workspace, key)
         self._note(Seen.DECISION, detail, reviewer, f"rerun:{once}",
-                   {"verb": str(Verb.RERUN), "arm": ASSISTED, "active_ms": None, "aside": False, "corrections": 0})  # fmt: skip
+                   {"verb": str(Verb.RERUN), "arm": self._arm_of_rerun(detail, reviewer), "active_ms": None, "aside": False,
+                    "corrections": 0})  # fmt: skip
 
     # --- inside
 
@@ -417,6 +452,12 @@ class Honest:
         if waits and not by_person and self._is_blind(detail, protocol, saw=past.saw):
             return None
         return ASSISTED
+
+    def _arm_of_rerun(self, detail: AssessmentDetail, reviewer: str) -> str:
+        """In which arm a wish to have it judged again falls: blind, where no grade of it had been sent."""
+        past = self._past([detail.row.key], reviewer, [detail])[detail.row.key]
+        unseen = self._is_blind(detail, self._protocol(detail.row.run_id), saw=past.saw)
+        return BLIND if past.verdict is not None or unseen else ASSISTED
 
     def _verdict(self, key: AssessmentKey, reviewer: str) -> Mapping[str, Any] | None:
         said = self._workspace.witness.observations(kinds=(Seen.VERDICT,), assessments=(key,), reviewer=reviewer)
@@ -573,7 +614,8 @@ class Honest:
             self._note(Seen.PLANT, detail, reviewer, f"plant:{once}", body)
         witness.answered(key)
         self._note(Seen.DECISION, detail, reviewer, f"decision:{once}",
-                   {"verb": str(Verb.RERUN), "arm": ASSISTED, "active_ms": None, "aside": True, "corrections": 0,
+                   {"verb": str(Verb.RERUN), "arm": self._arm_of_rerun(detail, reviewer), "active_ms": None, "aside": True,
+                    "corrections": 0,
                     "reason": reason or note, "note": note})  # fmt: skip
         return new.key
 
