@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
@@ -12,6 +14,10 @@ from assay.app.wiring import Workspace
 from assay.domain.errors import SettingsError
 from assay.web.guard import COOKIE, Token
 from assay.web.server import create_app, serve
+from tests.web.conftest import Served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 HOME = "http://127.0.0.1:8000"
 
@@ -114,6 +120,9 @@ def test_with_a_token_nobody_is_answered_without_it(workspace: Workspace) -> Non
         assert client.get("/health").status_code == 200
         assert client.get("/api/runs").status_code == 401
         assert client.get("/", headers={"accept": "text/html"}).headers["location"] == "/signin"
+        asked = client.get("/review?run=x&task=a%26b", headers={"accept": "text/html"}).headers["location"]
+        assert parse_qsl(urlsplit(asked).query) == [("next", "/review?run=x&task=a%26b")]
+        assert client.get(asked).status_code == 200
         assert client.get("/api/runs", headers={"authorization": "Bearer wrong"}).status_code == 401
         assert client.get("/api/runs", headers={"authorization": "Bearer s3cret"}).status_code == 200
         assert client.get("/api/runs", headers={b"cookie": f"{COOKIE}=ü".encode("latin-1")}).status_code == 401
@@ -135,3 +144,33 @@ def test_the_code_in_the_address_opens_once(workspace: Workspace) -> None:
         assert entered.headers["location"] == "/review?run=x"
         client.cookies.clear()
         assert client.get(f"/?token={code}", headers={"accept": "text/html"}).headers["location"] == "/signin"
+
+
+@pytest.mark.parametrize("name", ["\u200b", "an\u202en", "a\x00b", "ann\u2066"])
+def test_a_reviewer_s_name_holds_nothing_that_nobody_sees(client: TestClient, name: str) -> None:
+    answer = client.post("/api/reviewer", json={"name": name})
+    assert answer.status_code == 422
+    assert "nobody sees" in answer.json()["error"]["problem"]
+
+
+@pytest.mark.parametrize(
+    "wanted", ["//evil.example/", "https://evil.example/", "/\t/evil.example", "\\\\evil.example", "javascript:1"]
+)
+def test_signing_in_leads_nowhere_else(chromium: Browser, tmp_path: Path, wanted: str) -> None:
+    server = Served(tmp_path, arguments=("--token", "s3cret"))
+    server.start()
+    context = chromium.new_context()
+    try:
+        page = context.new_page()
+        page.goto(f"{server.url}/signin?{urlencode({'next': wanted})}")
+        page.locator("#token").fill("s3cret")
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: "/signin" not in url)
+        assert page.url.startswith(f"{server.url}/")
+        page.goto(f"{server.url}/signin?{urlencode({'next': '/models?x'})}".replace("%3Fx", ""))
+        page.locator("#token").fill("s3cret")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{server.url}/models")
+    finally:
+        context.close()
+        server.kill()

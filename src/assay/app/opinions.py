@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.domain.errors import Refused
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import folded, shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.observing import Observation, Seen
 
@@ -22,12 +22,14 @@ _AT_ONCE: Final = 500  # keys of one question to the store
 
 
 def standing_opinions(said: Sequence[Observation]) -> dict[str, Observation]:
-    """The last opinion of each reviewer that was not taken back."""
+    """The last opinion of each reviewer that was not taken back; `ann` and `Ann` are one person, by the name said first."""
     found: dict[str, Observation] = {}
+    names: dict[str, str] = {}
     for one in said:
-        found.pop(one.reviewer, None)
+        name = names.setdefault(folded(one.reviewer), one.reviewer)
+        found.pop(name, None)
         if not one.body.get("withdrawn"):
-            found[one.reviewer] = one
+            found[name] = one
     return found
 
 

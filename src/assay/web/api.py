@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from unicodedata import category
 from urllib.parse import quote, unquote
 
 import orjson
@@ -435,6 +436,8 @@ def reviewer(request: Request, body: NameBody) -> Response:
     name = " ".join(body.name.split())
     if not name:
         raise InputError("name", "is empty.")
+    if any(category(letter).startswith("C") for letter in name):
+        raise InputError("name", "holds characters that nobody sees.", remedy="Type it anew, without pasting.")
     answer = Answer({"reviewer": name})
     answer.set_cookie(REVIEWER_COOKIE, quote(name), max_age=365 * 86400, httponly=True, samesite="strict", path="/")
     return answer

@@ -211,7 +211,10 @@ class Guard:
         if open_to_all or self._is_known(headers):
             return None
         if "text/html" in headers.get("accept", ""):
-            return RedirectResponse("/signin", status_code=303)
+            rest = urlencode([(name, value) for name, value in query if name != "token"])
+            asked = scope["path"] + (f"?{rest}" if rest else "")
+            wanted = "" if asked == "/" or scope["method"] != "GET" else f"?{urlencode({'next': asked})}"
+            return RedirectResponse(f"/signin{wanted}", status_code=303)
         return problem_response(scope, 401, "request", "carries no valid token.",
                                 remedy="Open the address printed at start, or send it as `Authorization: Bearer`.")  # fmt: skip
 

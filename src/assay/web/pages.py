@@ -372,6 +372,7 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
 
 
 @router.get("/signin")
+@reads("next")
 def sign_in_page(request: Request) -> Response:
     """The way in for a browser that does not have the address printed at start."""
     return _page(request, "signin.html", "signin", t("signin.title"), twin=None,

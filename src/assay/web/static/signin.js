@@ -1,4 +1,4 @@
-// The way in with a token.
+// The way in with a token, and on to the page that was asked for.
 
 import "./page.js";
 import { byId, call, t } from "./dom.js";
@@ -7,7 +7,8 @@ byId("signin-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   try {
     await call("/api/signin", { token: byId("token").value });
-    location.assign("/");
+    const next = new URL(new URLSearchParams(location.search).get("next") ?? "/", location.origin);
+    location.assign(next.origin === location.origin ? next : "/");
   } catch {
     byId("signin-error").textContent = t("signin.wrong");
     byId("token").select();
