@@ -223,3 +223,16 @@ def test_two_of_several_that_nobody_named_are_held_to_all_comparisons(tmp_path: 
         assert "is better than" not in picked.partition("</h1>")[0].partition("<h1")[2]
         named = client.get(f"/statistics?a={pair['a']}&b={pair['b']}").text
         assert f"{pair['a']} is better than {pair['b']}" in named.partition("</h1>")[0].partition("<h1")[2]
+
+
+def test_answers_that_nobody_graded_do_not_wait_for_review(tmp_path: Path) -> None:
+    line = {"custom_id": "one", "response": {"status_code": 200, "body": {"model": "m", "choices": [
+        {"message": {"role": "assistant", "content": "An answer."}, "finish_reason": "stop"}]}}, "error": None}  # fmt: skip
+    (tmp_path / "out.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    done = warm.run("import", "out.jsonl", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"})
+        said = client.get("/statistics").text
+        assert "1 answer not graded" in said
+        assert "waiting for review" not in said.partition("<main")[2].partition("</main")[0]

@@ -24,6 +24,7 @@ from assay.app import findings
 from assay.app.kept import KeptCells
 from assay.app.stamps import uncalibrated_judges
 from assay.domain.errors import InputError, UnknownName
+from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.report import charts, wording
 from assay.statistics.coding import places
@@ -68,6 +69,7 @@ class Overview:
         anytime: evidence for now while more may come, and only for tasks like these; the rest stands behind.
         margin: the one asked for, else the runs' own.
         tasks: what each task's name stands for, in the order of the matrix.
+        not_graded: trials with answers that nobody has graded or was asked to grade; not among `excluded`.
         approved: whether a person passed every score that counts.
         hides: whether judges' scores that wait must not be seen before the verdict.
         newest: the review event up to which all this holds.
@@ -82,6 +84,7 @@ class Overview:
     looks: Looks | None
     unfinished: str | None
     excluded: Excluded
+    not_graded: int
     n_trials: int
     cautions: tuple[Caution, ...]
     margin: float | None
@@ -205,7 +208,11 @@ class _Kept:
         if a is not None and b is not None:
             contrast = compared(cells.cells, a, b, scope, margin, rng=np.random.default_rng(_SEED))
         excluded = self._workspace.archive.excluded(self._selection)
-        running = self._workspace.archive.run_totals(self._selection).going_on
+        totals = self._workspace.archive.run_totals(self._selection)
+        running = totals.going_on
+        waits = running or totals.assessments.get(AssessmentState.PENDING)
+        not_graded = 0 if waits else excluded.pending
+        excluded = replace(excluded, pending=excluded.pending - not_graded)
         open_still = running or excluded.pending > 0
         p_value = contrast is not None and contrast.p_value is not None
         return Overview(
@@ -222,6 +229,7 @@ class _Kept:
             if open_still
             else None,
             excluded=excluded,
+            not_graded=not_graded,
             n_trials=cells.n_trials,
             cautions=_once(
                 (*cells.cautions, *cautions, *report.ranking.warnings, *(contrast.warnings if contrast else ()))

@@ -262,6 +262,8 @@ def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
     if len(found.runs) == 1:
         links["rejected"] = links["failed"] = f"/runs/{found.runs[0]}"
         links["superseded"] = "/compare/grades?" + urlencode({"run": found.runs[0], "by": "attempts"})
+    numbers["not_graded"] = found.not_graded
+    links["not_graded"] = f"/runs/{found.runs[0]}" if len(found.runs) == 1 else "/registry"
     return [
         {"name": name, "n": n, "word": t(f"stats.left.{name}", n=n), "open": links[name]} for name, n in numbers.items()
     ]
