@@ -112,3 +112,25 @@ def test_reviews_that_begin_to_wait_while_a_run_goes_on_are_told(
     page.goto(served.url)
     eventually(lambda: len(said(page)) == 2)
     assert ["reviews begin to wait, 3" in said(page)[0], "finished" in said(page)[1]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "states", [("planned", "running", "finished"), ("planned", "finished"), ("paused", "finished")]
+)
+def test_a_run_that_is_planned_has_not_ended_and_its_end_is_told_once(
+    context: BrowserContext, served: Served, watch: Watch, states: tuple[str, ...]
+) -> None:
+    """Whether the page sees it run or not."""
+    context.add_init_script(RECORDER)
+    page = context.new_page()
+    watch.on(page, served)
+    known = served.get("/queue.json")["runs"][0]
+    news = [[known], *([known, {**known, "id": "new", "state": state, "waiting": 0}] for state in states)]
+    events = "".join(f"retry: 600000\nevent: runs\ndata: {json.dumps(rows)}\n\n" for rows in news)
+    page.route("**/api/live", lambda route: route.fulfill(content_type="text/event-stream", body=events))
+    page.goto(f"{served.url}/runs/{served.run_id}")  # unlike the queue it need not draw itself anew for a new run
+    eventually(lambda: len(said(page)) >= 1)
+    page.wait_for_timeout(300)
+    told = said(page)
+    assert len(told) == 1
+    assert "is finished" in told[0]

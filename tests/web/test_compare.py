@@ -121,3 +121,24 @@ def test_a_wrong_address_says_what_is_right(served: Served, context: BrowserCont
     ):
         page.goto(served.url + path)
         assert said in page.locator("main").inner_text(), path
+
+
+def test_scrolling_apart_stands_in_the_address_and_is_kept(page: Page, served: Served) -> None:
+    page.goto(served.url + address(served, *NAMES[:2]))
+    box = page.get_by_label("Scroll together")
+    assert box.is_checked()
+    box.uncheck()
+    assert "together=no" in page.url
+    page.get_by_role("button", name="Apply").click()
+    page.wait_for_url("**together=no**")
+    assert not box.is_checked(), "the form says it too"
+    page.get_by_role("link", name="Who agrees with whom").click()
+    page.wait_for_url("**/agreement?**together=no**")
+    page.go_back()
+    box.check()
+    assert "together" not in page.url
+    assert "together" not in str(page.get_by_role("link", name="Who agrees with whom").get_attribute("href"))
+    page.get_by_role("button", name="Apply").click()
+    page.wait_for_load_state()
+    assert box.is_checked()
+    assert "together" not in page.url

@@ -176,3 +176,23 @@ def test_a_wrong_address_says_what_is_right(page: Page, watch: Any, decided: Ser
 def test_its_keys_are_documented_as_they_are_bound() -> None:
     page = Path(__file__).parents[2] / "docs" / "side-by-side.md"
     assert keys.as_table(keys.BESIDE) in page.read_text("utf-8")
+
+
+def test_scrolling_apart_is_kept_in_the_address_by_keys_as_well(page: Page, decided: Served) -> None:
+    page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=attempts")
+    page.get_by_label("Scroll together").uncheck()
+    assert "together=no" in page.url
+    page.locator("article.answer").first.focus()
+    page.keyboard.press("d")
+    page.wait_for_url("**diff=line**")
+    assert "together=no" in page.url
+    assert not page.get_by_label("Scroll together").is_checked()
+
+
+def test_criteria_are_terms_and_only_rows_and_panes_are_headings(page: Page, decided: Served) -> None:
+    page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=attempts")
+    row = page.locator("article.answer").first
+    assert row.locator("h2").count() == 1
+    assert row.locator("h3").all_inner_texts() == ["Attempt 1", "Attempt 2"]
+    assert row.locator("h4, h5").count() == 0
+    assert row.locator(".words").first.locator("dt").all_inner_texts()[: len(CRITERIA)] == list(CRITERIA)

@@ -14,7 +14,7 @@ import pytest
 from assay.web import keys, texts
 from assay.web.pages import folder, static_content
 from assay.web.texts import GLYPHS, TEXTS
-from tests.web.conftest import Served, Watch, complete_item, pressed, ready
+from tests.web.conftest import Served, Watch, complete_item, first_cell, pressed, ready
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -201,3 +201,10 @@ def test_pages_behind_more_are_one_press_away_and_the_list_closes_by_escape(them
     assert serious(themed) == []
     themed.keyboard.press("Escape")
     assert not themed.locator("#others").is_visible()
+
+
+def test_a_quotation_within_a_reason_is_tall_enough_to_be_hit(review: Page) -> None:
+    first_cell(review)
+    quotes = review.locator(".said button.quote")
+    quotes.first.wait_for()
+    assert min(one.evaluate("one => one.getBoundingClientRect().height") for one in quotes.all()) >= 24

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
 
-READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find")
+READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find", "together")
 RUNS_OFFERED: Final = 40
 MOST_SHOWN: Final = 20_000
 """Characters of an answer or an input that stand in a row; what is longer is whole on the page of its trial."""
@@ -54,6 +54,7 @@ class Sides:
         self.title, self.search = query.get("title", "").strip(), query.get("q", "").strip()
         self.only = one_of("only", query.get("only") or "all", [one.value for one in Only])
         self.by = one_of("by", query.get("by") or "word", ["word", "line"])
+        self.together = one_of("together", query.get("together") or "yes", ["yes", "no"])
         self.after = place_of("after", query.get("after", "").strip())
 
     @property
@@ -71,7 +72,7 @@ class Sides:
     def address(self, path: str, *, after: tuple[int, int] | None = None, **other: str) -> str:
         """A path with this state, some of it replaced."""
         said = {"q": self.search, "only": self.only, "by": self.by, "read": self.read, "labels": self.labels,
-                "title": self.title, **other}  # fmt: skip
+                "title": self.title, "together": self.together, **other}  # fmt: skip
         pairs = [("col", shown_column(column)) for column in self.columns]
         pairs += [(name, value) for name, value in said.items() if value and (name, value) not in _PLAIN]
         pairs += [("after", f"{after[0]}.{after[1]}")] if after else []
@@ -96,7 +97,7 @@ def _wanted(workspace: Workspace, sides: Sides) -> Wanted:
     return side_by_side.as_described(workspace, sides.wanted)
 
 
-_PLAIN: Final = {("only", "all"), ("by", "word")}
+_PLAIN: Final = {("only", "all"), ("by", "word"), ("together", "yes")}
 
 
 def _column(text: str) -> AnswerColumn:
@@ -129,7 +130,7 @@ def compare_page(request: Request) -> Response:
     offered = _offered(workspace, request.query_params.get("find", "").strip())
     form = {
         "q": sides.search, "only": sides.only, "by": sides.by, "read": sides.read, "labels": sides.labels,
-        "title": sides.title, "onlys": [one.value for one in Only], "most": MOST_COLUMNS,
+        "title": sides.title, "together": sides.together, "onlys": [one.value for one in Only], "most": MOST_COLUMNS,
         "find": request.query_params.get("find", "").strip(), "offers": RUNS_OFFERED,
     }  # fmt: skip
     if not sides.columns:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from assay.statistics.agreement import Alpha
 
 READS: Final = (
-    "run", "by", "beside", "judge", "task", "candidate", "criterion", "apart", "only", "sort", "diff", "from", "after",
+    "run", "by", "beside", "judge", "task", "candidate", "criterion", "apart", "only", "sort", "diff", "from", "after", "together",
 )  # fmt: skip
 DIFFS: Final = ("word", "line", "off")
 RUNS_OFFERED: Final = 100
@@ -44,6 +44,7 @@ class Asked:
     def __init__(self, request: Request) -> None:
         query = request.query_params
         self.diff = one_of("diff", query.get("diff") or "word", DIFFS)
+        self.together = one_of("together", query.get("together") or "yes", ("yes", "no"))
         self.start = whole("from", query.get("from") or "0", high=WIDEST)
         self.after = place_of("after", query.get("after", "").strip())
         self.points = _points(query.get("apart") or f"{100 * APART:g}")
@@ -67,9 +68,9 @@ class Asked:
             "run": wanted.run, "by": wanted.by.value, "beside": wanted.beside, "judge": wanted.judge, "task": wanted.task,
             "candidate": wanted.candidate, "criterion": wanted.criterion, "only": wanted.only.value, "apart": f"{self.points:g}",
             "sort": "gap" if wanted.by_gap else "run", "diff": self.diff, "from": str(self.start or ""),
-            "after": _shown_place(self.after), **other,
+            "after": _shown_place(self.after), "together": self.together, **other,
         }  # fmt: skip
-        usual = {"by": "judges", "only": "all", "apart": "5", "sort": "gap", "diff": "word"}
+        usual = {"by": "judges", "only": "all", "apart": "5", "sort": "gap", "diff": "word", "together": "yes"}
         kept = {name: value for name, value in said.items() if value and usual.get(name) != value}
         return path + (f"?{urlencode(kept)}" if kept else "")
 
@@ -113,6 +114,7 @@ def grades_page(request: Request) -> Response:
     }
     shared: dict[str, Any] = {
         "runs": runs, "asked": asked.wanted, "points": f"{asked.points:g}", "diff": asked.diff, "diffs": DIFFS,
+        "together": asked.together,
         "bys": [one.value for one in By], "onlys": [one.value for one in Only], "sheet": keys.groups(keys.BESIDE),
         "boot": boot,
     }  # fmt: skip

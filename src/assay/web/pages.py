@@ -280,7 +280,7 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
     run = data["run"]
     query = f"?{urlencode({'from': start})}" if start else ""
     return _page(request, "run.html", "run", t("run.title", suite=run["suite"]), twin=f"/runs/{run['id']}.json{query}",
-                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer", "protocol", "ungraded"),
+                 **data, boot={"texts": for_script("queue", "state", "run", "trial", "steer", "protocol", "ungraded", "notice"),
                                "page": "run", "run": run["id"], "suggested": data["suggested"], "live": True})  # fmt: skip
 
 

@@ -112,7 +112,7 @@ function drawSide(side) {
 
 function source(pane) {
   const looksLikeCode = pane.page || /[{};<>]|^\s{2,}\S/m.test(pane.text);
-  return h("div", { class: looksLikeCode ? "source" : "source is-prose", tabindex: 0, role: "region", "aria-label": t("arena.source") }, visible(pane.text));
+  return h("div", { class: looksLikeCode ? "source" : "source is-prose", dir: looksLikeCode ? null : "auto", tabindex: 0, role: "region", "aria-label": t("arena.source") }, visible(pane.text));
 }
 
 function inert(side) {

@@ -1,7 +1,22 @@
-// Panes of one row scroll together, in proportion to their length, as long as the box is ticked.
+// Panes of one row scroll together, in proportion to their length, as long as the box is ticked. The address says so too.
 
 const together = document.getElementById("together");
 let leading = null;
+
+/** An address of these pages with what the box says. */
+export function asTicked(address) {
+  const changed = new URL(address, location.href);
+  if (together?.checked ?? true) changed.searchParams.delete("together");
+  else changed.searchParams.set("together", "no");
+  return changed.href;
+}
+
+together?.addEventListener("change", () => {
+  together.defaultChecked = together.checked;
+  history.replaceState(history.state, "", asTicked(location.href));
+  for (const said of document.querySelectorAll('input[name="together"]')) said.disabled = together.checked;
+  for (const link of document.querySelectorAll('main a[href^="/compare"][href*="?"]')) link.href = asTicked(link.href);
+});
 
 for (const row of document.querySelectorAll(".abreast")) {
   const panes = [...row.querySelectorAll(".text")];

@@ -1,6 +1,7 @@
 // Grades side by side by keyboard: from row to row, from pane to pane, and how differences are marked.
 
 import { boot, byId, t } from "./dom.js";
+import { asTicked } from "./compare.js";
 import { bindKeys, withOwnKeys } from "./keys.js";
 
 const rows = [...document.querySelectorAll("article.answer")];
@@ -34,7 +35,7 @@ if (boot.diffs) {
     previous: () => go(-1),
     pane_left: () => look(-1),
     pane_right: () => look(1),
-    differences: () => location.assign(boot.diffs[names[(now + 1) % names.length]]),
+    differences: () => location.assign(asTicked(boot.diffs[names[(now + 1) % names.length]])),
     open: () => document.activeElement?.closest(".pane, article")?.querySelector(".facts a")?.click() ?? false,
     help: openKeys,
   });

@@ -64,9 +64,8 @@ function drawCode(item, view) {
   const code = h("code", {});
   const quoted = quotedLines(item, view.pane);
   shown.forEach((tokens, place) => {
-    const line = document.createElement("span");
-    line.className = quoted.has(place + 1) ? "line quoted" : "line";
-    line.dataset.n = place + 1;
+    const n = place + 1;
+    const line = h("span", { class: quoted.has(n) ? "line quoted" : "line", "data-n": n, dir: item.language ? null : "auto" });
     for (const [kind, piece] of tokens) {
       if (!kind) line.append(...visible(piece));
       else {

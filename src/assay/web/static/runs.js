@@ -64,6 +64,7 @@ export function fill(root, row) {
 }
 
 /** A notice when a run ends, or when its reviews begin to wait, while this page is open somewhere. */
+const ENDS = new Set(["finished", "interrupted", "cancelled"]); // a planned run has not begun, a paused one goes on
 const KEPT = "assay.seen";
 const kept = sessionStorage.getItem(KEPT); // by a page that had to draw itself anew
 sessionStorage.removeItem(KEPT);
@@ -73,8 +74,7 @@ function notice(row) {
   const before = seen.get(row.id) ?? (opened ? { state: "running", waiting: 0 } : null);
   seen.set(row.id, { state: row.state, waiting: row.waiting });
   if (!before) return; // as it was when the page was opened
-  const ended = before.state === "running" && row.state !== "running" && row.state !== "paused";
-  if (ended) show("notice.ended", row);
+  if (ENDS.has(row.state) && !ENDS.has(before.state)) show("notice.ended", row);
   else if (row.waiting && !before.waiting) show("notice.waits", row);
 }
 
@@ -91,7 +91,7 @@ function drawAnew() {
 function show(key, row) {
   if (!("Notification" in window) || Notification.permission !== "granted") return;
   const body = t(key, { suite: row.suite, state: t(`run.${row.state}`), waiting: count(row.waiting), failed: row.failed });
-  const shown = new Notification("Assay", { body, tag: `${row.id} ${key}` });
+  const shown = new Notification("Assay", { body, tag: `${row.id} ${key} ${row.state}` });
   shown.onclick = () => {
     window.focus();
     location.assign(row.waiting ? `/review?run=${encodeURIComponent(row.id)}` : `/runs/${encodeURIComponent(row.id)}`);

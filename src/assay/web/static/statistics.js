@@ -202,12 +202,18 @@ if (boot.page === "statistics") {
 }
 
 // The filter form: the value goes by the name of its kind.
-byId("filter-kind")?.addEventListener("change", (event) => {
-  byId("filter-value").name = event.target.value;
-  byId("filter-value").setAttribute("list", `values-${event.target.value}`);
-});
+function nameValue() {
+  const kind = byId("filter-kind").value;
+  byId("filter-value").name = kind;
+  byId("filter-value").setAttribute("list", `values-${kind}`);
+}
+byId("filter-kind")?.addEventListener("change", nameValue);
+byId("filters")?.addEventListener("reset", () => setTimeout(nameValue));
 for (const form of document.querySelectorAll("#filters, #compare")) {
   form.addEventListener("submit", () => {
     for (const field of form.elements) if (field.name && (!field.value || (field.name === "scope" && field.value === "auto"))) field.disabled = true;
+  });
+  form.addEventListener("reset", () => {
+    for (const field of form.elements) field.disabled = false;
   });
 }
