@@ -29,7 +29,7 @@ FREE = {"find", "q", "read", "labels", "title", "at", "budget", "batch_id", "pro
 
 PATHS = {
     "run_id": RUN, "assessment_id": "a1", "batch_id": "spring", "number": "1", "ref": "replay/x", "trial_id": "t1",
-    "kind": "csv", "ending": "csv", "name": "forest.csv", "token": "x",
+    "kind": "csv", "ending": "csv", "name": "forest.csv", "token": "x", "place": "0",
 }  # fmt: skip
 
 

@@ -81,6 +81,17 @@ def test_each_table_comes_as_csv_from_a_link_beneath_it_and_no_cell_is_a_formula
     assert not any(cell.startswith("=") for row in rows for cell in row.values() if cell)
 
 
+def test_the_pages_whose_address_is_their_own_have_a_twin_there(client: TestClient) -> None:
+    page = client.get("/statistics/behind?task=pay", headers={"accept": "text/html"}).text
+    assert 'href="/statistics/behind.json?task=pay"' in page
+    behind, first = (client.get(f"{path}.json?task=pay").json() for path in ("/statistics/behind", "/statistics"))
+    assert behind["stats"] == first["stats"]
+    assert behind["stats"]["diagnostics"]["by_trial"]
+    wrong = client.get("/statistics/behind.json?tusk=pay")
+    assert wrong.json()["error"]["remedy"].startswith("Known: a, b, batch_id")
+    assert client.get("/index.json").json() == client.get("/queue.json").json()
+
+
 def test_a_table_follows_the_filters_and_an_unknown_one_is_said(client: TestClient) -> None:
     assert {row["task"] for row in table(client, "tasks", "?task=pay")} == {"pay"}
     (judge,) = {row["judge"] for row in table(client, "judges", "?judge=mild")}

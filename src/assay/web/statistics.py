@@ -60,10 +60,11 @@ def statistics_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9
     )  # fmt: skip
 
 
+@router.get("/statistics/behind.json")
 @router.get("/statistics.json")
 @reads(*FILTERS, "a", "b", "scope", "margin", "checks")
 def statistics_twin(request: Request) -> Response:
-    """The page as data: the documents of `assay stats`, `assay rank` and `assay compare`, and what they hold for."""
+    """Both pages as data: the documents of `assay stats`, `assay rank` and `assay compare`, and what they hold for."""
     asked = Asked(request)
     overviews = rooms_of(request).overviews
     told, hidden = rooms_of(request).cover.told(asked.selection, anyway=asked.tells_checks)
@@ -82,7 +83,7 @@ def behind_page(request: Request) -> Response:
     if rooms_of(request).cover.covered():
         found = replace(found, since=0)
     return page_of(
-        request, "behind.html", "statistics", t("stats.behind"), twin=asked.address("/statistics.json"),
+        request, "behind.html", "statistics", t("stats.behind"), twin=asked.address("/statistics/behind.json"),
         **behind_parts(first, found, asked), figures=[_figure(asked, found.scores)], can_draw=charting.can_draw(),
         how_to_draw=charting.HOW_TO_DRAW, back=asked.address("/statistics"), grades=_grades(asked), tables=_tables(asked),
         boot={"texts": for_script("stats", "queue"), "page": "behind"},
