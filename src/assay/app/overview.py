@@ -24,6 +24,7 @@ from assay.app import findings
 from assay.app.kept import KeptCells
 from assay.app.stamps import uncalibrated_judges
 from assay.domain.errors import InputError, UnknownName
+from assay.domain.identifiers import shown_trial
 from assay.domain.selection import Selection
 from assay.report import charts, wording
 from assay.statistics.coding import places
@@ -284,7 +285,7 @@ class _Kept:
             standing=findings.stats(workspace, selection, basis=basis, reviews=reviews),
             contrast=contrast,
             ranks=findings.rank(workspace, selection, scope=scope, margin=margin, basis=basis),
-            scores=charts.scores(basis.table, trials=[f"t{key}" for key in names.tolist()]),
+            scores=charts.scores(basis.table, trials=lambda code: shown_trial(int(names[code]))),
             newest=newest,
             read_at=workspace.clock.now(),
             since=0,

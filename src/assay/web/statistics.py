@@ -253,7 +253,7 @@ def _figure(asked: Asked, chart: Chart) -> dict[str, Any]:
     return {
         "kind": chart.kind,
         "title": chart.title,
-        "about": chart.about,
+        "about": chart.about if chart.every is None else f"{chart.about} {t('stats.csv_whole')}",
         "key": key,
         "drawing": asked.address(f"/statistics/charts/{chart.kind}.svg", page="true", at=key),
         "files": [

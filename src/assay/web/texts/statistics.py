@@ -86,6 +86,7 @@ TEXTS: Final[dict[str, str]] = {
     "stats.later": "Later",
     "stats.drawing": "Being drawn…",
     "stats.not_drawn": "The drawing did not come; the table holds the same.",
+    "stats.csv_whole": "The CSV has every trial.",
     "stats.behind": "Behind the numbers",
     "stats.behind_about": "No part of any result: what a careful reader asks before believing one.",
     "stats.behind_open": "Open what stands behind the numbers",
