@@ -70,6 +70,8 @@ class Overview:
         margin: the one asked for, else the runs' own.
         tasks: what each task's name stands for, in the order of the matrix.
         approved: whether a person passed every score that counts.
+        incomplete: of the `n_trials`, how many lack a score that counts, by candidate: rejected, failed or waiting beside others
+            that count. Empty where none does, or where the runs do not have the same candidates.
         hides: whether judges' scores that wait must not be seen before the verdict.
         newest: the review event up to which all this holds.
     """
@@ -84,6 +86,7 @@ class Overview:
     unfinished: str | None
     excluded: Excluded
     n_trials: int
+    incomplete: Mapping[str, int]
     cautions: tuple[Caution, ...]
     margin: float | None
     approved: bool
@@ -224,6 +227,7 @@ class _Kept:
             else None,
             excluded=excluded,
             n_trials=cells.n_trials,
+            incomplete=_incomplete(report, cells.n_trials) if rules.same_candidates else {},
             cautions=_once(
                 (*cells.cautions, *cautions, *report.ranking.warnings, *(contrast.warnings if contrast else ()))
             ),
@@ -334,6 +338,12 @@ def trials_behind(
     keys: tuple[TrialKey, ...] = tuple(row.key for row in shown)
     scores = {one.trial: one.scores for one in workspace.archive.trial_scores(selection, keys)} if keys else {}
     return tuple(CountedTrial(row=row, scores=scores.get(int(row.key), {})) for row in shown), len(rows) > limit
+
+
+def _incomplete(report: Report, n_trials: int) -> dict[str, int]:
+    """By candidate the trials, of those that count, without a score of it that does; empty where there is none."""
+    lacking = {str(one.candidate): n_trials - one.estimate.n_trials for one in report.ranking.candidates}
+    return lacking if any(lacking.values()) else {}
 
 
 def _turned(one: RankedPair) -> RankedPair:

@@ -312,6 +312,7 @@ def _document(
         "rank": findings.ranks_document(behind.ranks),
         "compare": contrast,
         "protocols": [dict(one) for one in first.protocols],
+        "incomplete": dict(first.incomplete),
         "withheld_runs": list(hidden),
         "read": {"at": behind.read_at, "event": behind.newest, "decisions_since": behind.since} if tells_when else None,
     }
