@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import urllib.request
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 
+from assay.app.wiring import Workspace
 from assay.web.pages import static_content
+from assay.web.server import create_app
+from tests.support import warm
 from tests.web.conftest import NAMES, Served, eventually
 from tests.web.test_pages import WIDTHS, serious, themed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Page
 
 __all__ = ["themed"]
@@ -144,3 +154,85 @@ def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: 
 def test_the_page_s_scripts_and_styles_are_small() -> None:
     names = ("dom.js", "keys.js", "page.js", "statistics.js", "statistics.css")
     assert sum(len(static_content(name)) for name in names) < MOST_BYTES
+
+
+def test_a_number_leads_to_the_assessment_it_came_from(tmp_path: Path) -> None:
+    rows = [
+        f"{task},{name},{k},{score + k / 100 + place / 1000},{judge}"
+        for place, task in enumerate(("one", "two"))
+        for k in (1, 2)
+        for name, score in (("ann", 0.2), ("bob", 0.4), ("cas", 0.6))
+        for judge in ("strict", "mild")
+    ]
+    (tmp_path / "scores.csv").write_text("task,candidate,trial,score,judge\n" + "\n".join(rows), "utf-8")
+    done = warm.run("import", "scores.csv", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    listed = json.loads(warm.run("review", "list", "--json", folder=tmp_path).stdout)["assessments"]
+    ids = [one["id"] for one in listed if one["state"] == "pending"]
+    done = warm.run("review", "approve", *ids, "--reviewer", "Ines", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    server = Served(tmp_path)
+    server.start()
+    try:
+        whole = server.get("/statistics/trials.json")
+        assert whole["candidates"]
+        for row in whole["trials"]:
+            for name, link in zip(whole["candidates"], row["opens"], strict=True):
+                with urllib.request.urlopen(f"{server.url}{link}&judge=mild", timeout=10) as answer:
+                    found = server.get(answer.url.removeprefix(server.url) + ".json")
+                (pane,) = found["panes"]
+                assert (pane["name"], found["judge"], found["task"], found["k"]) == (
+                    name,
+                    "mild",
+                    row["task"],
+                    row["k"],
+                )
+                assert abs(100 * pane["score"] - 100 * row["scores"][name]) < 0.01
+        chart = (
+            urllib.request.urlopen(f"{server.url}/statistics/charts/scores.svg?page=true", timeout=20).read().decode()
+        )
+        links = set(re.findall(r'href="(/statistics/trials/t[^"]*)"', chart))
+        assert {parse_qs(urlsplit(html.unescape(link)).query)["candidate"][0] for link in links} == {
+            "ann",
+            "bob",
+            "cas",
+        }
+        page = urllib.request.urlopen(f"{server.url}/assessments/{ids[0]}", timeout=10).read().decode()
+        assert "bob · mild" in page, "the other assessments of the trial are named"
+    finally:
+        server.kill()
+
+
+def test_two_of_several_that_nobody_named_are_held_to_all_comparisons(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    base = random.normal(0.5, 0.1, 20)
+    rows = [
+        f"t{task},{name},{k},{np.clip(base[task] + random.normal(0, 0.1) + 0.03 * (name == 'a'), 0, 1):.3f}"
+        for task in range(20) for k in (1, 2) for name in "abcde"
+    ]  # fmt: skip
+    (tmp_path / "scores.csv").write_text("task,candidate,trial,score\n" + "\n".join(rows), "utf-8")
+    done = warm.run("import", "scores.csv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"})
+        pair = client.get("/statistics.json").json()["compare"]
+        assert (pair["decision"], pair["p_value"] < 0.05) == ("better", True), "alone it is decided"
+        picked = client.get("/statistics").text
+        assert "Not decided among 5 candidates" in picked
+        assert "among all 10 comparisons" in picked
+        assert "is better than" not in picked.partition("</h1>")[0].partition("<h1")[2]
+        named = client.get(f"/statistics?a={pair['a']}&b={pair['b']}").text
+        assert f"{pair['a']} is better than {pair['b']}" in named.partition("</h1>")[0].partition("<h1")[2]
+
+
+def test_answers_that_nobody_graded_do_not_wait_for_review(tmp_path: Path) -> None:
+    line = {"custom_id": "one", "response": {"status_code": 200, "body": {"model": "m", "choices": [
+        {"message": {"role": "assistant", "content": "An answer."}, "finish_reason": "stop"}]}}, "error": None}  # fmt: skip
+    (tmp_path / "out.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    done = warm.run("import", "out.jsonl", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"})
+        said = client.get("/statistics").text
+        assert "1 answer not graded" in said
+        assert "waiting for review" not in said.partition("<main")[2].partition("</main")[0]

@@ -25,6 +25,7 @@ from assay.app.kept import KeptCells
 from assay.app.stamps import uncalibrated_judges
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import shown_trial
+from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.report import charts, wording
 from assay.statistics.coding import places
@@ -69,6 +70,7 @@ class Overview:
         anytime: evidence for now while more may come, and only for tasks like these; the rest stands behind.
         margin: the one asked for, else the runs' own.
         tasks: what each task's name stands for, in the order of the matrix.
+        not_graded: trials with answers that nobody has graded or was asked to grade; not among `excluded`.
         approved: whether a person passed every score that counts.
         incomplete: of the `n_trials`, how many lack a score that counts, by candidate: rejected, failed or waiting beside others
             that count. Empty where none does, or where the runs do not have the same candidates.
@@ -85,6 +87,7 @@ class Overview:
     looks: Looks | None
     unfinished: str | None
     excluded: Excluded
+    not_graded: int
     n_trials: int
     incomplete: Mapping[str, int]
     cautions: tuple[Caution, ...]
@@ -209,7 +212,11 @@ class _Kept:
         if a is not None and b is not None:
             contrast = compared(cells.cells, a, b, scope, margin, rng=np.random.default_rng(_SEED))
         excluded = self._workspace.archive.excluded(self._selection)
-        running = self._workspace.archive.run_totals(self._selection).going_on
+        totals = self._workspace.archive.run_totals(self._selection)
+        running = totals.going_on
+        waits = running or totals.assessments.get(AssessmentState.PENDING)
+        not_graded = 0 if waits else excluded.pending
+        excluded = replace(excluded, pending=excluded.pending - not_graded)
         open_still = running or excluded.pending > 0
         p_value = contrast is not None and contrast.p_value is not None
         return Overview(
@@ -226,6 +233,7 @@ class _Kept:
             if open_still
             else None,
             excluded=excluded,
+            not_graded=not_graded,
             n_trials=cells.n_trials,
             incomplete=_incomplete(report, cells.n_trials) if rules.same_candidates else {},
             cautions=_once(

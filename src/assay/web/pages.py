@@ -21,7 +21,8 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from assay.app import protocols, registry, reviewing, starting
 from assay.app.cover import under_review
 from assay.app.findings import wording
-from assay.domain.errors import Refused
+from assay.app.run_list import waits
+from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
@@ -251,8 +252,10 @@ def run_twin(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
 
 
 @router.get("/runs/{run_id}/trials/{trial_id}")
-def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
-    """The assessment behind a cell of the matrix: one that waits before others."""
+def trial_page(
+    request: Request, run_id: str, trial_id: str, candidate: str | None = None, judge: str | None = None
+) -> Response:
+    """The assessment behind a cell of the matrix, or behind a number of one candidate or judge: one that waits before others."""
     key = reviewing.trial_key(trial_id)
     workspace = rooms_of(request).workspace
     (summary,) = registry.runs(workspace, Selection(runs=(run_id,)))
@@ -264,6 +267,9 @@ def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
         return RedirectResponse(
             f"/runs/{quote(run_id, safe='')}/trials/{quote(trial_id, safe='')}/answers", status_code=303
         )
+    found = [row for row in found if candidate in {None, *row.candidates} and judge in {None, row.grader}]
+    if not found:
+        raise UnknownName("trial", f"{trial_id} of {candidate or judge}")
     best = next((row for row in found if row.state is AssessmentState.PENDING), found[0])
     return RedirectResponse(f"/assessments/{shown_assessment(best.key)}", status_code=303)
 
@@ -404,15 +410,15 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
     ]  # fmt: skip
     if start and not tasks:
         within("from", start, len({trial.task for trial in rooms.workspace.archive.trials(where)}))
-    waits = bool(row["waiting"])
+    unseen = bool(row["waiting"])
     review = standing(request, str(summary.id))
     return {
         "run": row,
         "facts": {
             "candidates": len(summary.candidates),
             "judges": len(summary.judges),
-            "candidate_names": None if waits else list(summary.candidates),
-            "judge_names": None if waits else list(summary.judges),
+            "candidate_names": None if unseen else list(summary.candidates),
+            "judge_names": None if unseen else list(summary.judges),
             "judge_stamps": sorted(
                 {registry.stamp_of(rooms.workspace, summary.id, judge.name) for judge in plan.judges}
             ),
@@ -427,7 +433,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         "said_protocol": wording.protocol(review["protocol"]).partition(";")[0],
         "suggested": protocols.numbers(SUGGESTED),
         "models": []
-        if waits
+        if unseen
         else [model.ref for model in starting.known_models(rooms.workspace) if model.ref != PERSON],
         "tasks": tasks,
         "covered": covered,
@@ -475,11 +481,16 @@ def _same_trial(rooms: Rooms, key: AssessmentKey) -> list[dict[str, str]]:
     detail, _ = rooms.honest.detail(key)
     row = detail.row
     same = rooms.workspace.archive.assessments(Selection(runs=(row.run_id,)), trial=row.trial)
-    return [_other(one) for one in same if one.current and (one.grader, one.candidate) != (row.grader, row.candidate)]
+    (summary,) = registry.runs(rooms.workspace, Selection(runs=(row.run_id,)))
+    told = not waits(summary)  # who wrote and judged what is told once nothing waits
+    return [
+        _other(one, told) for one in same if one.current and (one.grader, one.candidate) != (row.grader, row.candidate)
+    ]
 
 
-def _other(row: AssessmentRow) -> dict[str, str]:
-    return {"id": shown_assessment(row.key), "state": str(row.state)}
+def _other(row: AssessmentRow, told: bool) -> dict[str, str]:
+    who = " · ".join(filter(None, (row.candidate, row.grader))) if told else ""
+    return {"id": shown_assessment(row.key), "state": str(row.state), "who": who}
 
 
 def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, Any]:

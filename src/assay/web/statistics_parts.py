@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.diagnostics import StandingDiagnostics
     from assay.app.overview import Behind, CountedTrial, Overview
+    from assay.domain.selection import TrialRow
     from assay.statistics.cautions import Caution
     from assay.statistics.comparisons import Comparison
     from assay.statistics.estimates import Estimate
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
 
 TASKS_SHOWN: Final = 100
 NOTHING: Final = "–"
+_GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 
 
 def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, Any]:
     """Everything of the page that follows each decision; `hidden`: runs left out because they are under cover."""
     ranking = found.report.ranking
+    undecided = _undecided(found, asked)
+    headline, beneath = undecided or (_headline(found), _beneath(found))
     return {
-        "headline": _headline(found),
-        "beneath": _beneath(found),
+        "headline": headline,
+        "beneath": beneath,
         "n_trials": wording.count(found.n_trials, "approved trial" if found.approved else "trial"),
         "left_out": [
             *_lacking(found, asked),
@@ -57,7 +61,9 @@ def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, 
             }
             for one in ranking.candidates
         ],
-        "contrast": None if found.contrast is None else contrast_part(found.contrast, str(found.verdict)),
+        "contrast": None
+        if found.contrast is None
+        else contrast_part(found.contrast, " ".join(undecided or (str(found.verdict),))),
         "pairs": [
             {
                 "a": str(one.a), "b": str(one.b), "points": _signed(one.difference),
@@ -213,11 +219,29 @@ def trial_parts(found: Sequence[CountedTrial], asked: Asked, candidate: str | No
             "state": str(row.state),
             "scores": {name: one.scores.get(name) for name in names},
             "words": [NOTHING if one.scores.get(name) is None else wording.number(one.scores[name]) for name in names],
-            "open": f"/runs/{row.run_id}/trials/{shown_trial(row.key)}"
-            if str(row.state) in {"needs_review", "approved", "rejected"}
-            else None,
+            "open": _trial_address(row, candidate, asked) if str(row.state) in _GRADED else None,
+            "opens": [None if one.scores.get(name) is None else _trial_address(row, name, asked) for name in names],
         })  # fmt: skip
     return {"candidates": names, "rows": rows, "candidate": candidate, "filters": asked.pairs()}
+
+
+def _trial_address(row: TrialRow, candidate: str | None, asked: Asked) -> str:
+    """Where the assessment behind a number of a candidate is; of one judge where the numbers are."""
+    judges = asked.filters["judge"]
+    said = {"candidate": candidate, "judge": judges[0] if len(judges) == 1 else None}
+    narrowed = urlencode({name: value for name, value in said.items() if value})
+    return f"/runs/{row.run_id}/trials/{shown_trial(row.key)}" + (f"?{narrowed}" if narrowed else "")
+
+
+def _undecided(found: Overview, asked: Asked) -> tuple[str, str] | None:
+    """What stands in place of a verdict on two that were picked by their scores."""
+    two = found.contrast
+    if two is None or (asked.a and asked.b):
+        return None
+    pairs = found.report.ranking.pairs
+    pair = next((one for one in pairs if {one.a, one.b} == {two.a, two.b}), None)
+    n = len(found.report.ranking.candidates)
+    return None if pair is None else wording.undecided_among(two, pair, n_candidates=n, n_pairs=len(pairs))
 
 
 def _headline(found: Overview) -> str:
@@ -242,6 +266,8 @@ def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
     if len(found.runs) == 1:
         links["rejected"] = links["failed"] = f"/runs/{found.runs[0]}"
         links["superseded"] = "/compare/grades?" + urlencode({"run": found.runs[0], "by": "attempts"})
+    numbers["not_graded"] = found.not_graded
+    links["not_graded"] = f"/runs/{found.runs[0]}" if len(found.runs) == 1 else "/registry"
     return [
         {"name": name, "n": n, "word": t(f"stats.left.{name}", n=n), "open": links[name]} for name, n in numbers.items()
     ]

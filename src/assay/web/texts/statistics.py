@@ -13,6 +13,8 @@ TEXTS: Final[dict[str, str]] = {
     "stats.checks_told": "These numbers move with a decision on a real item and with none on a check, which tells them apart.",
     "stats.count": "{n} count",
     "stats.left.pending": "{n} waiting for review",
+    "stats.left.not_graded": "{n} answers not graded",
+    "stats.left.not_graded.one": "1 answer not graded",
     "stats.left.rejected": "{n} rejected",
     "stats.left.failed": "{n} failed",
     "stats.left.superseded": "{n} attempts replaced",
