@@ -260,8 +260,7 @@ def _beneath(found: Overview) -> str:
 
 def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
     one = found.excluded
-    run = {"run": found.runs[0]} if len(found.runs) == 1 else {}
-    links = {"pending": asked.address("/review", **run), "rejected": None, "failed": None, "superseded": None}
+    links = {"pending": _review(found, asked), "rejected": None, "failed": None, "superseded": None}
     numbers = {"pending": one.pending, "rejected": one.rejected, "failed": one.failed, "superseded": one.superseded}
     if len(found.runs) == 1:
         links["rejected"] = links["failed"] = f"/runs/{found.runs[0]}"
@@ -271,6 +270,13 @@ def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
     return [
         {"name": name, "n": n, "word": t(f"stats.left.{name}", n=n), "open": links[name]} for name, n in numbers.items()
     ]
+
+
+def _review(found: Overview, asked: Asked) -> str:
+    """Where to decide what waits, narrowed as far as the review page can be: by one run, suite, task and judge."""
+    said = {**asked.filters, "run": found.runs if len(found.runs) == 1 else ()}
+    narrowed = {name: said[name][0] for name in ("run", "suite", "task", "judge") if len(said[name]) == 1}
+    return "/review" + (f"?{urlencode(narrowed)}" if narrowed else "")
 
 
 def _lacking(found: Overview, asked: Asked) -> list[dict[str, Any]]:
