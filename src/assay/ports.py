@@ -507,6 +507,10 @@ class Archive(Protocol):
         """The newest call's number, and all calls after `after`, summed by run, role, model and how they ended."""
         ...
 
+    def missing_answers(self) -> dict[int, int]:
+        """Requests of imported runs to which the file had no answer, by the run's number; only where there are any."""
+        ...
+
     def call_facts(self, calls: Collection[int], /) -> tuple[CallFact, ...]:
         """Single calls by their numbers."""
         ...

@@ -195,3 +195,26 @@ def test_imports_of_one_suite_are_told_apart_on_the_queue(served: Served) -> Non
     _, said = post(served, f"/api/runs/{rows[0]['id']}/regrade", {"judge": "human"})
     eventually(lambda: served.get(f"/runs/{said['run_id']}.json")["run"]["waiting"] > 0)
     assert served.get(f"/runs/{said['run_id']}.json")["run"]["model"] is None
+
+
+def test_a_models_page_says_what_it_was_asked_with_and_counts_requests_without_an_answer(
+    context: BrowserContext, served: Served
+) -> None:
+    address = f"/models/{quote(MODELS[0], safe='')}"
+    said = served.get(f"{address}.json")
+    (role,) = said["roles"]
+    assert role["parameters"] == {"temperature": 0.0, "max_tokens": 300}
+    assert (role["used"]["calls"], role["used"]["failed"], role["used"]["unanswered"]) == (4, 0, 2)
+    assert [(one["kind"], one["fault"], one["calls"]) for one in said["failures"]] == [("missing", "provider", 2)]
+    assert [one["unanswered"] for one in said["runs"]] == [2]
+    page = context.new_page()
+    page.goto(served.url + address)
+    words = page.inner_text("main")
+    page.close()
+    assert "Asked with: temperature 0, max_tokens 300" in words
+    assert "0.7" not in words
+    assert "2 requests without an answer" in words
+    assert "no answer to the request is in the file." in words
+    other = served.get(f"/models/{quote(MODELS[1], safe='')}.json")
+    assert other["failures"] == []
+    assert other["roles"][0]["used"]["unanswered"] == 0

@@ -13,9 +13,10 @@ from fastapi.testclient import TestClient
 
 from assay.app.statistics_tables import TABLES
 from assay.app.wiring import Workspace
-from assay.domain.lifecycle import AssessmentState
+from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.selection import Selection
 from assay.web.server import create_app
-from tests.contract.stores import a_plan, a_task, grades, judged, planned, wait
+from tests.contract.stores import a_decision, a_plan, a_task, grades, judged, planned, wait
 
 FORMULA = "=1+1"
 
@@ -81,6 +82,17 @@ def test_each_table_comes_as_csv_from_a_link_beneath_it_and_no_cell_is_a_formula
     assert not any(cell.startswith("=") for row in rows for cell in row.values() if cell)
 
 
+def test_the_pages_whose_address_is_their_own_have_a_twin_there(client: TestClient) -> None:
+    page = client.get("/statistics/behind?task=pay", headers={"accept": "text/html"}).text
+    assert 'href="/statistics/behind.json?task=pay"' in page
+    behind, first = (client.get(f"{path}.json?task=pay").json() for path in ("/statistics/behind", "/statistics"))
+    assert behind["stats"] == first["stats"]
+    assert behind["stats"]["diagnostics"]["by_trial"]
+    wrong = client.get("/statistics/behind.json?tusk=pay")
+    assert wrong.json()["error"]["remedy"].startswith("Known: a, b, batch_id")
+    assert client.get("/index.json").json() == client.get("/queue.json").json()
+
+
 def test_a_table_follows_the_filters_and_an_unknown_one_is_said(client: TestClient) -> None:
     assert {row["task"] for row in table(client, "tasks", "?task=pay")} == {"pay"}
     (judge,) = {row["judge"] for row in table(client, "judges", "?judge=mild")}
@@ -100,3 +112,41 @@ def test_one_trial_a_task_has_no_table_by_trial(tmp_path_factory: pytest.TempPat
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
         assert client.get("/statistics.json").json()["stats"]["diagnostics"]["by_trial"] == []
         assert table(client, "trials") == []
+
+
+@pytest.fixture(scope="module")
+def lacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Six trials whose candidates were graded apart; all of bob's pass, of ann's all but those on the first task."""
+    with Workspace.open(tmp_path_factory.mktemp("lacking"), environment={}) as workspace:
+        plan = a_plan("20250101-000000-alpha-bbbb", suite="alpha", candidates=("ann", "bob"), judges=("mild",))
+        workspace.journal.open_run(plan, planned(a_task("auth"), a_task("pay"), a_task("mail"), trials=2))
+        for trial in workspace.journal.claim(plan.id, limit=10):
+            for name in ("ann", "bob"):
+                own = grades({name: {"integrity": 0.4, "fitness": 0.5}})
+                wait(workspace.journal.record(
+                    judged(trial, own, grader="mild", candidate=name, finished=name == "bob")
+                ))  # fmt: skip
+        workspace.desk.decide([
+            a_decision(Verb.REJECT if (row.task, row.candidate) == ("auth", "ann") else Verb.APPROVE, row.key)
+            for row in workspace.archive.assessments(Selection())
+        ])  # fmt: skip
+        yield TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False)
+
+
+def test_trials_that_count_for_one_candidate_and_were_rejected_for_another_are_told_at_once(
+    lacking: TestClient,
+) -> None:
+    page = lacking.get("/statistics", headers={"accept": "text/html"}).text
+    head = page.partition("<main")[2].partition("</ul>")[0]
+    assert "6 approved trials count" in head
+    assert "up to 2 of them incomplete for a candidate" in head
+    assert page.count("2 of the 6 trials have no score of it that counts") == 1
+    assert lacking.get("/statistics.json").json()["incomplete"] == {"ann": 2, "bob": 0}
+    assert lacking.get("/statistics.json").json()["stats"]["excluded"]["rejected"] == 0
+
+
+def test_whole_trials_are_not_called_incomplete(client: TestClient, lacking: TestClient) -> None:
+    assert client.get("/statistics.json").json()["incomplete"] == {}
+    assert lacking.get("/statistics.json?task=pay").json()["incomplete"] == {}
+    for page in (client.get("/statistics"), lacking.get("/statistics?task=pay")):
+        assert "incomplete" not in page.text.partition("<main")[2].partition("</main>")[0]

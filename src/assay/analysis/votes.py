@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.domain.arena import Choice
 from assay.statistics.comparisons import ALPHA
-from assay.statistics.distributions import expit, normal_quantile, t_quantile
+from assay.statistics.distributions import expit, t_quantile
 from assay.statistics.intervals import Proportion, proportion
 from assay.statistics.kappas import Kappa, cohen_kappa
 from assay.statistics.many_tests import multiplicity
@@ -209,11 +209,11 @@ def _strength(name: str, tallies: Sequence[tuple[int, int, int, int]], fitted: B
     at = fitted.items.index(name) if name in fitted.items else None
     strength = None if at is None else fitted.log_strength[at]
     ci95 = None
-    if at is not None and strength is not None and fitted.method is not None:
-        spread = float(np.sqrt(max(float(fitted.covariance[at, at]), 0.0)))
-        far = normal_quantile(0.975) if fitted.method == "information_z" else t_quantile(0.975, fitted.n_tasks - 1.0)
-        if spread > 0:
-            ci95 = (strength - float(far) * spread, strength + float(far) * spread)
+    if at is not None and strength is not None:
+        spread = fitted.spread(np.eye(len(fitted.items))[at])
+        if spread is not None:
+            far = spread[0] * float(t_quantile(0.975, spread[1]))
+            ci95 = (strength - far, strength + far)
     return Strength(
         candidate=name,
         wins=won,

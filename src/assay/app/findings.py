@@ -293,7 +293,7 @@ def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns
 class Rules:
     """What the runs of a selection were fixed to before there was anything to see; fields as in `Basis`.
 
-    `protocols` are the distinct review protocols that hold now, each with its `runs`.
+    `protocols` are the distinct review protocols that hold now, each with its `runs`. `same_candidates`: in each of the runs.
     """
 
     margin: float | None
@@ -301,6 +301,7 @@ class Rules:
     random_order: bool
     cautions: tuple[Caution, ...]
     protocols: tuple[dict[str, Any], ...]
+    same_candidates: bool
 
 
 def rules_of(workspace: Workspace, runs: Sequence[str]) -> Rules:
@@ -323,6 +324,7 @@ def rules_of(workspace: Workspace, runs: Sequence[str]) -> Rules:
         looks=looks.pop() if len(looks) == 1 else None,
         random_order=bool(plans) and all(plan.protocol.get("order") == "random" for plan in plans),
         protocols=in_use,
+        same_candidates=len({frozenset(one.name for one in plan.candidates) for plan in plans}) <= 1,
     )
 
 

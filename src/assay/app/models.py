@@ -24,9 +24,9 @@ from assay.app.stamps import words
 from assay.app.suites import model_candidate
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Role
 from assay.domain.errors import AssayError, Refused, UnknownName
-from assay.domain.failure import CallFailed
+from assay.domain.failure import CallFailed, Fault
 from assay.domain.lifecycle import AssessmentState
-from assay.domain.model import DEFAULTS, ModelSpec, Parameters
+from assay.domain.model import ModelSpec, Parameters
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON, Message
 
@@ -63,7 +63,10 @@ class Priced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What one model was asked in one role, summed. `cost_usd` is of the priced calls; `unpriced` counts the others."""
+    """What one model was asked in one role, summed. `cost_usd` is of the priced calls; `unpriced` counts the others.
+
+    `unanswered`: requests of imported runs to which there is no answer, and so no call.
+    """
 
     calls: int = 0
     failed: int = 0
@@ -72,6 +75,7 @@ class Used:
     cost_usd: float = 0.0
     unpriced: int = 0
     runs: int = 0
+    unanswered: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +134,7 @@ class RunOfModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """Calls that failed alike; `last` is the newest of them."""
+    """Calls that failed alike; `last` is the newest of them. Requests without an answer are `missing` and have no call."""
 
     kind: str
     fault: str
@@ -195,8 +199,9 @@ class _Sum:
             n, last = self.failures.get((one.kind, one.fault or ""), (0, 0))
             self.failures[one.kind, one.fault or ""] = (n + one.calls, max(last, one.last_call))
 
-    def used(self) -> Used:
+    def used(self, unanswered: int = 0) -> Used:
         return Used(
+            unanswered=unanswered,
             calls=self.calls,
             failed=self.failed,
             input_tokens=self.input_tokens,
@@ -217,6 +222,7 @@ class Models:
         self._newest = 0
         self._sums: dict[tuple[str, str], _Sum] = {}
         self._runs: dict[int, RunId] = {}
+        self._missing: dict[int, int] = {}
         self._checks: dict[str, Checked] = {}
         self._checking: set[str] = set()
 
@@ -252,6 +258,9 @@ class Models:
                 (role, kind, fault, n, last)
                 for role in mine
                 for (kind, fault), (n, last) in self._sum(role, ref).failures.items()
+            ]
+            failures += [
+                (role, "missing", Fault.PROVIDER.value, n, 0) for role in mine if (n := self._unanswered(role, ref))
             ]
             facts = self._facts([last for *_, last in failures])
             facts = {call: self._without_words(fact) for call, fact in facts.items()}
@@ -312,11 +321,18 @@ class Models:
         if any(runs.get(key) != identifier for key, identifier in self._runs.items()):
             self._newest, self._sums, self._runs = 0, {}, {}
         self._newest, groups = self._workspace.archive.call_groups(self._newest)
+        self._missing = self._workspace.archive.missing_answers()
         for one in groups:
             self._runs[one.run_key] = one.run_id
             whole = self._sums.setdefault((one.role, one.model), _Sum())
             whole.add(one)
             whole.runs.setdefault(one.run_key, _Sum()).add(one)
+
+    def _left_out(self, role: str, run_key: int) -> int:
+        return self._missing.get(run_key, 0) if role == Role.CANDIDATE else 0
+
+    def _unanswered(self, role: str, ref: str) -> int:
+        return sum(self._left_out(role, key) for key in self._sum(role, ref).runs)
 
     def _sum(self, role: str, ref: str) -> _Sum:
         return self._sums.get((role, ref)) or _Sum()
@@ -343,7 +359,11 @@ class Models:
     def _note(self, found: dict[tuple[str, str], ModelSpec], plan: RunPlan) -> None:
         for candidate in plan.candidates:
             if candidate.model is not None:
-                found.setdefault((Role.CANDIDATE.value, candidate.model.ref), candidate.model)
+                asked = candidate.model.parameters.over(plan.parameters)
+                spec = replace(
+                    candidate.model, parameters=replace(asked, seed=None)
+                )  # each trial has a seed of its own
+                found.setdefault((Role.CANDIDATE.value, spec.ref), spec)
         for judge in plan.judges:
             parameters = judge.parameters.over(judge.model.parameters)
             found.setdefault((Role.JUDGE.value, judge.model.ref), replace(judge.model, parameters=parameters))
@@ -353,7 +373,10 @@ class Models:
         summary = self._workspace.archive.runs(Selection(runs=(self._runs[newest],)))
         found: dict[tuple[str, str], ModelSpec] = {}
         for one in summary:
-            self._note(found, self._plans.of(one))
+            plan = self._plans.of(one)
+            self._note(found, plan)
+            if "imported" in plan.environment and role == Role.CANDIDATE:
+                found.setdefault((role, ref), replace(self._bare(ref), parameters=plan.parameters))
         return found.get((role, ref)) or self._said(ref)
 
     def _said(self, ref: str) -> ModelSpec | None:
@@ -391,8 +414,8 @@ class Models:
             takes=checked.takes if checked is not None and checked.takes is not None else directory.takes(spec),
             price=self._price(spec),
             context_tokens=directory.context_tokens(spec),
-            parameters=(spec.parameters.over(DEFAULTS) if role == Role.CANDIDATE else spec.parameters).as_json(),
-            used=asked.used(),
+            parameters=spec.parameters.as_json(),
+            used=asked.used(self._unanswered(role, ref)),
             last=facts.get(asked.last),
             last_error=facts.get(asked.last_failed),
             can_check=_can_check(spec) and access.problem is None,
@@ -439,11 +462,11 @@ class Models:
 
     def _runs_of(self, ref: str) -> tuple[list[RunOfModel], int]:
         """The runs that asked it, newest first, but for those in which reviews wait; and how many those are."""
-        asked: dict[RunId, list[tuple[str, _Sum]]] = defaultdict(list)
+        asked: dict[RunId, list[tuple[str, Used]]] = defaultdict(list)
         for (role, name), whole in self._sums.items():
             if name == ref:
                 for key, one in whole.runs.items():
-                    asked[self._runs[key]].append((role, one))
+                    asked[self._runs[key]].append((role, one.used(self._left_out(role, key))))
         if not asked:
             return [], 0
         found: list[RunOfModel] = []
@@ -452,7 +475,7 @@ class Models:
             if waits(summary):
                 hidden += 1
                 continue
-            found += [RunOfModel(run=summary, role=role, used=one.used()) for role, one in asked[summary.id]]
+            found += [RunOfModel(run=summary, role=role, used=one) for role, one in asked[summary.id]]
         return found, hidden
 
     def _tiers(self) -> dict[str, list[str]]:

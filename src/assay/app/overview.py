@@ -24,6 +24,7 @@ from assay.app import findings
 from assay.app.kept import KeptCells
 from assay.app.stamps import uncalibrated_judges
 from assay.domain.errors import InputError, UnknownName
+from assay.domain.identifiers import shown_trial
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.report import charts, wording
@@ -71,6 +72,8 @@ class Overview:
         tasks: what each task's name stands for, in the order of the matrix.
         not_graded: trials with answers that nobody has graded or was asked to grade; not among `excluded`.
         approved: whether a person passed every score that counts.
+        incomplete: of the `n_trials`, how many lack a score that counts, by candidate: rejected, failed or waiting beside others
+            that count. Empty where none does, or where the runs do not have the same candidates.
         hides: whether judges' scores that wait must not be seen before the verdict.
         newest: the review event up to which all this holds.
     """
@@ -86,6 +89,7 @@ class Overview:
     excluded: Excluded
     not_graded: int
     n_trials: int
+    incomplete: Mapping[str, int]
     cautions: tuple[Caution, ...]
     margin: float | None
     approved: bool
@@ -231,6 +235,7 @@ class _Kept:
             excluded=excluded,
             not_graded=not_graded,
             n_trials=cells.n_trials,
+            incomplete=_incomplete(report, cells.n_trials) if rules.same_candidates else {},
             cautions=_once(
                 (*cells.cautions, *cautions, *report.ranking.warnings, *(contrast.warnings if contrast else ()))
             ),
@@ -292,7 +297,7 @@ class _Kept:
             standing=findings.stats(workspace, selection, basis=basis, reviews=reviews),
             contrast=contrast,
             ranks=findings.rank(workspace, selection, scope=scope, margin=margin, basis=basis),
-            scores=charts.scores(basis.table, trials=[f"t{key}" for key in names.tolist()]),
+            scores=charts.scores(basis.table, trials=lambda code: shown_trial(int(names[code]))),
             newest=newest,
             read_at=workspace.clock.now(),
             since=0,
@@ -341,6 +346,12 @@ def trials_behind(
     keys: tuple[TrialKey, ...] = tuple(row.key for row in shown)
     scores = {one.trial: one.scores for one in workspace.archive.trial_scores(selection, keys)} if keys else {}
     return tuple(CountedTrial(row=row, scores=scores.get(int(row.key), {})) for row in shown), len(rows) > limit
+
+
+def _incomplete(report: Report, n_trials: int) -> dict[str, int]:
+    """By candidate the trials, of those that count, without a score of it that does; empty where there is none."""
+    lacking = {str(one.candidate): n_trials - one.estimate.n_trials for one in report.ranking.candidates}
+    return lacking if any(lacking.values()) else {}
 
 
 def _turned(one: RankedPair) -> RankedPair:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -23,6 +24,7 @@ from assay.report import wording
 
 if TYPE_CHECKING:
     from assay.analysis.votes import Strength
+    from assay.statistics.arrays import Ints
     from assay.statistics.estimates import Estimate
     from assay.statistics.ranking import Ranking
     from assay.statistics.table import ScoreTable
@@ -65,13 +67,17 @@ _FONT: Final = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Rows to draw, and how. `about` says in a sentence what is seen, for those who do not see it."""
+    """Rows to draw, and how. `about` says in a sentence what is seen, for those who do not see it.
+
+    `every`: all rows, made when they are asked for, where only some of them are drawn; a table has them all.
+    """
 
     kind: str
     title: str
     about: str
     rows: tuple[Row, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    every: Callable[[], Iterable[Row]] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +87,7 @@ class Drawing:
     Attributes:
         svg: an `<svg>` element without style attributes, scripts or addresses elsewhere; it may stand inside HTML.
         png: at twice its size, None where none was asked for.
-        csv: the table behind it, formulas defused.
+        csv: the table of what is drawn, formulas defused.
     """
 
     kind: str
@@ -116,7 +122,7 @@ def drawing(chart: Chart, *, dark: bool = False, png: bool = True) -> Drawing:
         about=chart.about,
         svg=as_svg(chart, dark=dark),
         png=as_png(chart, dark=dark) if png else None,
-        csv=as_csv(chart),
+        csv=as_csv(replace(chart, every=None)),
     )
 
 
@@ -235,20 +241,21 @@ def pairs(ranking: Ranking) -> Chart:
     )
 
 
-def scores(table: ScoreTable, *, trials: Sequence[str] | None = None) -> Chart:
+def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> Chart:
     """Every counted trial's score, one strip a candidate, with the middle half of them.
 
     Args:
-        trials: the trials' names by the table's code for them; the codes where there are none.
+        trials: a trial's name by the table's code for it; the codes where there are none.
     """
     rows: list[Row] = []
+    thinned = False
     most = max(MOST_POINTS // max(len(table.candidates), 1), 100)
     for code, candidate in enumerate(table.candidates):
-        mine = table.rows_of(code)
-        if not mine.size:
+        ordered = _by_score(table, code)
+        if not ordered.size:
             continue
-        ordered = mine[table.score[mine].argsort(kind="stable")]
         step = max(1, -(-len(ordered) // most))
+        thinned |= step > 1
         rows += [_dot(table, str(candidate), int(row), place, trials) for place, row in enumerate(ordered[::step])]
     whose = "Every counted trial" if len(rows) == len(table.score) else _shown_of(len(rows), len(table.score))
     order = sorted({str(row["candidate"]) for row in rows}, key=lambda name: -_mean_of(rows, name))
@@ -258,7 +265,20 @@ def scores(table: ScoreTable, *, trials: Sequence[str] | None = None) -> Chart:
         about=f"{whose}'s score by candidate; the box holds the middle half, the line in it the median.",
         rows=tuple(rows),
         settings={"order": order},
+        every=partial(_every_score, table, trials) if thinned else None,
     )
+
+
+def _by_score(table: ScoreTable, code: int) -> Ints:
+    """A candidate's rows from the lowest score up."""
+    mine = table.rows_of(code)
+    return mine[table.score[mine].argsort(kind="stable")]
+
+
+def _every_score(table: ScoreTable, trials: Callable[[int], str] | None) -> Iterator[Row]:
+    for code, candidate in enumerate(table.candidates):
+        for row in _by_score(table, code).tolist():
+            yield _score(table, str(candidate), row, trials)
 
 
 def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
@@ -296,21 +316,24 @@ def _shown_of(shown: int, n: int) -> str:
     return f"Of {n:,} counted trials {shown:,}, evenly by score: each"
 
 
-def _dot(table: ScoreTable, candidate: str, row: int, place: int, trials: Sequence[str] | None) -> Row:
+def _dot(table: ScoreTable, candidate: str, row: int, place: int, trials: Callable[[int], str] | None) -> Row:
     task, score = table.tasks[table.task_codes[row]], float(table.score[row])
     return {
-        "candidate": candidate,
-        "task": str(task),
-        "trial": _trial_name(trials, int(table.trial_codes[row])),
-        "score": 100 * score,
+        **_score(table, candidate, row, trials),
         # Dots are spread by their place in the list, by a sequence that fills evenly: no dice.
         _OFFSET: (place * 0.6180339887498949) % 1.0,
         _SAID: f"{candidate}, {task}: {wording.number(score)}",
     }
 
 
-def _trial_name(trials: Sequence[str] | None, code: int) -> str | int:
-    return code if trials is None else trials[code]
+def _score(table: ScoreTable, candidate: str, row: int, trials: Callable[[int], str] | None) -> Row:
+    trial = int(table.trial_codes[row])
+    return {
+        "candidate": candidate,
+        "task": str(table.tasks[table.task_codes[row]]),
+        "trial": trial if trials is None else trials(trial),
+        "score": 100 * float(table.score[row]),
+    }
 
 
 def with_links(chart: Chart, address: Callable[[Row], str]) -> Chart:
@@ -323,12 +346,12 @@ def with_links(chart: Chart, address: Callable[[Row], str]) -> Chart:
 
 
 def as_csv(chart: Chart) -> str:
-    """The rows as a table."""
+    """The rows as a table: every one, also where only some are drawn."""
     target = io.StringIO()
     names = [name for name in chart.rows[0] if name not in _UNSHOWN] if chart.rows else []
     writer = csv.DictWriter(target, names, lineterminator="\n")
     writer.writeheader()
-    for row in chart.rows:
+    for row in chart.rows if chart.every is None else chart.every():
         writer.writerow({name: _safe_cell(row[name]) for name in names})
     return target.getvalue()
 

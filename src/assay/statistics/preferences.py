@@ -3,7 +3,8 @@
 Theory. Item i beats j with probability σ(θ_i - θ_j). With W_ij the wins of i over j (a tie gives half to each), the
 log-likelihood Σ W_ij log σ(θ_i - θ_j) is concave; Newton's method on Σθ = 0 takes a handful of solves. Comparisons of
 one task share its quirks, so the covariance is the sandwich I⁻ (G/(G-1) Σ g_t g_tᵀ) I⁻ with g_t the score of task t,
-and t(G - 1); without tasks it is the inverse information and the normal.
+and t(G - 1); without tasks it is the inverse information and the normal. A few tasks can agree by chance, and the sandwich
+then collapses: below `FEWEST_TASKS_TO_TRUST` no range is narrower than the one that takes comparisons for independent.
 
 A maximum exists only where the win graph is strongly connected (Ford 1957). Items outside the largest strongly
 connected part have no finite strength relative to it and are reported as None, never as a large number.
@@ -19,12 +20,14 @@ from assay.statistics.arrays import Bools, Floats, Interval, Ints
 from assay.statistics.cautions import Caution, caution
 from assay.statistics.cells import check_codes
 from assay.statistics.coding import coded, coded_together
-from assay.statistics.distributions import expit, normal_quantile, t_quantile, t_two_sided
+from assay.statistics.distributions import expit, t_quantile, t_two_sided
 from assay.statistics.table import Column, Numbers
 
 ELO_CENTRE, ELO_SCALE = 1500.0, 400.0 / float(np.log(10.0))
 # Without tasks the reference distribution is the normal; this many degrees of freedom are the same to nine digits.
 NORMAL_DF = 1e12
+# From here on the clustered range was measured to cover what it says; with fewer tasks it is held to the other's width.
+FEWEST_TASKS_TO_TRUST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,7 @@ class BradleyTerry:
     `log_strength`, `elo` (1500 centred, 400 points for odds of ten) and `borda` (share of opponents beaten, ties half)
     follow `items`. `reason` is `separation` where some item never loses or never wins against the rest, `disconnected`
     where two groups never met, `no_comparisons` without any; then the items in `separated` have None.
+    `independent` is the covariance as if comparisons did not share tasks; `spread` says which of the two a range is made of.
     """
 
     items: tuple[Hashable, ...]
@@ -61,6 +65,23 @@ class BradleyTerry:
     reason: str | None
     warnings: tuple[Caution, ...]
     covariance: Floats = field(repr=False, compare=False)
+    independent: Floats = field(repr=False, compare=False)
+
+    def spread(self, weights: Floats) -> tuple[float, float] | None:
+        """Standard error of the strengths times `weights`, shape (items,), and the degrees of freedom to read it with.
+
+        Of the clustered one and, with few tasks, the one of independent comparisons: whichever gives the wider range.
+        None where neither is known or there is no variance.
+        """
+        if self.method is None:
+            return None
+        clustered = self.method != "information_z"
+        found = [(self.covariance, self.n_tasks - 1.0 if clustered else NORMAL_DF)]
+        if clustered and self.n_tasks < FEWEST_TASKS_TO_TRUST:
+            found.append((self.independent, NORMAL_DF))
+        errors = [(float(np.sqrt(max(float(weights @ v @ weights), 0.0))), df) for v, df in found]
+        widest = max(errors, key=lambda one: one[0] * float(t_quantile(0.975, one[1])))
+        return widest if widest[0] > 0 else None
 
     @property
     def elo(self) -> tuple[float | None, ...]:
@@ -91,10 +112,10 @@ class BradleyTerry:
                 reason=self.reason,
             )
         difference = one - other
-        v = self.covariance
-        variance = float(v[i, i] + v[j, j] - 2 * v[i, j])
-        df = NORMAL_DF if self.method == "information_z" else self.n_tasks - 1.0
-        if self.method is None or variance <= 0:
+        weights = np.zeros(len(self.items))
+        weights[i], weights[j] = 1.0, -1.0
+        spread = self.spread(weights) if i != j else None
+        if spread is None:
             return StrengthDifference(
                 a=a,
                 b=b,
@@ -106,8 +127,8 @@ class BradleyTerry:
                 win_probability_ci95=None,
                 reason="need_at_least_2_tasks" if self.method is None else "zero_variance",
             )
-        std_err = float(np.sqrt(variance))
-        quantile = float(normal_quantile(0.975) if self.method == "information_z" else t_quantile(0.975, df))
+        std_err, df = spread
+        quantile = float(t_quantile(0.975, df))
         low, high = difference - quantile * std_err, difference + quantile * std_err
         return StrengthDifference(
             a=a,
@@ -204,11 +225,10 @@ def bradley_terry_from_codes(
     names = tuple(range(n_items)) if items is None else tuple(items)
     core, reason = _core(wins)
     theta = np.zeros(n_items)
-    covariance = np.zeros((n_items, n_items))
+    covariance, inverse = np.zeros((n_items, n_items)), np.zeros((n_items, n_items))
     method, clusters = None, 0
     if core.size > 1:
         theta[core] = _maximum(wins[np.ix_(core, core)])
-        inverse = np.zeros_like(covariance)
         inverse[np.ix_(core, core)] = _inverse_information(theta[core], wins[np.ix_(core, core)])
         if task is None:
             covariance, method = inverse, "information_z"
@@ -234,6 +254,7 @@ def bradley_terry_from_codes(
         reason=reason if total else "no_comparisons",
         warnings=(caution("all_ties"),) if total and float(tied.sum()) == total else (),
         covariance=covariance,
+        independent=inverse,
     )
 
 

@@ -414,6 +414,11 @@ class StoreArchive:
         with self._database.reading() as connection:
             return model_calls.call_groups(connection, after)
 
+    def missing_answers(self) -> dict[int, int]:
+        """Requests of imported runs to which the file had no answer, by the run's number; only where there are any."""
+        with self._database.reading() as connection:
+            return model_calls.missing_answers(connection)
+
     def call_facts(self, calls: Collection[int], /) -> tuple[CallFact, ...]:
         """Single calls by their numbers."""
         with self._database.reading() as connection:

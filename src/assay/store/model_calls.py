@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, case, func, or_, select
 
 from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import TrialState
 from assay.domain.model_calls import CallFact, CallGroup
 from assay.store import schema
 from assay.store.codec import plain
@@ -97,6 +98,18 @@ def newest_latencies(
         .limit(limit)
     )
     return tuple(float(value) for value in rows.scalars())
+
+
+def missing_answers(connection: Connection) -> dict[int, int]:
+    """Requests of imported runs to which the file had no answer, and so no call, by the run's number; only where there are any."""
+    trial, imported = schema.trial, schema.imported
+    runs = select(imported.c.run_key).where(imported.c.run_key.is_not(None))
+    rows = connection.execute(
+        select(trial.c.run_key, func.count().label("n"))
+        .where(trial.c.run_key.in_(runs), trial.c.state == TrialState.FAILED.value, trial.c.fail_kind == "missing")
+        .group_by(trial.c.run_key)
+    )
+    return {row.run_key: int(row.n) for row in rows}
 
 
 def run_ids(connection: Connection) -> dict[int, RunId]:

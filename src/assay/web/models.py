@@ -17,7 +17,7 @@ from assay.web.pages import count, page_of, usd
 from assay.web.texts import for_script, t
 
 if TYPE_CHECKING:
-    from assay.app.models import Checked, Model, ModelInFull, Used
+    from assay.app.models import Checked, Failing, Model, ModelInFull, Used
     from assay.domain.model_calls import CallFact
 
 router = APIRouter()
@@ -71,7 +71,7 @@ def model_page(request: Request, ref: str) -> Response:
         ],
         failures=[
             {"kind": one.kind, "fault": one.fault, "role": one.role, "calls": one.calls,
-             "at": when(one.last.started) if one.last else "", "said": (one.last.detail or "") if one.last else ""}
+             "at": when(one.last.started) if one.last else "", "said": _said(one)}
             for one in found.failures
         ],
         latencies=[
@@ -135,11 +135,19 @@ def used(one: Used) -> dict[str, Any]:
     return {
         "calls": count(one.calls),
         "failed": one.failed,
+        "unanswered": t("models.unanswered", n=one.unanswered) if one.unanswered else None,
         "tokens": f"{count(one.input_tokens)}, {count(one.output_tokens)}",
         "spent": spent,
         "unpriced": apart,
         "runs": one.runs,
     }
+
+
+def _said(one: Failing) -> str:
+    """What the newest of these calls said; empty where that is not shown yet."""
+    if one.kind == "missing":
+        return t("models.missing")
+    return (one.last.detail or "") if one.last else ""
 
 
 def said_of(one: Checked) -> str:

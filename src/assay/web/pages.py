@@ -195,6 +195,7 @@ def _queue_rows(request: Request, before: str | None) -> tuple[list[dict[str, An
     return rooms.live.rows(before=registry.runs(rooms.workspace, Selection(runs=(before,)))[0].id if before else None)
 
 
+@router.get("/index.json")
 @router.get("/queue.json")
 def queue_twin(request: Request, before: str | None = None) -> Response:
     """The queue page as data."""

@@ -60,10 +60,11 @@ def statistics_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9
     )  # fmt: skip
 
 
+@router.get("/statistics/behind.json")
 @router.get("/statistics.json")
 @reads(*FILTERS, "a", "b", "scope", "margin", "checks")
 def statistics_twin(request: Request) -> Response:
-    """The page as data: the documents of `assay stats`, `assay rank` and `assay compare`, and what they hold for."""
+    """Both pages as data: the documents of `assay stats`, `assay rank` and `assay compare`, and what they hold for."""
     asked = Asked(request)
     overviews = rooms_of(request).overviews
     told, hidden = rooms_of(request).cover.told(asked.selection, anyway=asked.tells_checks)
@@ -82,7 +83,7 @@ def behind_page(request: Request) -> Response:
     if rooms_of(request).cover.covered():
         found = replace(found, since=0)
     return page_of(
-        request, "behind.html", "statistics", t("stats.behind"), twin=asked.address("/statistics.json"),
+        request, "behind.html", "statistics", t("stats.behind"), twin=asked.address("/statistics/behind.json"),
         **behind_parts(first, found, asked), figures=[_figure(asked, found.scores)], can_draw=charting.can_draw(),
         how_to_draw=charting.HOW_TO_DRAW, back=asked.address("/statistics"), grades=_grades(asked), tables=_tables(asked),
         boot={"texts": for_script("stats", "queue"), "page": "behind"},
@@ -255,7 +256,7 @@ def _figure(asked: Asked, chart: Chart) -> dict[str, Any]:
     return {
         "kind": chart.kind,
         "title": chart.title,
-        "about": chart.about,
+        "about": chart.about if chart.every is None else f"{chart.about} {t('stats.csv_whole')}",
         "key": key,
         "drawing": asked.address(f"/statistics/charts/{chart.kind}.svg", page="true", at=key),
         "files": [
@@ -314,6 +315,7 @@ def _document(
         "rank": findings.ranks_document(behind.ranks),
         "compare": contrast,
         "protocols": [dict(one) for one in first.protocols],
+        "incomplete": dict(first.incomplete),
         "withheld_runs": list(hidden),
         "read": {"at": behind.read_at, "event": behind.newest, "decisions_since": behind.since} if tells_when else None,
     }

@@ -35,6 +35,7 @@ def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, 
         "beneath": beneath,
         "n_trials": wording.count(found.n_trials, "approved trial" if found.approved else "trial"),
         "left_out": [
+            *_lacking(found, asked),
             *_left_out(found, asked),
             {"n": hidden, "open": asked.address("/statistics", checks="told"), "word": t("stats.covered", n=hidden)},
         ],
@@ -53,6 +54,9 @@ def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, 
                 "line": wording.estimate_line(one.estimate, approved=found.approved),
                 "rank": wording.rank_range(one),
                 "said": wording.estimate_sentence(one.estimate, approved=found.approved),
+                "lacks": t("stats.incomplete.of", n=n, of=found.n_trials)
+                if (n := found.incomplete.get(str(one.candidate), 0))
+                else None,
                 "trials": asked.address("/statistics/trials", candidate=str(one.candidate)),
             }
             for one in ranking.candidates
@@ -256,8 +260,7 @@ def _beneath(found: Overview) -> str:
 
 def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
     one = found.excluded
-    run = {"run": found.runs[0]} if len(found.runs) == 1 else {}
-    links = {"pending": asked.address("/review", **run), "rejected": None, "failed": None, "superseded": None}
+    links = {"pending": _review(found, asked), "rejected": None, "failed": None, "superseded": None}
     numbers = {"pending": one.pending, "rejected": one.rejected, "failed": one.failed, "superseded": one.superseded}
     if len(found.runs) == 1:
         links["rejected"] = links["failed"] = f"/runs/{found.runs[0]}"
@@ -267,6 +270,23 @@ def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
     return [
         {"name": name, "n": n, "word": t(f"stats.left.{name}", n=n), "open": links[name]} for name, n in numbers.items()
     ]
+
+
+def _review(found: Overview, asked: Asked) -> str:
+    """Where to decide what waits, narrowed as far as the review page can be: by one run, suite, task and judge."""
+    said = {**asked.filters, "run": found.runs if len(found.runs) == 1 else ()}
+    narrowed = {name: said[name][0] for name in ("run", "suite", "task", "judge") if len(said[name]) == 1}
+    return "/review" + (f"?{urlencode(narrowed)}" if narrowed else "")
+
+
+def _lacking(found: Overview, asked: Asked) -> list[dict[str, Any]]:
+    """The trials in which a candidate has no score that counts while another has; who has how many stands behind."""
+    if not found.incomplete:
+        return []
+    low, high = min(found.incomplete.values()), max(found.incomplete.values())
+    kind = "same" if low == high else "range" if low else "most"
+    word = t(f"stats.incomplete.{kind}", low=low, high=high)
+    return [{"name": "incomplete", "n": high, "word": word, "open": asked.address("/statistics/behind")}]
 
 
 def _warning(one: Caution) -> dict[str, str]:

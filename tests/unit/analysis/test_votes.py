@@ -84,6 +84,18 @@ def test_votes_on_several_tasks_are_clustered_by_task() -> None:
     assert vote_findings(votes, NAMES[:2]).method == "sandwich_t"
 
 
+def test_with_few_tasks_no_range_is_narrower_than_that_of_independent_votes() -> None:
+    choices = [L, R, E, L]
+    few = [a_vote(0, 1, choices[n % 4], task=f"task {n // 4}") for n in range(12)]
+    alone = [a_vote(0, 1, choices[n % 4]) for n in range(12)]
+    clustered, independent = vote_findings(few, NAMES[:2]), vote_findings(alone, NAMES[:2])
+    assert (clustered.method, independent.method) == ("sandwich_t", "information_z")
+    for one, other in zip(clustered.strengths, independent.strengths, strict=True):
+        assert one.preferred_ci95 == pytest.approx(other.preferred_ci95)
+    low, high = clustered.pairs[0].difference_ci95 or (0.5, 0.5)
+    assert high - low > 0.4
+
+
 def test_a_judge_is_held_beside_the_people() -> None:
     found = judge_agreement("j", [(L, L), (R, R), (L, R), (E, L), (R, R), (L, L)])
     assert found is not None

@@ -88,9 +88,16 @@ def test_many_trials_are_thinned_and_the_extremes_stay() -> None:
     table = ScoreTable.from_columns(
         task=["t"] * n, candidate=["a"] * n, trial=list(range(n)), score=[k / (n - 1) for k in range(n)]
     )
-    rows = charts.scores(table).rows
-    assert len(rows) <= charts.MOST_POINTS
-    assert rows[0]["score"] == 0.0
+    chart = charts.scores(table, trials=lambda code: f"t{code + 1}")
+    assert len(chart.rows) <= charts.MOST_POINTS
+    assert chart.rows[0]["score"] == 0.0
+    whole = list(csv.DictReader(io.StringIO(charts.as_csv(chart))))
+    assert len(whole) == n
+    assert {row["trial"] for row in whole} == {f"t{k + 1}" for k in range(n)}
+    assert {name for row in whole for name in row} == {"candidate", "task", "trial", "score"}
+    assert [float(row["score"]) for row in whole] == pytest.approx([100 * k / (n - 1) for k in range(n)])
+    drawn_ones = {(row["trial"], row["score"]) for row in chart.rows}
+    assert drawn_ones <= {(row["trial"], float(row["score"])) for row in whole}
 
 
 def test_a_png_is_a_png() -> None:

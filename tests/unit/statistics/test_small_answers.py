@@ -1,9 +1,12 @@
 """Single answers whose right value can be worked out by hand or taken from a printed table."""
 
+import math
+
 import numpy as np
 import pytest
 
 from assay.statistics import (
+    BradleyTerry,
     ScoreTable,
     approval_rates,
     bradley_terry,
@@ -152,6 +155,38 @@ def test_joint_rankings_give_strengths_clustered_by_task() -> None:
     assert found.n_tasks == 20
     assert found.contrast("A", "C").win_probability is not None
     assert list(found.borda) == sorted(found.borda, key=lambda share: -(share or 0.0))
+
+
+def one_pair(outcomes: list[str], n_tasks: int) -> tuple[BradleyTerry, BradleyTerry]:
+    """The same outcomes on each of `n_tasks` tasks: clustered by task, and taken for independent."""
+    said = outcomes * n_tasks
+    left, right = ["A"] * len(said), ["B"] * len(said)
+    task = [n // len(outcomes) for n in range(len(said))]
+    return bradley_terry(left, right, said, task=task), bradley_terry(left, right, said)
+
+
+def width(found: BradleyTerry) -> float:
+    low, high = found.contrast("A", "B").ci95 or (math.nan, math.nan)
+    return high - low
+
+
+def test_a_few_tasks_that_agree_by_chance_do_not_make_a_range_collapse() -> None:
+    clustered, independent = one_pair(["left", "right", "tie", "left", "right", "left"], 3)
+    assert clustered.method == "sandwich_t"
+    assert width(clustered) == pytest.approx(width(independent), rel=1e-9)
+    one, other = clustered.contrast("A", "B"), independent.contrast("A", "B")
+    assert one.p_value == pytest.approx(other.p_value)
+    assert one.p_value is not None
+    assert one.p_value > 0.3  # ten and a half of eighteen: a collapsed range would have called this certain
+
+
+def test_many_tasks_that_agree_may_be_told_more_narrowly_and_tasks_at_odds_more_widely() -> None:
+    clustered, independent = one_pair(["left", "right", "tie", "left", "right", "left", "tie"], 40)
+    assert width(clustered) < width(independent)
+    at_odds = ["left"] * 6 + ["right"] * 6 + ["left"] * 6 + ["right"] * 6
+    tasks = [n // 6 for n in range(24)]
+    found = bradley_terry(["A"] * 24, ["B"] * 24, at_odds, task=tasks)
+    assert width(found) > width(bradley_terry(["A"] * 24, ["B"] * 24, at_odds))
 
 
 def test_islands_are_not_compared() -> None:

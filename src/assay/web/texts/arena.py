@@ -167,7 +167,8 @@ TEXTS: Final[dict[str, str]] = {
     "arena.rank.again.one": "1 vote was cast anew after names were shown.",
     "arena.rank.both": "{n} votes found both bad.",
     "arena.rank.both.one": "1 vote found both bad.",
-    "arena.rank.method.sandwich_t": "Ranges are clustered by task: votes on one task share its quirks.",
+    "arena.rank.method.sandwich_t": "Ranges are clustered by task: votes on one task share its quirks. "
+    "With fewer than 20 tasks none is narrower than if votes were independent.",
     "arena.rank.method.information_z": "All votes are on one task: ranges take them for independent and say "
     "nothing about other tasks.",
     "arena.rank.method.none": "There are no ranges yet.",
