@@ -116,7 +116,8 @@ def test_nobody_is_named_while_something_waits(served: Served, filled: dict[str,
         said = text_of(served, path)
         assert not any(name in said for name in NAMES), path
     for name in NAMES:
-        assert listed(served, f"?candidate={name}") == []
+        assert status_of(served, f"/registry.json?candidate={name}") == 404
+        assert status_of(served, "/registry.json?candidate=nobody") == 404, "as one that is nowhere"
         assert listed(served, f"?q={name}") == []
         assert status_of(served, f"/candidates/{name}") == 404
     ids = [
