@@ -94,7 +94,7 @@ def keys(port: int, approvals: int) -> None:
         page.evaluate(f"() => ({PAINTED})(() => document.getElementById('item').dataset.id)")
         press(page, approvals, key="a")
         said("key: approved, next item painted", page.evaluate("taken"))
-        page.wait_for_function("() => JSON.parse(localStorage.getItem('assay.outbox.1') ?? '[]').length === 0")
+        page.wait_for_function("() => !Object.keys(localStorage).some(key => key.startsWith('assay.outbox.'))")
 
 
 def slowly(port: int) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -28,6 +29,13 @@ def run_all(store: Store, run: str, value: float, *, state: STATE = STATE.EXEMPT
     """Grade every trial of a run alike."""
     for trial in store.journal.claim(RunId(run), limit=100):
         wait(store.journal.record(judged(trial, plain_grades(value), state=state, grader=grader)))
+
+
+def test_a_store_bears_a_number_of_its_own_and_keeps_it(opened: Callable[[], Store]) -> None:
+    first = opened()
+    number = first.archive.identity()
+    assert re.fullmatch("[0-9a-f]{16}", number)
+    assert first.archive.identity() == opened().archive.identity() == number
 
 
 @pytest.fixture

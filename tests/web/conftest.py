@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Request
 
 NAMES = ("wilhelmina", "bartholomew", "casimira")
+BOXES = "Object.keys(localStorage).filter(key => key.startsWith('assay.outbox.'))"
 CRITERIA = ("integrity", "data_flow", "maintainability", "fitness")
 CODE = """import threading
 
@@ -305,5 +306,5 @@ def eventually(holds: Callable[[], bool], *, within_s: float = 8.0) -> None:
 
 
 def unsent(page: Page) -> int:
-    """How many entries the outbox holds."""
-    return int(page.evaluate("() => JSON.parse(localStorage.getItem('assay.outbox.1') ?? '[]').length"))
+    """How many entries the outboxes of this browser hold."""
+    return int(page.evaluate(f"() => {BOXES}.flatMap(key => JSON.parse(localStorage[key])).length"))

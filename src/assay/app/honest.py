@@ -44,7 +44,8 @@ _UNDO_YOURS: Final = "Undo yours to change it."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A decision as a page says it. `once` makes it count once; `active_ms`: time the item was looked at."""
+    """A decision as a page says it. `once` makes it count once; `active_ms`: time the item was looked at. Where `run` is
+    said, the item must be of that run."""
 
     verb: Verb
     reviewer: str
@@ -53,6 +54,7 @@ class Said:
     note: str = ""
     corrections: tuple[tuple[int, str | None, float], ...] = ()
     active_ms: int | None = None
+    run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,11 @@ class Honest:
         if key not in found:
             return reviewing.assessment(self._workspace, key), None  # which says that there is none
         return found[key]
+
+    def check_run(self, key: AssessmentKey, run: str | None, *, reviewer: str) -> None:
+        """Raise `Refused` where an item is of another run than is said; `UnknownName` where there is none."""
+        if run is not None:
+            _check_run(self.detail(key, reviewer=reviewer)[0], run)
 
     def _details(
         self, keys: Sequence[AssessmentKey], reviewer: str | None
@@ -204,6 +211,7 @@ class Honest:
             InputError, UnknownName: the decision makes no sense.
         """
         detail, aside = self.detail(key, reviewer=said.reviewer)
+        _check_run(detail, said.run)
         if self._counted_before(detail, said):
             return str(detail.row.state)
         arm = self._arm(detail, aside, said.reviewer)
@@ -477,6 +485,13 @@ class Honest:
         if protocol.mode == PLAIN.mode or not detail.row.by_model or self._showcase.by_person(detail.row):
             return
         self._checks.after(detail, decision, protocol=protocol, seed=self._plan(detail.row.run_id).seed)
+
+
+def _check_run(detail: AssessmentDetail, run: str | None) -> None:
+    if run not in {None, detail.row.run_id}:
+        shown = shown_assessment(detail.row.key)
+        raise Refused("run", f"{shown} is of run {detail.row.run_id} here, and was decided as one of {run}.",
+                      remedy="Another store served that one; nothing was done in this one.")  # fmt: skip
 
 
 def standing_opinions(said: Sequence[Observation]) -> dict[str, Observation]:

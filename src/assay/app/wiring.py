@@ -105,6 +105,11 @@ class Workspace:
     def archive(self) -> Archive:
         return self.store.archive
 
+    @cached_property
+    def store_id(self) -> str:
+        """What tells this store from every other, whatever its address; a copy of its file bears the same."""
+        return self.store.archive.identity()
+
     @property
     def leases(self) -> Leases:
         return self.store.leases

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import exists, func, select, true, tuple_
+from sqlalchemy import exists, func, insert, select, true, tuple_
 
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from assay.store.database import Database
 
 _PORTION: Final = 200
+_SELF: Final = "store"
+"""Beside where each table's keys go on, `key_source` keeps a number drawn for the store itself."""
 
 
 class StoreArchive:
@@ -52,6 +55,20 @@ class StoreArchive:
     def __init__(self, database: Database, claims: Claims) -> None:
         self._database = database
         self._claims = claims
+
+    def identity(self) -> str:
+        """A name that no other store has, 16 letters or digits; drawn when it is first asked for, and kept in the store."""
+        source = schema.key_source
+        wanted = select(source.c.next).where(source.c.name == _SELF)
+        with self._database.reading() as connection:
+            number = connection.execute(wanted).scalar_one_or_none()
+        if number is None:
+            with self._database.writing() as connection:
+                number = connection.execute(wanted).scalar_one_or_none()  # another process may have been faster
+                if number is None:
+                    number = secrets.randbits(63)
+                    connection.execute(insert(source).values(name=_SELF, next=number))
+        return f"{number:016x}"
 
     def find_run(self, text: str, /) -> RunId:
         """The run whose id this is or uniquely begins with; raises `UnknownName`, or `InputError` when several do."""

@@ -63,6 +63,7 @@ key_source = Table(
     Column("name", String(20), primary_key=True),
     Column("next", Key, nullable=False),
 )
+"""Where the keys of a table go on; and, as `store`, a number by which a page knows this store from others."""
 
 body = Table(
     "body",

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from assay.web.guard import Token
 
 REVIEWER_COOKIE = "assay_reviewer"
+STORE_HEADER = "assay-store"
+"""From which store the asking page came."""
+
 MOST_AT_ONCE = 20
 _ROUNDS = 4  # times that all an asking desk could get waits for somebody else's opinion
 
@@ -75,50 +78,49 @@ class CorrectionBody(Body):
     score: float = Field(ge=0, le=1)
 
 
-class DecisionBody(Body):
-    """One decision; `key` makes it count once however often it is sent."""
+class AboutOne(Body):
+    """What a person says about one item; `key` makes it count once however often it is sent.
+
+    Where `run` is given, the item must be of that run (its whole id), else nothing is done: ids alone also fit other stores.
+    """
 
     key: str = Field(min_length=8, max_length=80)
     id: str
-    verb: Literal["approve", "correct", "reject", "undo"]
+    run: str | None = Field(default=None, max_length=200)
     reviewer: str | None = Field(default=None, max_length=120)
+
+
+class DecisionBody(AboutOne):
+    """One decision."""
+
+    verb: Literal["approve", "correct", "reject", "undo"]
     reason: str = Field(default="", max_length=2_000)
     note: str = Field(default="", max_length=20_000)
     corrections: list[CorrectionBody] = Field(default_factory=list, max_length=10_000)
     active_ms: int | None = Field(default=None, ge=0, le=86_400_000)
 
 
-class VerdictBody(Body):
+class VerdictBody(AboutOne):
     """A reviewer's own scores of an item whose grades they have not seen."""
 
-    key: str = Field(min_length=8, max_length=80)
-    id: str
-    reviewer: str | None = Field(default=None, max_length=120)
     scores: list[CorrectionBody] = Field(min_length=1, max_length=10_000)
 
 
-class SecondBody(Body):
+class SecondBody(AboutOne):
     """A wish that two people decide an item."""
-
-    key: str = Field(min_length=8, max_length=80)
-    id: str
-    reviewer: str | None = Field(default=None, max_length=120)
 
 
 class DecisionsBody(Body):
-    """Decisions in the order in which they were taken; each stands for itself."""
+    """Decisions in the order in which they were taken; each stands for itself. `run`: whose progress is answered."""
 
     decisions: list[DecisionBody] = Field(min_length=1, max_length=MOST_AT_ONCE)
     run: str | None = None
 
 
-class RerunBody(Body):
+class RerunBody(AboutOne):
     """A wish to judge one trial again; `attempt` is the attempt it replaces."""
 
-    key: str = Field(min_length=8, max_length=80)
-    id: str
     attempt: int = Field(ge=1)
-    reviewer: str | None = Field(default=None, max_length=120)
     reason: str = Field(default="", max_length=2_000)
     note: str = Field(default="", max_length=20_000)
 
@@ -164,6 +166,17 @@ def reviewer_of(request: Request) -> str:
     """Under whose name this browser decides: as chosen on the page, else as the workspace says."""
     chosen = unquote(request.cookies.get(REVIEWER_COOKIE, "")).strip()
     return chosen[:120] or rooms_of(request).workspace.reviewer
+
+
+async def same_store(request: Request) -> None:
+    """Refuse what a page of another store asks: projects take turns at one address, and their ids are the same."""
+    came_from = request.headers.get(STORE_HEADER)
+    if came_from not in {None, rooms_of(request).workspace.store_id}:
+        raise Refused(
+            "store",
+            "another store is served at this address now.",
+            remedy="Open the page anew; what was decided for the other one is kept in this browser.",
+        )
 
 
 def selection_of(
@@ -307,6 +320,7 @@ def review_verdict(request: Request, body: VerdictBody) -> Response:
     """Keep a reviewer's own scores of a blind item, and answer with the item as the judge graded it."""
     scores = [(one.pane, one.criterion, one.score) for one in body.scores]
     key, reviewer = reviewing.assessment_key(body.id), body.reviewer or reviewer_of(request)
+    rooms_of(request).honest.check_run(key, body.run, reviewer=reviewer)
     return Answer(rooms_of(request).honest.verdict(key, scores, reviewer=reviewer))
 
 
@@ -314,6 +328,7 @@ def review_verdict(request: Request, body: VerdictBody) -> Response:
 def review_second(request: Request, body: SecondBody) -> Response:
     """Have two people decide an item independently."""
     key, reviewer = reviewing.assessment_key(body.id), body.reviewer or reviewer_of(request)
+    rooms_of(request).honest.check_run(key, body.run, reviewer=reviewer)
     rooms_of(request).honest.ask_second(key, reviewer=reviewer, once=body.key)
     return Answer({"ok": True})
 
@@ -348,6 +363,7 @@ async def rerun(request: Request, body: RerunBody) -> Response:
     if not (wish.reason.strip() or wish.note.strip()):
         raise InputError("reason", "a rerun needs a reason.")
     rooms = rooms_of(request)
+    await asyncio.to_thread(rooms.honest.check_run, wish.assessment, body.run, reviewer=wish.reviewer)
     aside = await asyncio.to_thread(rooms.honest.rerun_of_aside, wish.assessment, reviewer=wish.reviewer, once=wish.key)
     if aside:  # as a rerun that ended at once
         done = {"status": "done", "id": body.id, "new_id": body.id, "attempt": wish.attempt + 1}
@@ -409,7 +425,7 @@ def decide(rooms: Rooms, said: DecisionBody, *, reviewer: str) -> str:
     """Carry one decision out and give the state it led to; raises `InputError` where it is refused."""
     key = reviewing.assessment_key(said.id)
     decision = Said(
-        verb=Verb(said.verb), reviewer=reviewer, once=said.key, reason=said.reason, note=said.note,
+        verb=Verb(said.verb), reviewer=reviewer, once=said.key, run=said.run, reason=said.reason, note=said.note,
         corrections=tuple((one.pane, one.criterion, one.score) for one in said.corrections), active_ms=said.active_ms,
     )  # fmt: skip
     state = rooms.honest.decide(key, decision, apply=lambda: _applied(rooms.workspace, key, decision))

@@ -401,7 +401,8 @@ def _page(request: Request, template: str, page: str, title: str, *, twin: str |
     """A page in the colours and under the name this browser chose."""
     theme = request.cookies.get("assay_theme", "auto")
     reviewer = reviewer_of(request)
-    values["boot"] = {**values["boot"], "reviewer": reviewer, "glyphs": GLYPHS}
+    store = rooms_of(request).workspace.store_id
+    values["boot"] = {**values["boot"], "store": store, "reviewer": reviewer, "glyphs": GLYPHS}
     html = templates().get_template(template).render(
         page=page, title=title, twin=twin, theme=theme if theme in THEMES else "auto", reviewer=reviewer, **values
     )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -102,7 +102,8 @@ def create_app(
         await app.state.rooms.live.stop()
         await asyncio.to_thread(workspace.results.flush)
 
-    app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living)
+    app = FastAPI(title="Assay", version=_version(), docs_url=None, redoc_url=None, lifespan=living,
+                  dependencies=[Depends(api.same_store)])  # fmt: skip
     showcase = Showcase(workspace.archive, workspace.journal)
     app.state.rooms = api.Rooms(
         workspace=workspace,

@@ -65,9 +65,8 @@ export async function call(path, body, options = {}) {
   try {
     response = await fetch(path, {
       ...options,
-      ...(body === undefined
-        ? {}
-        : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+      headers: { "assay-store": boot.store, "content-type": "application/json" },
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
     });
   } catch (cause) {
     throw Object.assign(new Error("no answer"), { status: 0, cause });
@@ -111,6 +110,14 @@ export const storage = {
       this.memory.delete(key);
     } catch {
       this.memory.set(key, text);
+    }
+  },
+  /** The keys of everything that is kept. */
+  keys() {
+    try {
+      return Object.keys(localStorage);
+    } catch {
+      return [];
     }
   },
   remove(key) {

@@ -2,10 +2,11 @@
 //
 // An entry leaves the box when the server accepts it, or refuses it (then the page is told). No answer, or an answer that
 // says the server is in trouble, means: try again. A rerun stays until it has ended; asking again is how one hears of it.
+// Each store has a box of its own: projects take turns at one address, and the ids of their items are the same.
 
-import { call, storage } from "./dom.js";
+import { boot, call, storage } from "./dom.js";
 
-const BOX = "assay.outbox.1";
+export const BOX = `assay.outbox.2.${boot.store}`;
 const WAITS_MS = [500, 1000, 2000, 4000, 8000, 15000];
 const RERUN_LOOK_MS = 1200;
 const AT_ONCE = 20;
@@ -21,6 +22,7 @@ export class Outbox {
     this.failures = 0;
     this.trouble = this.slow = null;
     this.sending = new Set();
+    this.foreign = new Set(); // they wait for the run they were taken in, which is not here
     this.timer = null;
     addEventListener("online", () => this.pump());
     addEventListener("beforeunload", (event) => storage.kept || !this.entries().length || event.preventDefault());
@@ -29,11 +31,17 @@ export class Outbox {
   }
 
   entries() {
-    return storage.get(BOX, []);
+    return storage.get(BOX, []).filter(({ key }) => !this.foreign.has(key));
   }
 
-  add(entry) {
-    storage.set(BOX, [...this.entries(), entry]);
+  change(by) {
+    const entries = by(storage.get(BOX, []));
+    if (entries.length) storage.set(BOX, entries);
+    else storage.remove(BOX);
+  }
+
+  add(...entries) {
+    this.change((all) => [...all, ...entries]);
     this.tell();
     this.pump();
   }
@@ -42,7 +50,7 @@ export class Outbox {
   drop(key) {
     const entries = this.entries();
     if (this.sending.has(key) || !entries.some((entry) => entry.key === key && !entry.tried)) return false;
-    storage.set(BOX, entries.filter((entry) => entry.key !== key));
+    this.change((all) => all.filter((entry) => entry.key !== key));
     this.tell();
     return true;
   }
@@ -92,13 +100,11 @@ export class Outbox {
     for (const { key } of decisions) this.sending.add(key);
     this.mark(decisions, { tried: true });
     const body = {
-      run: decisions[0].run ?? null,
-      decisions: decisions.map(({ key, id, verb, reviewer, reason, note, corrections, active_ms }) => ({
-        key, id, verb, reviewer, reason: reason ?? "", note: note ?? "", corrections: corrections ?? [], active_ms,
-      })),
+      run: boot.filters.run,
+      decisions: decisions.map(({ key, id, run, verb, reviewer, reason, note, corrections, active_ms }) => ({ key, id, run, verb, reviewer, reason, note, corrections, active_ms })),
     };
     const slow = setTimeout(() => {
-      this.slow = "offline";
+      this.slow = "unsent";
       this.tell();
     }, SLOW_MS);
     try {
@@ -124,9 +130,9 @@ export class Outbox {
   }
 
   async sendRerun(entry) {
-    const { key, id, attempt, reviewer, reason, note } = entry;
+    const { key, id, run, attempt, reviewer, reason, note } = entry;
     try {
-      const said = await call("/api/rerun", { key, id, attempt, reviewer, reason, note });
+      const said = await call("/api/rerun", { key, id, run, attempt, reviewer, reason, note });
       this.failures = 0;
       if (said.status === "running") this.mark([entry], { accepted: true });
       else this.finish([[entry, { ok: said.status === "done", ...said }]], null);
@@ -139,21 +145,23 @@ export class Outbox {
   }
 
   isTrouble(error) {
-    if (error.status < 500 && !AGAIN.has(error.status)) return false;
+    const elsewhere = error.said?.where === "store";
+    if (!elsewhere && error.status < 500 && !AGAIN.has(error.status)) return false;
     this.failures += 1;
-    this.trouble = error.status === 401 || error.status === 403 ? "signin" : "offline";
+    this.trouble = elsewhere ? "store" : error.status === 401 || error.status === 403 ? "signin" : "unsent";
     this.tell();
     return true;
   }
 
   mark(which, marks) {
     const keys = new Set(which.map((entry) => entry.key));
-    storage.set(BOX, this.entries().map((entry) => (keys.has(entry.key) ? { ...entry, ...marks } : entry)));
+    this.change((all) => all.map((entry) => (keys.has(entry.key) ? { ...entry, ...marks } : entry)));
   }
 
   finish(results, progress) {
-    const keys = new Set(results.map(([entry]) => entry?.key));
-    storage.set(BOX, this.entries().filter((entry) => !keys.has(entry.key)));
+    const keys = new Set();
+    for (const [entry, result] of results) (result.error?.where === "run" ? this.foreign : keys).add(entry?.key);
+    this.change((all) => all.filter((entry) => !keys.has(entry.key)));
     this.tell();
     for (const [entry, result] of results) if (entry) this.onResult(entry, result, progress);
   }

@@ -8,7 +8,7 @@ import "./page.js";
 import { boot, button, byId, call, fill, fresh, h, painted, storage, t } from "./dom.js";
 import { drawHeading, drawJudgement, drawReason, drawResponses, light, missingWords, quotesOf, rowOf, shownRaw, shownScore, what } from "./item.js";
 import { bindKeys, withOwnKeys } from "./keys.js";
-import { Outbox } from "./outbox.js";
+import { BOX, Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
 
 const BUFFER = 5;
@@ -28,7 +28,7 @@ try {
 }
 
 const records = new Map();
-let trail = [];
+const trail = [];
 let at = -1;
 let fetching = null;
 let exhausted = false; // the server had nothing more
@@ -52,14 +52,14 @@ const code = () => left.querySelector("pre");
 const badge = (action) => boot.keys.find((key) => key.action === action).badge;
 const current = () => records.get(trail[at]);
 const isOpen = (record) => record && record.decided === null && !skipped.has(record.item.id) && record.item.state === "pending";
-const undoKey = () => `assay.undo.${boot.reviewer}`;
+const undoKey = () => `assay.undo.${boot.store}.${boot.reviewer}`;
 const undos = () => storage.get(undoKey(), []);
 const asStored = (id) => call(`/api/assessments/${id}`);
 const focusItem = () => byId("thing").focus({ preventScroll: true });
 const emptyForm = () => ({ values: {}, reason: "", note: "" });
 /** A draft's keys are `row.pane`; row -1 is the candidate as a whole. */
 const cellOf = (key) => key.split(".").map(Number);
-const draftKey = (id) => `assay.draft.${boot.reviewer}.${id}`;
+const draftKey = (id) => `assay.draft.${boot.store}.${boot.reviewer}.${id}`;
 
 // --- what is on the page -------------------------------------------------------------------------------------------
 
@@ -307,6 +307,29 @@ function put(item, index = trail.length) {
   return record;
 }
 
+function takeOut(id) {
+  records.delete(id);
+  const index = trail.indexOf(id);
+  if (index < 0) return;
+  trail.splice(index, 1);
+  if (index <= at) at -= 1;
+}
+
+/** The item as it came from the store, next in line. */
+function putNext(item) {
+  takeOut(item.id);
+  const record = put(item, at + 1);
+  if (itemBox.hidden) show(at + 1);
+  return record;
+}
+
+/** What is known of an item is now what the store says. */
+function renew(record, item) {
+  const decided = item.state === "pending" ? null : item.state;
+  Object.assign(record, { item, decided, revealed: decided !== null });
+  if (current() === record) show(at, { focus: false });
+}
+
 const openAhead = () => trail.filter((id, index) => index > at && isOpen(records.get(id)));
 
 async function refill(first = null) {
@@ -407,11 +430,7 @@ function visitTrial(by) {
 async function reveal(record) {
   try {
     const item = await asStored(record.item.id);
-    if (item.state === "pending") return;
-    record.revealed = true;
-    record.item = item;
-    record.decided = item.state;
-    if (current() === record) show(at, { focus: false });
+    if (item.state !== "pending") renew(record, item);
   } catch {
     /* the item as it was stays on the page */
   }
@@ -434,7 +453,8 @@ function decidable() {
   return record;
 }
 
-const entryOf = (verb, id, called, more = {}) => ({ key: fresh(), id, verb, reviewer: boot.reviewer, run: boot.filters.run ?? null, what: called, ...more });
+const entryOf = (verb, { id, run, what: called }, more = {}) => ({ key: fresh(), id, run, verb, reviewer: boot.reviewer, what: called, ...more });
+const named = (item) => ({ id: item.id, run: item.run_id, what: what(item) });
 
 function decide(record, verb, state, more = {}, pressed = null) {
   const { item } = record;
@@ -450,8 +470,8 @@ function decide(record, verb, state, more = {}, pressed = null) {
     if (state !== "rerun") progress.decided += 1;
   }
   beat();
-  const entry = entryOf(verb, item.id, what(item), { ...more, active_ms: Math.round(record.active ?? 0) });
-  if (verb !== "rerun") remembered([...undos(), { id: item.id, key: entry.key, what: what(item) }]);
+  const entry = entryOf(verb, named(item), { ...more, active_ms: Math.round(record.active ?? 0) });
+  if (verb !== "rerun") remembered([...undos(), { ...named(item), key: entry.key }]);
   say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
   else advance(pressed);
@@ -495,9 +515,7 @@ function skip(event) {
   if (!record || boot.single) return;
   const { item } = record;
   skipped.add(item.id);
-  records.delete(item.id);
-  trail.splice(at, 1);
-  at -= 1;
+  takeOut(item.id);
   call("/api/review/skip", { desk, id: item.id }).catch(() => {}); // the lease ends by itself
   say(t("said.skipped", { what: what(item) }));
   exhausted = false;
@@ -508,7 +526,7 @@ async function undo() {
   const list = undos();
   let last = list.pop();
   const here = current();
-  if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { id: here.item.id, what: what(here.item), key: null } : undefined;
+  if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { ...named(here.item), key: null } : undefined;
   else remembered(list);
   if (!last) return say(t("said.nothing_to_undo"));
   const unsent = last.key !== null && outbox.drop(last.key);
@@ -524,7 +542,7 @@ async function undo() {
     bringBack(record);
     return say(t("said.undone", { what: last.what }));
   }
-  if (!unsent) outbox.add(entryOf("undo", last.id, last.what));
+  if (!unsent) outbox.add(entryOf("undo", last));
   if (record && record.item.state === "pending") {
     record.decided = null;
     bringBack(record);
@@ -534,89 +552,40 @@ async function undo() {
 
 /** The item is the one on the page again; what was there comes next. */
 function bringBack(record) {
-  const index = trail.indexOf(record.item.id);
-  if (index >= 0 && !boot.single) {
-    trail.splice(index, 1);
-    if (index <= at) at -= 1;
+  if (boot.single) show(at);
+  else {
+    takeOut(record.item.id);
+    records.set(record.item.id, record);
     trail.splice(at + 1, 0, record.item.id);
     show(at + 1);
-  } else if (index >= 0) show(index);
+  }
   drawProgress();
 }
 
 function onResult(entry, result, counted) {
   const record = records.get(entry.id);
   if (counted && !outbox.entries().some((one) => one.verb !== "rerun")) progress = counted;
-  if (entry.verb === "rerun") return onRerun(entry, result, record);
+  const why = [result.error?.problem, result.error?.remedy].filter(Boolean).join(" ");
+  if (result.error?.where === "run") return say(t("said.kept", { what: entry.what, why }), { alert: true });
+  if (entry.verb === "rerun") {
+    sitting.rerun = Math.max(0, sitting.rerun - (result.ok ? 0 : 1));
+    exhausted = false;
+    return apart("answered", "rerun", entry, result, record);
+  }
   if (result.ok) {
-    if (entry.verb === "undo") onUndone(entry, record);
-    else if (record) {
+    if (entry.verb === "undo") {
+      if (record?.item.state !== "pending") apart("answered", "undone", entry, record);
+    } else if (record) {
       record.delivered = true;
       if (boot.single) reveal(record);
     }
     drawProgress();
     return;
   }
-  const why = [result.error.problem, result.error.remedy].filter(Boolean).join(" ");
   remembered(undos().filter((one) => one.key !== entry.key));
   if (record && record.decided in sitting) sitting[record.decided] -= 1;
   if (entry.corrections) storage.set(draftKey(entry.id), entry.draft);
-  returnAfterRefusal(entry, record, why);
-}
-
-/** A decision was not accepted: its item comes back as the store has it now, next in line, and never in place of another. */
-async function returnAfterRefusal(entry, record, why) {
-  let item = null;
-  try {
-    item = await asStored(entry.id);
-  } catch {
-    item = record?.item ?? null;
-  }
-  if (!item) return say(t("said.refused", { what: entry.what, why }), { alert: true });
-  const index = trail.indexOf(entry.id);
-  if (record && index === at) {
-    Object.assign(record, { item, decided: item.state === "pending" ? null : item.state });
-    show(at, { focus: false });
-  } else {
-    if (index >= 0) {
-      trail.splice(index, 1);
-      if (index < at) at -= 1;
-    }
-    records.delete(entry.id);
-    put(item, at + 1);
-    if (itemBox.hidden) show(at + 1);
-  }
-  const action = trail[at] === entry.id ? null : button("link", () => visit(entry.id), {}, t("said.refused_show"));
-  say(t("said.refused", { what: entry.what, why }), { alert: true, action });
-  drawProgress();
-  drawActions();
-}
-
-async function onUndone(entry, record) {
-  if (record?.item.state === "pending") return;
-  try {
-    const item = await asStored(entry.id);
-    if (record) Object.assign(record, { item, decided: null, revealed: false });
-    else if (!boot.single) put(item, at + 1);
-    bringBack(records.get(entry.id));
-    say(t("said.undone", { what: entry.what }));
-  } catch {
-    refill();
-  }
-}
-
-function onRerun(entry, result, record) {
-  sitting.rerun = Math.max(0, sitting.rerun - (result.ok ? 0 : 1));
-  exhausted = false;
-  if (result.ok) {
-    say(t("said.rerun_done", { what: entry.what, n: result.attempt }));
-    if (boot.single) location.assign(`/assessments/${result.new_id}`);
-    else if (itemBox.hidden || openAhead().length < LOW) refill();
-    return;
-  }
-  if (record) record.decided = null;
-  const why = [result.error.where, result.error.problem].filter(Boolean).join(": ");
-  returnAfterRefusal(entry, record, why).then(() => say(t("said.rerun_failed", { what: entry.what, why }), { alert: true }));
+  apart("answered", "refused", entry, record, why);
 }
 
 // --- correcting ----------------------------------------------------------------------------------------------------
@@ -722,11 +691,12 @@ function saveCorrection(event) {
   decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim(), draft }, event?.timeStamp);
 }
 
-/** What only blind items, forms and second opinions need is fetched when first needed. */
-const own = (name, ...said) => {
-  import("./own.js").then((found) => found[name](page, ...said), alertOf);
+/** What is rarely needed is fetched when first needed. */
+const apart = (file, name, ...said) => {
+  import(`./${file}.js`).then((found) => found[name](page, ...said), alertOf);
 };
-const page = { view, current, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
+const own = (...said) => apart("own", ...said);
+const page = { asStored, renew, putNext, bringBack, visit, refill: () => refill(), drawProgress, drawActions, view, current, say, fieldAt, changeScore: (...said) => changeScore(...said), select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
@@ -778,7 +748,7 @@ const outbox = new Outbox({
   onState({ unsent, trouble, kept }) {
     const place = byId("unsent");
     place.hidden = !(trouble && unsent) && kept;
-    place.textContent = !kept ? t("said.no_storage") : trouble === "signin" ? t("said.sign_in") : unsent ? t("said.unsent", { n: unsent }) : "";
+    place.textContent = kept ? t(`said.${trouble ?? "unsent"}`, { n: unsent }) : t("said.no_storage");
     place.dataset.unsent = unsent;
   },
 });
@@ -844,5 +814,6 @@ async function begin() {
   if (start.pane > 0 || start.row > 0) select(Math.max(0, start.row), Math.max(0, start.pane));
   outbox.tell();
   outbox.pump();
+  if (storage.keys().some((key) => key.startsWith("assay.outbox") && key !== BOX)) import("./boxes.js").then((found) => found.look(outbox, say), () => {});
 }
 begin().catch(alertOf);
