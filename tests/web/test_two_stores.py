@@ -148,6 +148,17 @@ def test_the_api_refuses_what_is_meant_for_another_store(review: Page, served: S
     assert served.events() == []
 
 
+def test_a_run_that_nobody_knows_is_said_before_anything_is_applied(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = FAULTS
+    ask = """async (body) => { const answer = await fetch('/api/decisions', { method: 'POST',
+        headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }); return answer.status; }"""
+    one = {"key": "0123456789", "id": "a4", "verb": "reject", "reason": "why"}
+    assert review.evaluate(ask, {"run": "20200101-000000-gates-beef", "decisions": [one]}) == 404
+    assert served.events() == []
+    assert review.evaluate(ask, {"run": served.run_id, "decisions": [one]}) == 200
+    assert [(key, verb) for key, verb, _ in served.events()] == [(4, "reject")]
+
+
 def served_store(page: Page) -> str:
     return str(page.evaluate("() => JSON.parse(document.getElementById('boot').textContent).store"))
 

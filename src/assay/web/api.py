@@ -337,6 +337,8 @@ def review_second(request: Request, body: SecondBody) -> Response:
 def decisions(request: Request, body: DecisionsBody) -> Response:
     """Apply decisions one by one; each is answered on its own, and one that is refused stops none of the others."""
     rooms = rooms_of(request)
+    if body.run:
+        rooms.workspace.archive.find_run(body.run)  # before anything is applied
     results: list[dict[str, Any]] = []
     for decision in body.decisions:
         try:
