@@ -49,7 +49,7 @@ export class Outbox {
   /** Take an entry back that nobody has sent yet; whether it was there. */
   drop(key) {
     const entries = this.entries();
-    if (this.sending.has(key) || !entries.some((entry) => entry.key === key && !entry.tried)) return false;
+    if (this.sending.has(key) || !entries.some((entry) => entry.key === key && !entry.tried && !entry.asked)) return false;
     this.change((all) => all.filter((entry) => entry.key !== key));
     this.tell();
     return true;
@@ -131,6 +131,8 @@ export class Outbox {
 
   async sendRerun(entry) {
     const { key, id, run, attempt, reviewer, reason, note } = entry;
+    if (!this.entries().some((one) => one.key === key)) return true; // taken back meanwhile
+    if (!entry.asked) this.mark([entry], { asked: true });
     try {
       const said = await call("/api/rerun", { key, id, run, attempt, reviewer, reason, note });
       this.failures = 0;
@@ -138,7 +140,10 @@ export class Outbox {
       else this.finish([[entry, { ok: said.status === "done", ...said }]], null);
       return true;
     } catch (error) {
-      if (this.isTrouble(error)) return false;
+      if (this.isTrouble(error)) {
+        this.mark([entry], { asked: entry.accepted }); // it can be taken back until an answer says that it runs
+        return false;
+      }
       this.finish([[entry, { ok: false, error: error.said }]], null);
       return true;
     }

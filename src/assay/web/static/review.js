@@ -458,6 +458,7 @@ const named = (item) => ({ id: item.id, run: item.run_id, what: what(item) });
 
 function decide(record, verb, state, more = {}, pressed = null) {
   const { item } = record;
+  record.before = record.decided;
   record.decided = state;
   record.delivered = false;
   storage.remove(draftKey(item.id));
@@ -465,13 +466,13 @@ function decide(record, verb, state, more = {}, pressed = null) {
   sitting[state] += 1;
   if (performance.now() - shownAt < IDLE_MS) durations.push(performance.now() - shownAt);
   if (durations.length > 20) durations.shift();
-  if (progress) {
+  if (progress && state !== "rerun") {
     progress.waiting = Math.max(0, progress.waiting - 1);
-    if (state !== "rerun") progress.decided += 1;
+    progress.decided += 1;
   }
   beat();
   const entry = entryOf(verb, named(item), { ...more, active_ms: Math.round(record.active ?? 0) });
-  if (verb !== "rerun") remembered([...undos(), { ...named(item), key: entry.key }]);
+  remembered([...undos(), { ...named(item), key: entry.key, verb }]);
   say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
   else advance(pressed);
@@ -530,24 +531,21 @@ async function undo() {
   else remembered(list);
   if (!last) return say(t("said.nothing_to_undo"));
   const unsent = last.key !== null && outbox.drop(last.key);
+  const isRerun = last.verb === "rerun";
+  if (isRerun && !unsent) return say(t("said.no_undo_rerun", { what: last.what, key: badge("undo") }));
   const record = records.get(last.id);
   const was = record?.decided;
   if (was in sitting) sitting[was] -= 1;
-  if (progress) {
+  if (progress && !isRerun) {
     progress.waiting += 1;
     progress.decided -= 1;
   }
-  if (unsent && record) {
-    record.decided = null;
-    bringBack(record);
-    return say(t("said.undone", { what: last.what }));
-  }
   if (!unsent) outbox.add(entryOf("undo", last));
-  if (record && record.item.state === "pending") {
-    record.decided = null;
+  if (record && (unsent || record.item.state === "pending")) {
+    record.decided = unsent ? record.before ?? null : null;
     bringBack(record);
-    say(t("said.undone", { what: last.what }));
-  } else say(t("said.undoing", { what: last.what }));
+  }
+  say(t(isRerun ? "said.rerun_dropped" : unsent || record?.item.state === "pending" ? "said.undone" : "said.undoing", { what: last.what }));
 }
 
 /** The item is the one on the page again; what was there comes next. */
@@ -570,6 +568,7 @@ function onResult(entry, result, counted) {
   if (entry.verb === "rerun") {
     sitting.rerun = Math.max(0, sitting.rerun - (result.ok ? 0 : 1));
     exhausted = false;
+    remembered(undos().filter((one) => (one.key === entry.key ? result.ok : !result.ok || one.id !== entry.id))); // superseded ones cannot be undone
     return apart("answered", "rerun", entry, result, record);
   }
   if (result.ok) {
