@@ -258,3 +258,28 @@ def test_a_store_that_another_process_has_locked_is_waited_for(
         other.execute("ROLLBACK")
     eventually(lambda: unsent(page) == 0, within_s=20)
     check_once(served, decided, waiting=20)
+
+
+def test_when_nothing_is_left_here_and_no_server_answers_it_is_said(
+    context: BrowserContext, many: Callable[..., Served]
+) -> None:
+    served = many(20)
+    page = opened(context, served)
+    context.set_offline(True)
+    decided: list[str] = []
+    while item_of(page) not in decided:
+        decided.append(item_of(page))
+        pressed(page, "a")
+    said = page.locator("#said")
+    eventually(lambda: "has not sent the next one yet" in said.inner_text(), within_s=15)
+    page.keyboard.press("u")  # and once more, which leads to the same place
+    eventually(lambda: "waits again" in said.inner_text())
+    ready(page)
+    page.keyboard.press("a")
+    page.keyboard.press("a")
+    assert "has not sent the next one yet" in said.inner_text()
+    context.set_offline(False)
+    eventually(lambda: item_of(page) not in decided, within_s=20)
+    eventually(lambda: "has not sent" not in said.inner_text())
+    eventually(lambda: unsent(page) == 0, within_s=20)
+    assert served.states() == {"pending": 15, "approved": 5}

@@ -337,7 +337,9 @@ async function refill(first = null) {
   fetching = fetchMore(first);
   const came = await fetching;
   fetching = null;
-  if (came && (spent || !current() || itemBox.hidden)) advance();
+  if (!came) return;
+  if (byId("said").textContent === t("said.no_next")) say("");
+  if (spent || !current() || itemBox.hidden) advance();
 }
 
 async function fetchMore(first) {
@@ -364,7 +366,8 @@ async function fetchMore(first) {
     drawProgress();
     return true;
   } catch (error) {
-    if (!current() || itemBox.hidden) alertOf(error);
+    if (spent && !error.status) say(t("said.no_next"), { alert: true });
+    else if (!current() || itemBox.hidden) alertOf(error);
     exhausted = false;
     later(LOOK_AGAIN_MS);
     return false;
@@ -447,7 +450,7 @@ function decidable() {
     return null;
   }
   if (stateOf(record) !== "pending") {
-    say(t("said.not_pending", { state: t(`state.${stateOf(record)}`) }));
+    say(t(spent ? "said.no_next" : "said.not_pending", { state: t(`state.${stateOf(record)}`) }));
     return null;
   }
   return record;

@@ -124,6 +124,7 @@ TEXTS: Final[dict[str, str]] = {
     "said.rerun_done": "{what}: attempt {n} is there and comes soon.",
     "said.rerun_failed": "{what}: the judge failed ({why}). The attempt before stays.",
     "said.not_pending": "This one is {state}; undo comes before another decision.",
+    "said.no_next": "This one is decided. The server has not sent the next one yet; it is shown as soon as it comes.",
     "said.too_soon": "One moment: it has only just appeared.",
     "said.unsent": "{n} decisions wait to be sent; they are safe in this browser.",
     "said.unsent.one": "1 decision waits to be sent; it is safe in this browser.",
