@@ -4,7 +4,7 @@ A recording is JSONL. A line `{"match": {...}, "reply": {...}}` answers every ca
 `"error"` in place of `reply` fails it. Where several lines match a call, those that name the most hold; lines with equal `match`
 are served one after the other to the same purpose, the last one again and again. A line of a provider's batch output answers
 the task its `custom_id` names; its k-th line of a task is the answer of trial k. `{{label:NAME}}` in a text becomes the label
-under which the judge saw NAME.
+under which the judge saw NAME; NAME may be written as it is, or escaped as a JSON document has it.
 """
 
 from __future__ import annotations
@@ -143,8 +143,10 @@ class Replay:
 
         def label(found: re.Match[str]) -> str:
             name = found[1]
-            if (known := labels.get(name) or folded.get(name.casefold())) is not None:
-                return known
+            for spelled in (name, _unescaped(name)):
+                if (known := labels.get(spelled) or folded.get(spelled.casefold())) is not None:
+                    return known
+            name = _unescaped(name)
             source = self._recording.name if self._recording else "the recording"
             raise CallFailed(
                 "no_recording",
@@ -154,6 +156,15 @@ class Replay:
             )
 
         return _LABEL.sub(label, text)
+
+
+def _unescaped(name: str) -> str:
+    """A name as it was before it was written into a JSON document, where quotes and backslashes are escaped."""
+    try:
+        read = parse(f'"{name}"'.encode())
+    except UnreadableBody:
+        return name
+    return read if type(read) is str else name
 
 
 def _match(match: object, where: str) -> tuple[tuple[str, ...], tuple[object, ...]]:

@@ -81,6 +81,16 @@ def test_labels_stand_in_for_names() -> None:
     assert reply.text == "B beats A; {{other}} stays"
 
 
+@pytest.mark.parametrize("name", ['the "big" one', "a\\b", "tab\there", "Zoë", 'C:\\new "x"', "\\u0041"])
+def test_a_name_that_json_escapes_is_found_in_a_document_and_in_a_text(name: str) -> None:
+    label = f"{{{{label:{name}}}}}"
+    document = replay({"reply": {"text": {"candidates": {label: {"score": 7}}, "ranking": [label]}}})
+    seen = purpose(labels={name: "B", "Chen": "A"})
+    assert json.loads(ask(document, seen).text) == {"candidates": {"B": {"score": 7}}, "ranking": ["B"]}
+    assert ask(replay(line(json.dumps({"best": label}))), seen).text == '{"best": "B"}'
+    assert ask(replay(line(f"{label} wins")), seen).text == "B wins"
+
+
 def test_a_label_of_nobody_fails_and_says_whose_it_should_be() -> None:
     with pytest.raises(CallFailed, match="Did you mean 'Chen'") as caught:
         ask(replay(line("{{label:Chem}}")), purpose(labels={"Chen": "A"}))
