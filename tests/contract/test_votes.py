@@ -14,6 +14,7 @@ from tests.contract.stores import a_call, a_plan, a_task, grades, judged, planne
 from assay.domain.arena import Choice, Pairing, Vote
 from assay.domain.assessment import Response
 from assay.domain.errors import Refused, UnknownName
+from assay.domain.identifiers import RunId
 from assay.store.opening import Store
 
 
@@ -78,6 +79,34 @@ def test_a_vote_taken_back_stands_no_more_and_the_row_stays(store: Store, run: s
     with pytest.raises(Refused):
         store.arena.take_back(first.run_id, reviewer="bob", once="undo three", vote=again.id)
     assert_derived_agrees(url)
+
+
+def test_a_key_belongs_to_one_person_one_pair_and_one_purpose(store: Store, run: str) -> None:
+    other = replace(a_plan(), id=RunId("another-run"))
+    store.journal.open_run(other, planned(a_task("auth"), trials=2))
+    first = store.arena.cast(a_vote())
+    for more in (
+        {"reviewer": "bob"},
+        {"pairing": Pairing(position=0, k=2, left=1, right=0)},
+        {"pairing": Pairing(position=1, k=1, left=1, right=0)},
+        {"run_id": other.id},
+    ):
+        with pytest.raises(Refused, match="another vote"):
+            store.arena.cast(a_vote(**more))
+    with pytest.raises(Refused, match="another vote"):
+        store.arena.take_back(first.run_id, reviewer="ann", once=first.once)
+    assert store.arena.votes(first.run_id) == (first,), "what was refused left no trace"
+    store.arena.cast(a_vote(reviewer="bob", once="bob's"))
+    second = store.arena.cast(a_vote(once="the second", pairing=Pairing(position=0, k=2, left=1, right=0)))
+    store.arena.take_back(first.run_id, reviewer="ann", once="undo one")
+    for who, where, vote in (("bob", first.run_id, None), ("ann", other.id, None), ("ann", first.run_id, first.id)):
+        with pytest.raises(Refused, match="another vote"):
+            store.arena.take_back(where, reviewer=who, once="undo one", vote=vote)
+    with pytest.raises(Refused, match="another vote"):
+        store.arena.cast(a_vote(once="undo one", pairing=second.pairing))
+    assert [vote.reviewer for vote in store.arena.votes(first.run_id)] == ["ann", "bob"]
+    assert store.arena.votes(other.id) == ()
+    assert store.arena.first_broken() is None
 
 
 def test_a_vote_on_what_is_not_there_is_refused(store: Store, run: str) -> None:

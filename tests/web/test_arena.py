@@ -245,6 +245,9 @@ def test_requests_that_make_no_sense_are_refused_in_a_sentence(served: Served) -
     _, said = vote(served, item, "a", key="a vote of ann")
     body = {"key": "somebody else", "reviewer": "bob", "vote": said["reveal"]["vote"]}
     assert ask(served, f"/api/arena/{run}/undo", body)[0] == 409, "nobody takes back what another person voted"
+    status, said = ask(served, f"/api/arena/{run}/undo", {"key": "a vote of ann", "reviewer": "ann"})
+    assert (status, said["error"]["problem"]) == (409, "was used for another vote.")
+    assert vote(served, next_pair(served, "bob"), "a", key="a vote of ann", reviewer="bob")[0] == 409
     assert ask(served, "/preview/guessed")[0] == 404
 
 

@@ -46,11 +46,11 @@ class StoreArena:
         self._clock = clock
 
     def cast(self, vote: Vote, /) -> Vote:
-        """Store a vote; one whose `once` is there already comes back as it was stored then.
+        """Store a vote; one of the same person on the same two whose `once` is there already comes back as it was stored then.
 
         Raises:
             UnknownName: there is no such run, trial or candidate.
-            Refused: this person has voted on this pair, and not taken it back.
+            Refused: this person has voted on this pair, and not taken it back; or `once` belongs to something else.
         """
         return self._writer.call(lambda connection: self._cast(connection, vote))
 
@@ -58,17 +58,19 @@ class StoreArena:
         """Append that a person takes back a vote of theirs, the newest one where none is named; the vote.
 
         Raises:
-            Refused: there is none, it is somebody else's, or it was taken back before.
+            UnknownName: there is no such run.
+            Refused: there is none, it is somebody else's, or it was taken back before; or `once` belongs to something else.
         """
 
         def take(connection: Connection) -> Vote:
             table = schema.vote
-            seen = connection.execute(
-                select(table.c.undoes).where(table.c.once == plain(once), table.c.choice == UNDO)
-            ).scalar_one_or_none()
-            if seen is not None:
-                return _votes(connection, [_voted().where(table.c.id == seen)])[0]
             run_key = _run_key(connection, run)
+            seen = _said(connection, once)
+            if seen is not None:
+                same = seen.choice == UNDO and (seen.run_key, seen.reviewer) == (run_key, plain(reviewer))
+                if not same or vote not in (None, seen.undoes):
+                    raise _taken()
+                return _votes(connection, [_voted().where(table.c.id == seen.undoes)])[0]
             own = [table.c.run_key == run_key, table.c.reviewer == plain(reviewer), *_standing()]
             if vote is not None:
                 own.append(table.c.id == vote)
@@ -233,9 +235,6 @@ class StoreArena:
 
     def _cast(self, connection: Connection, vote: Vote) -> Vote:
         table, trial = schema.vote, schema.trial
-        seen = _votes(connection, [_voted().where(table.c.once == plain(vote.once), table.c.choice != UNDO)])
-        if seen:
-            return seen[0]
         run_key = _run_key(connection, vote.run_id)
         its = vote.pairing
         trial_key = connection.execute(
@@ -243,6 +242,13 @@ class StoreArena:
         ).scalar_one_or_none()
         if trial_key is None:
             raise UnknownName("trial", f"{its.k}")
+        seen = _said(connection, vote.once)
+        if seen is not None:
+            its_own = (run_key, trial_key, *its.pair, plain(vote.reviewer))
+            sides = sorted((seen.left_place, seen.right_place))
+            if seen.choice == UNDO or (seen.run_key, seen.trial_key, *sides, seen.reviewer) != its_own:
+                raise _taken()
+            return _votes(connection, [_voted().where(table.c.id == seen.id)])[0]
         there = connection.execute(
             select(table.c.id).where(
                 table.c.run_key == run_key,
@@ -278,6 +284,15 @@ def vote_hash(values: Mapping[str, Any]) -> str:
     """The hash of a row over all its columns but its number, the row before included."""
     hashed = [values[column.name] for column in schema.vote.c if column.name not in ("id", "hash")]
     return hashlib.sha256(json_bytes(hashed)).hexdigest()
+
+
+def _said(connection: Connection, once: str) -> Row[Any] | None:
+    """The row with a voter's own word, a vote or its taking back; None where the word is new."""
+    return connection.execute(select(schema.vote).where(schema.vote.c.once == plain(once))).first()
+
+
+def _taken() -> Refused:
+    return Refused("key", "was used for another vote.", remedy="Send a key of its own with every vote and every undo.")
 
 
 def _append(connection: Connection, values: dict[str, Any]) -> int:
