@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -143,6 +144,23 @@ def test_a_request_nobody_answered_is_missing_and_not_wrong(assay: Command, proj
     (failure,) = [one["failure"] for one in trials if one["failure"]]
     assert (failure["task"], failure["kind"]) == ("b", "missing")
     whole()
+
+
+def test_an_imported_run_cannot_be_resumed_or_extended_and_stays_as_it_is(assay: Command, project: Path) -> None:
+    write("in.jsonl", [request("a", model="x"), request("b", model="x")])
+    write("out.jsonl", [answer("a", "yes", model="x")])
+    run = assay("import", "in.jsonl", "out.jsonl", "--json").document["run_ids"][0]
+    before = assay("show", run, "--json").document
+    for command in (("resume", run), ("extend", run, "--trials", 2), ("extend", run, "--candidate", "echo")):
+        said = assay(*command)
+        assert said.code == 2
+        assert "was imported" in said.err
+    assert assay("show", run, "--json").document == before
+    record = next(Path("results").rglob(f"*{run}*"), None)
+    assert record is not None, "its record is what a lost store is made from"
+    shutil.rmtree(".assay")
+    assay("import", "results", "--format", "results")
+    assert assay("resume", run).code == 2, "a run that was restored is as much an import as before"
 
 
 def test_every_line_that_is_no_answer_is_named_with_its_place(assay: Command, project: Path) -> None:

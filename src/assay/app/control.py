@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from assay.app.running import resumable
 from assay.domain.errors import Refused
 from assay.domain.lifecycle import RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
@@ -31,7 +32,9 @@ _OPEN: Final = (TrialState.PENDING, TrialState.RUNNING, TrialState.FAILED)
 
 def moves(summary: RunSummary) -> tuple[str, ...]:
     """What may be done with a run as it stands; a finished one is resumed only for what failed in it, a cancelled one only
-    while something of it is left to do."""
+    while something of it is left to do, an imported one never."""
+    if summary.imported:
+        return ()
     if summary.state is RunState.FINISHED and summary.trials.get(TrialState.FAILED):
         return (RESUME, EXTEND)
     if summary.state is RunState.CANCELLED and not any(summary.trials.get(state) for state in _OPEN):
@@ -56,6 +59,8 @@ def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
         Refused: it is running, or nothing of it is left to do.
     """
     summary = _named(workspace, run_id)
+    if summary.imported:
+        resumable(workspace, summary.id)  # which says why it is none
     if RESUME not in moves(summary):
         _refuse(summary, RESUME)
     if not any(summary.trials.get(state) for state in _OPEN):

@@ -188,8 +188,19 @@ def resume(
 def resumable(workspace: Workspace, run_id: str) -> RunPlan:
     """The plan of a run whose models can be asked now; raises what keeps them from being asked."""
     plan = workspace.journal.plan_of(_run_named(workspace, run_id))
+    if plan.imported:
+        raise Refused(
+            plan.id,
+            "was imported: what it lacks is missing in its file, and there is nobody to ask for it.",
+            remedy=f"Import a file that has it, or have the answers it holds judged: {how_to_judge(plan.id)}",
+        )
     check_providers(workspace, plan)
     return plan
+
+
+def how_to_judge(run: str) -> str:
+    """The command that has a run's stored answers judged."""
+    return f"assay regrade {run} --judge PROVIDER/MODEL"
 
 
 def extend(
@@ -234,6 +245,10 @@ def add_to(
             plan.id,
             f"grades the responses of run {plan.regrade_of} and asks no candidate.",
             remedy=f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}",
+        )
+    if plan.imported:
+        raise Refused(
+            plan.id, "was imported, and no model of it can be asked for more.", remedy="Import a file that has more."
         )
     present = {folded(candidate.name) for candidate in plan.candidates}
     for candidate in candidates:

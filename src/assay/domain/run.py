@@ -53,6 +53,11 @@ class RunPlan:
     regrade_of: RunId | None = None
     prompt_version: str = ""
 
+    @property
+    def imported(self) -> bool:
+        """Whether it was carried out elsewhere and read from a file, so that nobody here can be asked for more of it."""
+        return self.regrade_of is None and "imported" in self.environment
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from assay.domain.lifecycle import AssessmentState, TrialState
+
 if TYPE_CHECKING:
     from assay.domain.assessment import Assessment, Response
     from assay.domain.digest import JsonValue
     from assay.domain.failure import Failure
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
-    from assay.domain.lifecycle import AssessmentState, RunState, TrialState
+    from assay.domain.lifecycle import RunState
     from assay.domain.review import ReviewEvent
     from assay.domain.suite import Task
 
@@ -35,7 +37,8 @@ class Selection:
 class RunSummary:
     """A run as lists show it. Counts of trials by state, of current assessments by state; `superseded` counts attempts.
 
-    Of a running one: `since` when it goes on without a break, and how many trials were done or had failed by then.
+    `imported`: carried out elsewhere and read from a file. Of a running one: `since` when it goes on without a break, and how many
+    trials were done or had failed by then.
     """
 
     id: RunId
@@ -54,6 +57,13 @@ class RunSummary:
     unpriced_calls: int
     since: str | None = None
     done_before: int = 0
+    imported: bool = False
+
+    @property
+    def not_graded(self) -> int:
+        """Trials whose answers are there and which nobody has graded or was asked to grade, as answers of another harness."""
+        waits = self.assessments.get(AssessmentState.PENDING)
+        return 0 if waits else self.trials.get(TrialState.NEEDS_REVIEW, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,7 @@ def run_summaries(
     running = [row.key for row in rows if row.state == RunState.RUNNING]
     alone = left_alone(connection, claims, running)
     stretches = _stretches(connection, running)
+    brought = _imported(connection, where)
     return tuple(
         RunSummary(
             id=RunId(row.id),
@@ -51,6 +52,7 @@ def run_summaries(
             unpriced_calls=row.unpriced_calls,
             since=stretches.get(row.key, (None, 0))[0],
             done_before=stretches.get(row.key, (None, 0))[1],
+            imported=row.key in brought,
         )
         for row in rows
     )
@@ -73,6 +75,12 @@ def _stretches(connection: Connection, running: Sequence[int]) -> dict[int, tupl
     table = schema.stretch
     rows = connection.execute(select(table).where(table.c.run_key.in_(running))).all()
     return {row.run_key: (row.since, row.done) for row in rows}
+
+
+def _imported(connection: Connection, where: Where) -> set[int]:
+    """Those of the runs that were read from a file."""
+    table = schema.imported
+    return set(connection.execute(select(table.c.run_key).where(*where(table))).scalars())
 
 
 def candidates_of(connection: Connection, where: Where) -> dict[int, list[str]]:

@@ -63,6 +63,8 @@ def run_row(
         else {"task": under_way.task, "thing": under_way.thing, "k": under_way.k, "of": under_way.of},
         "left_s": _left_s(summary, trials, now),
         "moves": list(control.moves(summary)),
+        "imported": summary.imported,
+        "not_graded": summary.not_graded,
         "error": _error(failed, trouble),
     }
 

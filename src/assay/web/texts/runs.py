@@ -104,6 +104,7 @@ TEXTS: Final[dict[str, str]] = {
     "run.trial": "Trial {k}",
     "run.failures": "Failures",
     "run.failures_about": "What a failed trial has is kept; `assay resume {run}` tries the rest again.",
+    "run.failures_imported": "What the file has no answer for, or only an error. Nothing of it is asked here again.",
     "run.failure.trial": "Trial",
     "run.failure.fault": "Whose fault",
     "run.failure.kind": "Kind",
