@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import urllib.request
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from assay.web.pages import static_content
+from tests.support import warm
 from tests.web.conftest import NAMES, Served, eventually
 from tests.web.test_pages import WIDTHS, serious, themed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Page
 
 __all__ = ["themed"]
@@ -144,3 +150,50 @@ def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: 
 def test_the_page_s_scripts_and_styles_are_small() -> None:
     names = ("dom.js", "keys.js", "page.js", "statistics.js", "statistics.css")
     assert sum(len(static_content(name)) for name in names) < MOST_BYTES
+
+
+def test_a_number_leads_to_the_assessment_it_came_from(tmp_path: Path) -> None:
+    rows = [
+        f"{task},{name},{k},{score + k / 100 + place / 1000},{judge}"
+        for place, task in enumerate(("one", "two"))
+        for k in (1, 2)
+        for name, score in (("ann", 0.2), ("bob", 0.4), ("cas", 0.6))
+        for judge in ("strict", "mild")
+    ]
+    (tmp_path / "scores.csv").write_text("task,candidate,trial,score,judge\n" + "\n".join(rows), "utf-8")
+    done = warm.run("import", "scores.csv", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    listed = json.loads(warm.run("review", "list", "--json", folder=tmp_path).stdout)["assessments"]
+    ids = [one["id"] for one in listed if one["state"] == "pending"]
+    done = warm.run("review", "approve", *ids, "--reviewer", "Ines", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    server = Served(tmp_path)
+    server.start()
+    try:
+        whole = server.get("/statistics/trials.json")
+        assert whole["candidates"]
+        for row in whole["trials"]:
+            for name, link in zip(whole["candidates"], row["opens"], strict=True):
+                with urllib.request.urlopen(f"{server.url}{link}&judge=mild", timeout=10) as answer:
+                    found = server.get(answer.url.removeprefix(server.url) + ".json")
+                (pane,) = found["panes"]
+                assert (pane["name"], found["judge"], found["task"], found["k"]) == (
+                    name,
+                    "mild",
+                    row["task"],
+                    row["k"],
+                )
+                assert abs(100 * pane["score"] - 100 * row["scores"][name]) < 0.01
+        chart = (
+            urllib.request.urlopen(f"{server.url}/statistics/charts/scores.svg?page=true", timeout=20).read().decode()
+        )
+        links = set(re.findall(r'href="(/statistics/trials/t[^"]*)"', chart))
+        assert {parse_qs(urlsplit(html.unescape(link)).query)["candidate"][0] for link in links} == {
+            "ann",
+            "bob",
+            "cas",
+        }
+        page = urllib.request.urlopen(f"{server.url}/assessments/{ids[0]}", timeout=10).read().decode()
+        assert "bob · mild" in page, "the other assessments of the trial are named"
+    finally:
+        server.kill()

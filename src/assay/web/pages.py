@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from assay.app import protocols, registry, reviewing, starting
 from assay.app.findings import wording
+from assay.app.run_list import waits
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
@@ -220,8 +221,10 @@ def run_twin(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
 
 
 @router.get("/runs/{run_id}/trials/{trial_id}")
-def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
-    """The assessment behind a cell of the matrix: one that waits before others."""
+def trial_page(
+    request: Request, run_id: str, trial_id: str, candidate: str | None = None, judge: str | None = None
+) -> Response:
+    """The assessment behind a cell of the matrix, or behind a number of one candidate or judge: one that waits before others."""
     key = reviewing.trial_key(trial_id)
     workspace = rooms_of(request).workspace
     found = [] if key is None else [
@@ -229,6 +232,9 @@ def trial_page(request: Request, run_id: str, trial_id: str) -> Response:
     ]  # fmt: skip
     if not found:
         raise UnknownName("assessment of a trial", trial_id, remedy="The page of its run says why one failed.")
+    found = [row for row in found if candidate in {None, *row.candidates} and judge in {None, row.grader}]
+    if not found:
+        raise UnknownName("trial", f"{trial_id} of {candidate or judge}")
     best = next((row for row in found if row.state is AssessmentState.PENDING), found[0])
     return RedirectResponse(f"/assessments/{shown_assessment(best.key)}", status_code=303)
 
@@ -305,12 +311,13 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
     item = shown(rooms, assessment_id, reviewer=reviewer)
     detail, _ = rooms.honest.detail(reviewing.assessment_key(assessment_id), reviewer=reviewer)
     same_trial = rooms.workspace.archive.assessments(Selection(runs=(item.run_id,)), trial=detail.row.trial)
+    (summary,) = registry.runs(rooms.workspace, Selection(runs=(item.run_id,)))
+    told = not waits(summary)  # who wrote and judged what is told once nothing waits
     others = [
-        _other(row)
+        _other(row, told)
         for row in same_trial
         if row.current and (row.grader, row.candidate) != (detail.row.grader, detail.row.candidate)
     ]
-    (summary,) = registry.runs(rooms.workspace, Selection(runs=(item.run_id,)))
     title = f"{item.thing} · {t('review.trial', k=item.k, of=item.of)}"
     return _page(request, "review.html", "assessment", title, twin=f"/assessments/{item.id}.json", run=summary,
                  filters={"run": item.run_id}, single=item, past=others,
@@ -340,15 +347,15 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         for trial in islice(rooms.workspace.archive.trials(where, failed_only=True), FAILURES_SHOWN)
         if trial.failure is not None
     ]  # fmt: skip
-    waits = bool(row["waiting"])
+    unseen = bool(row["waiting"])
     review = standing(request, str(summary.id))
     return {
         "run": row,
         "facts": {
             "candidates": len(summary.candidates),
             "judges": len(summary.judges),
-            "candidate_names": None if waits else list(summary.candidates),
-            "judge_names": None if waits else list(summary.judges),
+            "candidate_names": None if unseen else list(summary.candidates),
+            "judge_names": None if unseen else list(summary.judges),
             "judge_stamps": sorted(
                 {registry.stamp_of(rooms.workspace, summary.id, judge.name) for judge in plan.judges}
             ),
@@ -359,7 +366,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
         "review": review,
         "said_protocol": wording.protocol(review["protocol"]).partition(";")[0],
         "suggested": protocols.numbers(SUGGESTED),
-        "models": [] if waits else [model.ref for model in starting.known_models(rooms.workspace)],
+        "models": [] if unseen else [model.ref for model in starting.known_models(rooms.workspace)],
         "tasks": tasks,
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,
@@ -379,8 +386,9 @@ def _tasks_from(trials: Iterable[TrialRow], start: int) -> tuple[list[dict[str, 
     return shown_, False
 
 
-def _other(row: AssessmentRow) -> dict[str, str]:
-    return {"id": shown_assessment(row.key), "state": str(row.state)}
+def _other(row: AssessmentRow, told: bool) -> dict[str, str]:
+    who = " · ".join(filter(None, (row.candidate, row.grader))) if told else ""
+    return {"id": shown_assessment(row.key), "state": str(row.state), "who": who}
 
 
 def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, Any]:

@@ -108,13 +108,14 @@ def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, al
 
 
 @router.get("/statistics/trials/{trial_id}")
-def one_trial(request: Request, trial_id: str) -> Response:
+def one_trial(request: Request, trial_id: str, candidate: str | None = None, judge: str | None = None) -> Response:
     """The assessment behind a point."""
     key, archive = reviewing.trial_key(trial_id), rooms_of(request).workspace.archive
     row = None if key is None else next(archive.assessments(Selection(), trial=key, limit=1), None)
     if row is None:
         raise UnknownName("trial", trial_id)
-    return RedirectResponse(f"/runs/{row.run_id}/trials/{trial_id}", status_code=303)
+    said = urlencode({name: value for name, value in (("candidate", candidate), ("judge", judge)) if value})
+    return RedirectResponse(f"/runs/{row.run_id}/trials/{trial_id}" + (f"?{said}" if said else ""), status_code=303)
 
 
 @router.get("/statistics/charts/{name}")
@@ -166,7 +167,9 @@ def _address_of(kind: str, row: Any, asked: Asked) -> str:
         case "pairs":
             return asked.address("/statistics", a=row["row"], b=row["column"])
         case "scores":
-            return f"/statistics/trials/{row['trial']}"
+            judges = asked.filters["judge"]
+            said = {"candidate": row["candidate"], **({"judge": judges[0]} if len(judges) == 1 else {})}
+            return f"/statistics/trials/{row['trial']}?{urlencode(said)}"
         case _:
             return asked.address("/statistics/trials", candidate=row["candidate"])
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.diagnostics import StandingDiagnostics
     from assay.app.overview import Behind, CountedTrial, Overview
+    from assay.domain.selection import TrialRow
     from assay.statistics.cautions import Caution
     from assay.statistics.comparisons import Comparison
     from assay.statistics.estimates import Estimate
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 TASKS_SHOWN: Final = 100
 NOTHING: Final = "–"
+_GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 
 
 def first_parts(found: Overview, asked: Asked) -> dict[str, Any]:
@@ -202,11 +204,18 @@ def trial_parts(found: Sequence[CountedTrial], asked: Asked, candidate: str | No
             "state": str(row.state),
             "scores": {name: one.scores.get(name) for name in names},
             "words": [NOTHING if one.scores.get(name) is None else wording.number(one.scores[name]) for name in names],
-            "open": f"/runs/{row.run_id}/trials/{shown_trial(row.key)}"
-            if str(row.state) in {"needs_review", "approved", "rejected"}
-            else None,
+            "open": _trial_address(row, candidate, asked) if str(row.state) in _GRADED else None,
+            "opens": [None if one.scores.get(name) is None else _trial_address(row, name, asked) for name in names],
         })  # fmt: skip
     return {"candidates": names, "rows": rows, "candidate": candidate, "filters": asked.pairs()}
+
+
+def _trial_address(row: TrialRow, candidate: str | None, asked: Asked) -> str:
+    """Where the assessment behind a number of a candidate is; of one judge where the numbers are."""
+    judges = asked.filters["judge"]
+    said = {"candidate": candidate, "judge": judges[0] if len(judges) == 1 else None}
+    narrowed = urlencode({name: value for name, value in said.items() if value})
+    return f"/runs/{row.run_id}/trials/{shown_trial(row.key)}" + (f"?{narrowed}" if narrowed else "")
 
 
 def _headline(found: Overview) -> str:
