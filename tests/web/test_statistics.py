@@ -9,9 +9,13 @@ import urllib.request
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 
+from assay.app.wiring import Workspace
 from assay.web.pages import static_content
+from assay.web.server import create_app
 from tests.support import warm
 from tests.web.conftest import NAMES, Served, eventually
 from tests.web.test_pages import WIDTHS, serious, themed
@@ -197,3 +201,25 @@ def test_a_number_leads_to_the_assessment_it_came_from(tmp_path: Path) -> None:
         assert "bob · mild" in page, "the other assessments of the trial are named"
     finally:
         server.kill()
+
+
+def test_two_of_several_that_nobody_named_are_held_to_all_comparisons(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    base = random.normal(0.5, 0.1, 20)
+    rows = [
+        f"t{task},{name},{k},{np.clip(base[task] + random.normal(0, 0.1) + 0.03 * (name == 'a'), 0, 1):.3f}"
+        for task in range(20) for k in (1, 2) for name in "abcde"
+    ]  # fmt: skip
+    (tmp_path / "scores.csv").write_text("task,candidate,trial,score\n" + "\n".join(rows), "utf-8")
+    done = warm.run("import", "scores.csv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"})
+        pair = client.get("/statistics.json").json()["compare"]
+        assert (pair["decision"], pair["p_value"] < 0.05) == ("better", True), "alone it is decided"
+        picked = client.get("/statistics").text
+        assert "Not decided among 5 candidates" in picked
+        assert "among all 10 comparisons" in picked
+        assert "is better than" not in picked.partition("</h1>")[0].partition("<h1")[2]
+        named = client.get(f"/statistics?a={pair['a']}&b={pair['b']}").text
+        assert f"{pair['a']} is better than {pair['b']}" in named.partition("</h1>")[0].partition("<h1")[2]

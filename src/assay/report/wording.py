@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assay.statistics.comparisons import Comparison
     from assay.statistics.estimates import Estimate, TaskEstimate
     from assay.statistics.planning import Plan
-    from assay.statistics.ranking import Ranked
+    from assay.statistics.ranking import Ranked, RankedPair
 
 MISSING = {
     "no_approved_trials": "No approved trial yet: nothing can be said.",
@@ -189,6 +189,18 @@ def beneath_headline(found: Comparison) -> str:
         return verdict(found)
     text = f"Anything from {difference_range(found.ci95)} for {found.a} fits the data."
     return text if found.to_decide is None else f"{text} {what_would_decide(found.to_decide)}"
+
+
+def undecided_among(found: Comparison, pair: RankedPair, *, n_candidates: int, n_pairs: int) -> tuple[str, str] | None:
+    """Headline and what stands beneath for two that nobody named, the two highest of several: where this pair alone is decided
+    but does not stand among all comparisons (Holm). None where both say the same."""
+    if found.difference is None or found.decision not in {"better", "worse"} or pair.decision == pair.decision_alone:
+        return None
+    beneath = (
+        f"Alone this pair would be decided. But it was picked from {n_candidates} candidates by its scores: among all {n_pairs} "
+        "comparisons such a difference also comes about by chance. Name the two to compare them alone."
+    )
+    return f"Not decided among {n_candidates} candidates: {_ahead(found)}{_where(found)}.", beneath
 
 
 def method_words(method: str) -> str:

@@ -28,9 +28,11 @@ _GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 def first_parts(found: Overview, asked: Asked) -> dict[str, Any]:
     """Everything of the page that follows each decision."""
     ranking = found.report.ranking
+    undecided = _undecided(found, asked)
+    headline, beneath = undecided or (_headline(found), _beneath(found))
     return {
-        "headline": _headline(found),
-        "beneath": _beneath(found),
+        "headline": headline,
+        "beneath": beneath,
         "n_trials": wording.count(found.n_trials, "approved trial" if found.approved else "trial"),
         "left_out": _left_out(found, asked),
         "runs": list(found.runs),
@@ -52,7 +54,9 @@ def first_parts(found: Overview, asked: Asked) -> dict[str, Any]:
             }
             for one in ranking.candidates
         ],
-        "contrast": None if found.contrast is None else contrast_part(found.contrast, str(found.verdict)),
+        "contrast": None
+        if found.contrast is None
+        else contrast_part(found.contrast, " ".join(undecided or (str(found.verdict),))),
         "pairs": [
             {
                 "a": str(one.a), "b": str(one.b), "points": _signed(one.difference),
@@ -216,6 +220,17 @@ def _trial_address(row: TrialRow, candidate: str | None, asked: Asked) -> str:
     said = {"candidate": candidate, "judge": judges[0] if len(judges) == 1 else None}
     narrowed = urlencode({name: value for name, value in said.items() if value})
     return f"/runs/{row.run_id}/trials/{shown_trial(row.key)}" + (f"?{narrowed}" if narrowed else "")
+
+
+def _undecided(found: Overview, asked: Asked) -> tuple[str, str] | None:
+    """What stands in place of a verdict on two that were picked by their scores."""
+    two = found.contrast
+    if two is None or (asked.a and asked.b):
+        return None
+    pairs = found.report.ranking.pairs
+    pair = next((one for one in pairs if {one.a, one.b} == {two.a, two.b}), None)
+    n = len(found.report.ranking.candidates)
+    return None if pair is None else wording.undecided_among(two, pair, n_candidates=n, n_pairs=len(pairs))
 
 
 def _headline(found: Overview) -> str:
