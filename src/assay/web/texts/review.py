@@ -117,7 +117,8 @@ TEXTS: Final[dict[str, str]] = {
     "said.undone": "{what} waits again.",
     "said.undoing": "Taking the decision on {what} back.",
     "said.nothing_to_undo": "There is nothing of yours to undo.",
-    "said.no_undo_rerun": "{what}: a rerun cannot be undone; the attempt before stays readable. {key} again undoes the decision before it.",
+    "said.no_undo_rerun": "{what}: a rerun cannot be undone; the attempt before stays readable. {key} again undoes what came"
+    " before it.",
     "said.rerun_dropped": "{what} is not judged again: the rerun had not been sent.",
     "said.refused": "{what}: {why} It comes again.",
     "said.refused_show": "Show it now",
