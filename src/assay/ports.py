@@ -317,6 +317,14 @@ class Leases(Protocol):
 class Archive(Protocol):
     """Reading: lists, single items and columns for statistics."""
 
+    def identity(self) -> str:
+        """A name that no other store has."""
+        ...
+
+    def find_run(self, text: str, /) -> RunId:
+        """The run whose id this is or uniquely begins with; raises `UnknownName`, or `InputError` when several do."""
+        ...
+
     def first_broken_event(self) -> int | None:
         """The id of the first review event that was changed after it was stored; None when all are as they were."""
         ...
