@@ -43,7 +43,10 @@ def waiting(workspace: Workspace) -> list[AssessmentKey]:
     return [row.key for row in workspace.archive.assessments(EVERYTHING, states=pending)]
 
 
-def test_the_page_says_what_the_commands_say_before_and_after_every_decision(workspace: Workspace) -> None:
+def test_the_page_says_what_the_commands_say_before_and_after_every_decision(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.app.overview.AT_ONCE_S", 1e9)
     overviews = Overviews(workspace)
     for key in [None, *waiting(workspace)[:3]]:
         if key is not None:

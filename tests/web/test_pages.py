@@ -164,7 +164,8 @@ def test_every_text_is_used() -> None:
              "adjudication.", "checks.", "protocol.",
              "models.role.", "models.as.", "models.one.", "models.reach.", "models.takes.", "models.price.", "models.p50",
              "models.p90", "models.p99", "models.most",
-             "criteria.", "calibration.", "batch.across.", "form.", "reject.", "rerun.", "stats.incomplete.", "review.closed.", "arena.rank.verdict.",
+             "criteria.", "calibration.", "batch.across.", "form.", "reject.", "rerun.",
+             "stats.incomplete.", "review.closed.", "arena.rank.verdict.",
              "arena.begin.kind.", "arena.do.", "arena.choice.", "arena.says.", "arena.rank.method.",
              "arena.rank.reason.", "grades.by.", "grades.only.", "grades.sort.", "grades.diff.")  # fmt: skip
     unused = [key for key in TEXTS if key not in sources and not key.endswith(".one") and not key.startswith(built)]

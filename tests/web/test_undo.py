@@ -58,7 +58,7 @@ def test_a_decision_that_a_rerun_superseded_is_not_undone(review: Page, served: 
     eventually(lambda: unsent(review) == 0)
     assert pressed(review, "k") == first
     pressed(review, "r", "1")
-    eventually(lambda: unsent(review) == 0)
+    eventually(lambda: "attempt 2 is there" in said(review))
     ready(review)
     review.keyboard.press("u")
     assert "a rerun cannot be undone" in said(review)
