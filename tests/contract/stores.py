@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from assay.domain.assessment import Assessment, Flag, Grade, Response, weighted_score
@@ -50,7 +51,9 @@ class StandingClock:
 
 
 def wait(coroutine: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(coroutine)
+    """Its answer, from a thread of its own: a browser's loop may run in this one."""
+    with ThreadPoolExecutor(max_workers=1) as aside:
+        return aside.submit(asyncio.run, coroutine).result()
 
 
 def a_task(

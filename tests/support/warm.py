@@ -15,6 +15,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -108,8 +109,14 @@ def _ask(**wanted: object) -> Any:
 
 def _serve() -> None:
     """Fork at each line of stdin; end, with all children, at its end."""
-    import uvicorn.protocols.http.h11_impl  # noqa: F401 - so that children need not
+    import uvicorn.protocols.http.h11_impl  # noqa: F401 - these so that children need not
 
+    import assay.store.opening
+    import assay.web.server  # noqa: F401
+    from assay.cli.main import COMMANDS
+
+    for module, _ in COMMANDS.values():
+        import_module(module)
     children: set[int] = set()
     for line in sys.stdin:
         wanted = json.loads(line)
