@@ -346,8 +346,11 @@ class Archive(Protocol):
         """Runs that match, newest first, `limit` at most. Costs as much as there are runs: pages ask for no more than they show."""
         ...
 
-    def newest_first(self, *, before: str | None = None) -> Iterator[RunSummary]:
-        """Every run, newest first, after the run `before`; read portion by portion as they are asked for."""
+    def newest_first(self, *, before: str | None = None, reviewed: bool = False) -> Iterator[RunSummary]:
+        """Every run, newest first, after the run `before`; read portion by portion as they are asked for.
+
+        `reviewed`: only those in which nothing waits for a person.
+        """
         ...
 
     def run_totals(self, selection: Selection, /) -> RunTotals:
@@ -391,8 +394,11 @@ class Archive(Protocol):
         """Trials in plan order."""
         ...
 
-    def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
-        """One page of runs, newest first, after the run `before`, or from the newest where there is no such run."""
+    def newest(self, *, limit: int, before: str | None = None, reviewed: bool = False) -> tuple[RunSummary, ...]:
+        """One page of runs, newest first, after the run `before`, or from the newest where there is no such run.
+
+        `reviewed`: only those in which nothing waits for a person.
+        """
         ...
 
     def tally(self, selection: Selection, /) -> dict[AssessmentState, int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.app.demo import content
 from assay.scoring.calibration_samples import SAMPLES
 from tests.support import warm
+from tests.web.imported_store import MODELS, TASKS, write_exports
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,9 +29,27 @@ LOOKS = {
 }
 
 
+REPLY = """Person {task} has five years in the trade.
+
+- **For:** steady work, good references
+- **Against:** no degree
+
+My answer: {verdict}."""
+VERDICTS = (("yes",) * 6, ("yes", "no") * 3, ("no",) * 6)
+"""What three models answered to six requests."""
+
+
 def furnish(folder: Path) -> Path:
-    """Fill the store under `folder`: a set wholly reviewed, the same half reviewed, pages for the arena; gives `folder`."""
+    """Fill the store under `folder`: brought answers, a set wholly reviewed, the same half reviewed, pages for the arena; gives
+    `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
+    given = {
+        (model, task): REPLY.format(task=task, verdict=verdict)
+        for model, verdicts in zip(MODELS, VERDICTS, strict=True)
+        for task, verdict in zip(TASKS, verdicts, strict=True)
+    }
+    exports = write_exports(folder / "brought", given=given)
+    _run(folder, "import", *map(str, exports))
     things = json.loads(content("architects.json").read_text("utf-8"))
     (folder / "architects.json").write_text(json.dumps(things), "utf-8")
     (folder / "assay.yaml").write_text("judge: replay/@demo\n", "utf-8")

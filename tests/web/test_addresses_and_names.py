@@ -31,10 +31,13 @@ def test_after_back_the_choice_is_that_of_the_address(page: Page, served: Served
     first = page.locator("#compare select[name=a]")
     stood = first.input_value()
     other = next(name for name in first.locator("option").all_inner_texts() if name != stood)
+    first.focus()
     first.select_option(other)
+    second = page.locator("#compare select[name=b]").input_value()
+    assert second == stood, "the two change places: nobody is compared with themselves"
     page.locator("#compare button").click()
     page.wait_for_url("**a=**")
-    assert first.input_value() == other
+    assert (first.input_value(), page.locator("#compare select[name=b]").input_value()) == (other, second)
     page.go_back()
     page.wait_for_url(lambda url: "a=" not in url)
     assert first.input_value() == stood

@@ -61,9 +61,11 @@ def addresses(client: TestClient, evaluation: str) -> Iterator[str]:
     values = {"run_id": evaluation, "evaluation_id": evaluation, "batch_id": "nightly"}
     described: dict[str, Any] = client.get("/openapi.json").json()["paths"]
     for path, methods in described.items():
-        if "get" in methods and path not in {"/api/live", "/api/review/next", "/api/assessments/{assessment_id}"}:
+        if "get" in methods and path not in {"/api/live", "/api/review/next"}:
             if path == "/api/suites/read":
                 continue  # a file of the server's folder, and there is none
+            if path.startswith("/api/assessments/"):
+                continue  # what waits, before whoever reviews it
             yield path.format(**values)
     yield from ("/queue.json", f"/runs/{evaluation}.json", "/statistics.json")
 

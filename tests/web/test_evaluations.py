@@ -197,7 +197,7 @@ def test_the_same_key_is_one_evaluation_also_at_once_and_other_content_is_refuse
         ({"snippets": [{"name": "ann", "content": "x"}, {"name": "Ann", "content": "y"}]}, "snippets", "twice"),
         ({"snippets": {"ann": "x"}, "mode": "joint"}, "", "at least two"),
         ({"thingName": "???"}, "thingName", "letter or digit"),
-        ({"trialsNeeded": 0}, "body.trialsNeeded", "greater"),
+        ({"trialsNeeded": 0}, "body.trialsNeeded", "1 or more"),
         ({"judge": "nonsense"}, "judge", "provider/name"),
         ({"judge": "nowhere/model"}, "", "nowhere"),
         ({"rubric": [{"name": "x", "scale": [9, 1]}]}, "rubric[0].scale", "9"),

@@ -39,6 +39,8 @@ PAGES = {
     "start-suite": "/start?suite=architects.json",
     "run": "/runs/{reviewed}",
     "run-waiting": "/runs/{half}",
+    "run-brought": "/runs/{brought}",
+    "answers": "/runs/{brought}/trials/t1/answers",
     "review": "/review?run={half}",
     "assessment": "/assessments/{assessment}",
     "statistics": "/statistics?run={reviewed}",
@@ -95,7 +97,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def addresses(furnished: Served) -> dict[str, str]:
-    clocks, half, once, reviewed = (run["run_id"] for run in furnished.get("/api/runs")["runs"])
+    clocks, half, once, reviewed, *_, brought = (run["run_id"] for run in furnished.get("/api/runs")["runs"])
     with Workspace.open(furnished.folder, environment={}) as workspace:
         rows = list(workspace.archive.assessments(Selection(runs=(reviewed,))))
     decided = next(row for row in rows if row.state is AssessmentState.CORRECTED)
@@ -104,6 +106,7 @@ def addresses(furnished: Served) -> dict[str, str]:
         "half": half,
         "once": once,
         "reviewed": reviewed,
+        "brought": brought,
         "assessment": shown_assessment(decided.key),
     }
     return {name: path.format(**ids) for name, path in PAGES.items()}

@@ -38,7 +38,7 @@ PAGES = {
     "/runs/20250101-000001-waiting-abcd": 120,
     "/assessments/a7": 90,
     "/start": 130,
-    "/compare": 500,
+    "/compare": 30,
     "/compare/grades": 40,
     "/statistics?run=20250101-000001-waiting-abcd": 60,
     "/calibration": 150,

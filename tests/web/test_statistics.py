@@ -77,11 +77,15 @@ def test_the_page_follows_a_decision_without_being_loaded_anew(page: Page, serve
 def test_a_mark_says_what_it_is_and_leads_to_what_is_behind_it(page: Page, served: Served, counted: list[str]) -> None:
     open_page(page, served)
     mark = page.locator("[data-chart=forest] a[href]").first
-    mark.scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
-    mark.hover(force=True)
     tip = page.locator("#tip")
-    tip.wait_for()
+
+    def told() -> bool:
+        page.mouse.move(0, 0)
+        mark.hover(force=True)  # it goes again where the page scrolls
+        page.wait_for_timeout(100)
+        return tip.is_visible()
+
+    eventually(told, within_s=20)
     assert any(name in tip.inner_text() for name in NAMES)
     mark.focus()
     assert "95%" in tip.inner_text() or "trial" in tip.inner_text()

@@ -89,7 +89,7 @@ def test_a_narrowed_review_counts_what_it_is_narrowed_to(page: Page, served: Ser
         page.keyboard.press("1")
         page.wait_for_timeout(200)
     eventually(lambda: "5 of 5 decided · 0 waiting" in page.locator("#progress-text").inner_text())
-    assert "has been decided" in (page.locator("#empty-lines").text_content() or "")
+    eventually(lambda: "has been decided" in (page.locator("#empty-lines").text_content() or ""))
     assert served.states() == {"rejected": 5, "pending": 5}
 
 

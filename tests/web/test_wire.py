@@ -9,6 +9,7 @@ import statistics
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Collection
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ def addresses(workspace: Workspace, run: str) -> list[str]:
     known = {
         "run_id": [run], "assessment_id": ["a1", "a7"], "trial_id": ["t1", "t7"], "token": ["x"], "kind": ["csv", "jsonl"],
         "batch_id:path": [run, "b"], "batch_id": [run], "name:path": [NAMES[0]], "name": ["root", NAMES[0], "forest", "default"],
-        "ref:path": ["echo"], "number": ["1"],
+        "ref:path": ["echo"], "number": ["1"], "place": ["0", "9"], "pane": ["0", "9"],
         "ending": ["csv", "svg", "json"], "evaluation_id": ["a1", "t1", run], "digest": [], "path": [],
     }  # fmt: skip
     found: list[str] = []
@@ -153,6 +154,12 @@ def open_checks(served: Served) -> set[str]:
     return {name for name, kind in checks.items() if kind is AsideKind.PLANT and name not in done}
 
 
+def met(served: Served, names: Collection[str]) -> set[AsideKind]:
+    """The kinds of checks among items."""
+    _, checks = reals_and_checks(served)
+    return {checks[name] for name in names if name in checks}
+
+
 def test_nothing_tells_a_check_from_a_real_item(served: Served) -> None:
     real, _ = reals_and_checks(served)
     seen: dict[str, dict[str, Any]] = {}
@@ -160,7 +167,9 @@ def test_nothing_tells_a_check_from_a_real_item(served: Served) -> None:
     counts: set[int] = set()
     decided = {"ok": True}
     held: list[dict[str, Any]] = []
-    for _ in range(36):
+    for _ in range(44):
+        if not held and len(numbers) >= 36 and {AsideKind.PLANT, AsideKind.AGAIN} <= met(served, seen):
+            break
         if not held:
             held = asked(served, "/api/review/next?desk=desk-1&limit=3")["items"]
             counts.add(len(held))
@@ -188,7 +197,7 @@ def test_nothing_tells_a_check_from_a_real_item(served: Served) -> None:
     decided_shapes = {json.dumps(shape(after[key]), sort_keys=True) for key in set(seen) & real}
     assert {json.dumps(shape(after[key]), sort_keys=True) for key in plants} <= decided_shapes
     # every decision moves the same numbers by one, and those of every other page with them
-    assert [n for _, n, _ in numbers] == list(range(1, 37))
+    assert [n for _, n, _ in numbers] == list(range(1, len(numbers) + 1))
     assert {before - after for (_, _, before), (_, _, after) in pairwise(numbers)} == {1}
     assert asked(served, "/queue.json")["waiting"] == numbers[-1][2]
     # names that say nothing, and others may look as well

@@ -53,9 +53,9 @@ def runs_in_state(
     return tuple(one for one in runs(workspace, selection) if one.state is state)[:limit]
 
 
-def newest_first(workspace: Workspace) -> Iterator[RunSummary]:
-    """Every run, newest first, read as they are asked for."""
-    return workspace.archive.newest_first()
+def newest_first(workspace: Workspace, *, reviewed: bool = False) -> Iterator[RunSummary]:
+    """Every run, or every one in which nothing waits, newest first, read as they are asked for."""
+    return workspace.archive.newest_first(reviewed=reviewed)
 
 
 def stamp_of(workspace: Workspace, run: RunId, judge: str) -> str:

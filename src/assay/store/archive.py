@@ -98,10 +98,10 @@ class StoreArchive:
             keys = [row.key for row in rows]
             return run_summaries(connection, self._claims, rows, lambda table: [table.c.run_key.in_(keys)])
 
-    def newest_first(self, *, before: str | None = None) -> Iterator[RunSummary]:
+    def newest_first(self, *, before: str | None = None, reviewed: bool = False) -> Iterator[RunSummary]:
         """Every run, newest first, after the run `before`; each portion is a read of its own."""
         while True:
-            page = self.newest(limit=_RUNS_AT_ONCE, before=before)
+            page = self.newest(limit=_RUNS_AT_ONCE, before=before, reviewed=reviewed)
             yield from page
             if len(page) < _RUNS_AT_ONCE:
                 return
@@ -122,11 +122,13 @@ class StoreArchive:
         with self._database.reading() as connection:
             return run_totals.drawn_orders(connection, after)
 
-    def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
+    def newest(self, *, limit: int, before: str | None = None, reviewed: bool = False) -> tuple[RunSummary, ...]:
         """One page of runs, newest first, after the run `before`, or from the newest where there is no such run."""
         table, suite = schema.run, schema.suite
         statement = select(table, suite.c.name.label("suite")).join(suite, suite.c.key == table.c.suite_key)
         statement = statement.where(table.c.state != RunState.IMPORTING.value)
+        if reviewed:
+            statement = statement.where(~run_totals.something_waits(table.c.key))
         with self._database.reading() as connection:
             place = connection.execute(select(table.c.started, table.c.key).where(table.c.id == before)).first()
             if place is not None:

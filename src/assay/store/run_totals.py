@@ -14,7 +14,7 @@ from assay.store.codec import bytes_json
 from assay.store.projection import ASSESSMENT, TRIAL
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
     from assay.store.selecting import Scope
 
@@ -50,6 +50,15 @@ def waiting_runs(connection: Connection) -> frozenset[RunId]:
     pending = (tally.c.subject == ASSESSMENT, tally.c.state == AssessmentState.PENDING.value, tally.c.n > 0)
     rows = connection.execute(select(run.c.id).join(tally, tally.c.run_key == run.c.key).where(*pending))
     return frozenset(RunId(found) for found in rows.scalars())
+
+
+def something_waits(run_key: ColumnElement[int]) -> ColumnElement[bool]:
+    """Whether something of a run waits for a person, as a condition on the run's key."""
+    tally = schema.run_tally
+    return exists().where(
+        tally.c.run_key == run_key, tally.c.subject == ASSESSMENT,
+        tally.c.state == AssessmentState.PENDING.value, tally.c.n > 0,
+    )  # fmt: skip
 
 
 def drawn_orders(connection: Connection, after: int) -> tuple[int, tuple[DrawnOrder, ...]]:

@@ -190,11 +190,11 @@ def _offered(workspace: Workspace, find: str = "") -> list[dict[str, Any]]:
     """The newest runs in whose suite, id, batch or candidates `find` stands, with each candidate's calls summed."""
     runs: list[dict[str, Any]] = []
     needle = find.casefold()
-    for summary in registry.newest_first(workspace):
+    for summary in registry.newest_first(workspace, reviewed=True):
         if len(runs) == RUNS_OFFERED:
             break
         names = (summary.suite, summary.id, summary.batch_id or "", *summary.candidates)
-        if waits(summary) or (needle and not any(needle in name.casefold() for name in names)):
+        if needle and not any(needle in name.casefold() for name in names):
             continue
         totals, seconds = calls_of(workspace, summary)
         if summary.imported and not totals and not side_by_side.holds_answers(workspace, summary):

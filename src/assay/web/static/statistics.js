@@ -114,6 +114,14 @@ addEventListener("scroll", () => (tip.hidden = true), { passive: true });
 
 for (const figure of document.querySelectorAll("[data-chart]")) draw(figure);
 
+// Two candidates are compared: whoever is chosen in the place of the other changes places with it.
+byId("compare")?.addEventListener("focusin", ({ target }) => (target.dataset.stood = target.value));
+byId("compare")?.addEventListener("change", ({ target, currentTarget: { elements } }) => {
+  const other = elements[target.name === "a" ? "b" : "a"];
+  if (other.value === target.value) other.value = target.dataset.stood;
+  target.dataset.stood = target.value;
+});
+
 // What stands behind: read once the first part is there, and again after every change.
 const behind = byId("behind");
 
