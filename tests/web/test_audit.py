@@ -17,12 +17,11 @@ from assay.domain.identifiers import AssessmentKey
 from assay.domain.observing import Aside, AsideKind
 from tests.web.conftest import NAMES, Served
 from tests.web.test_blind_first import switch
-from tests.web.test_pages import WIDTHS, serious, themed
+from tests.web.test_pages import WIDTHS, serious
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["themed"]
 
 FORMULA = '=HYPERLINK("http://elsewhere")'
 HOSTILE = "<img src=x onerror=alert(1)>\u202etxt.</script>"
@@ -212,12 +211,12 @@ def test_an_empty_log_says_how_it_fills(page: Page, served: Served) -> None:
     assert served.get("/audit/check.json")["ended"] is True
 
 
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, decided: Served) -> None:
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, decided: Served) -> None:
     for path in ("/audit", "/audit?check=0&verb=reject", "/audit?day=2001-01-01"):
-        themed.goto(decided.url + path)
-        assert serious(themed) == [], path
-        assert "\u202e" not in themed.locator("body").inner_text()
+        page.goto(decided.url + path)
+        assert serious(page) == [], path
+        assert "\u202e" not in page.locator("body").inner_text()
         for width, height in WIDTHS:
-            themed.set_viewport_size({"width": width, "height": height})
-            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            page.set_viewport_size({"width": width, "height": height})
+            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"

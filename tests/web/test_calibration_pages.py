@@ -17,12 +17,11 @@ from assay.web.pages import static_content
 from tests.journey.test_calibrate import deserved, grading
 from tests.support.model_server import ModelServer
 from tests.web.conftest import Served, eventually
-from tests.web.test_pages import WIDTHS, serious, themed
+from tests.web.test_pages import WIDTHS, serious
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["themed"]
 
 JUDGE = "openai/judge-1"
 NASTY = "</script><img src=x onerror=alert(1)>\u202e"
@@ -205,19 +204,19 @@ def test_the_chart_comes_as_files(served: Served) -> None:
         urllib.request.urlopen(f"{served.url}/calibration/{number}/chart.exe", timeout=10)
 
 
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served) -> None:
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Served) -> None:
     number = measured(served)
     for path in ("/calibration", f"/calibration/{number}"):
-        themed.goto(served.url + path)
+        page.goto(served.url + path)
         if path.endswith(str(number)):
-            themed.locator(".chart svg").wait_for(timeout=20_000)
-            themed.get_by_text("s3", exact=True).click()
+            page.locator(".chart svg").wait_for(timeout=20_000)
+            page.get_by_text("s3", exact=True).click()
         else:
-            themed.get_by_label("pasted here").check()
-        assert serious(themed) == [], path
+            page.get_by_label("pasted here").check()
+        assert serious(page) == [], path
         for width, height in WIDTHS:
-            themed.set_viewport_size({"width": width, "height": height})
-            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            page.set_viewport_size({"width": width, "height": height})
+            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"
 
 

@@ -10,13 +10,12 @@ import pytest
 
 from tests.support import warm
 from tests.web.conftest import CRITERIA, NAMES, Served
-from tests.web.test_pages import WIDTHS, serious, themed
+from tests.web.test_pages import WIDTHS, serious
 from tests.web.test_statistics import decide
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["themed"]
 
 NASTY = "</script><img src=x onerror=alert(1)>"
 
@@ -113,13 +112,13 @@ def test_grades_can_be_taken_along(served: Served) -> None:
     assert sum(int(line.rsplit(",", 1)[1]) for line in lines[1:] if line.startswith("integrity,")) == 3
 
 
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, two_versions: Served) -> None:
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, two_versions: Served) -> None:
     for one in ("a2", "a3"):
         decide(two_versions, "approve", one)
     for path in ("/criteria", "/criteria/gates@1", "/criteria/gates@2?against=gates@1"):
-        themed.goto(two_versions.url + path)
-        assert serious(themed) == [], path
+        page.goto(two_versions.url + path)
+        assert serious(page) == [], path
         for width, height in WIDTHS:
-            themed.set_viewport_size({"width": width, "height": height})
-            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            page.set_viewport_size({"width": width, "height": height})
+            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"

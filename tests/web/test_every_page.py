@@ -30,6 +30,9 @@ from tests.web.test_pages import WIDTHS, serious
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.xdist_group("every_page")
+"""One process furnishes the store."""
+
 ZOOMED = (340, 250)
 """1360 by 1000 pixels at 400%."""
 
@@ -141,7 +144,7 @@ def _fits(route: str, path: str) -> bool:
     return len(ours) == len(theirs) and all(a.startswith("{") or a == b for a, b in zip(ours, theirs, strict=True))
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", "dark"] if os.environ.get("ASSAY_PICTURES") else ["light"])
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_whole_and_accessible(
     chromium: Browser, furnished: Served, addresses: dict[str, str], watch: Watch, theme: Any, name: str
@@ -154,8 +157,7 @@ def test_every_page_is_whole_and_accessible(
     if name in {"review", "assessment"}:
         ready(page)
     faults = []
-    pictures = bool(os.environ.get("ASSAY_PICTURES"))
-    for width, height in (*WIDTHS, ZOOMED) if theme == "light" or pictures else WIDTHS[-1:]:  # boxes know no colours
+    for width, height in (*WIDTHS, ZOOMED):
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(50)
         over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")

@@ -9,15 +9,13 @@ import pytest
 
 from tests.web.conftest import CRITERIA, NAMES, Served, eventually, judged_store, ready
 from tests.web.test_blind_first import switch
-from tests.web.test_pages import serious, themed
+from tests.web.test_pages import serious
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Page
-
-__all__ = ["themed"]
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +53,11 @@ def test_a_blind_verdict_takes_a_key_a_score_and_two_more(page: Page, served: Se
 
 
 @pytest.mark.parametrize("served", ["blind", "human"], indirect=True)
-def test_the_forms_for_own_scores_are_accessible(themed: Page, served: Served) -> None:
-    themed.goto(f"{served.url}/review?run={served.run_id}")
-    ready(themed)
-    themed.wait_for_selector(".correction")
-    assert serious(themed) == []
+def test_the_forms_for_own_scores_are_accessible(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/review?run={served.run_id}")
+    ready(page)
+    page.wait_for_selector(".correction")
+    assert serious(page) == []
 
 
 def test_own_keys_work_stay_and_refuse_conflicts(page: Page, served: Served) -> None:

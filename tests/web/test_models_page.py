@@ -19,12 +19,11 @@ from assay.app.wiring import Workspace
 from assay.web.pages import static_content
 from tests.support.model_server import Mishap, ModelServer
 from tests.web.conftest import Served
-from tests.web.test_pages import WIDTHS, serious, themed
+from tests.web.test_pages import WIDTHS, serious
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["themed"]
 
 KEY = "sk-never-on-a-page-0123456789"
 NASTY = "openai/<img src=x onerror=alert(1)>\u202e"
@@ -221,13 +220,13 @@ def test_twins_hold_what_the_pages_show(served: Served) -> None:
     assert KEY not in json.dumps([found, one])
 
 
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served) -> None:
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Served) -> None:
     for path in ("/models", "/models/vllm/own"):
-        themed.goto(served.url + path)
-        assert serious(themed) == [], path
+        page.goto(served.url + path)
+        assert serious(page) == [], path
         for width, height in WIDTHS:
-            themed.set_viewport_size({"width": width, "height": height})
-            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            page.set_viewport_size({"width": width, "height": height})
+            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from importlib import import_module, resources
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
-
-import pytest
+from typing import TYPE_CHECKING, Any, Literal
 
 from assay.web import keys, texts
 from assay.web.pages import folder, static_content
@@ -31,53 +28,52 @@ def axe() -> str:
 
 
 def serious(page: Page) -> list[str]:
-    """What axe finds that keeps somebody out."""
+    """What axe finds that keeps somebody out: everything in light colours, contrast in dark ones too."""
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.evaluate(axe())
-    found: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    found: list[Any] = []
+    themes: tuple[tuple[Literal["light", "dark"], str], ...] = (
+        ("light", "{}"),
+        ("dark", "{runOnly: ['color-contrast']}"),
+    )
+    for colours, rules in themes:
+        page.emulate_media(color_scheme=colours, reduced_motion="reduce")
+        asked = f"() => axe.run(document, {{resultTypes: ['violations'], ...{rules}}})"
+        found += [(colours, one) for one in page.evaluate(asked)["violations"]]
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
     return [
-        f"{one['id']}: {node['target']} {node['failureSummary']}"
-        for one in found["violations"]
+        f"{colours}: {one['id']}: {node['target']} {node['failureSummary']}"
+        for colours, one in found
         if one["impact"] in ("serious", "critical")
         for node in one["nodes"]
     ]
 
 
-@pytest.fixture(params=["light", "dark"])
-def themed(request: pytest.FixtureRequest, chromium: Browser, served: Served, watch: Watch) -> Iterator[Page]:
-    context = chromium.new_context(
-        color_scheme=request.param, viewport={"width": 1360, "height": 800}, reduced_motion="reduce"
-    )
-    page = context.new_page()
-    watch.on(page, served)
-    yield page
-    context.close()
-
-
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served) -> None:
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Served) -> None:
     run = served.run_id
     for path in ("/", f"/runs/{run}", "/start", "/start?suite=gates.json", "/assessments/a1", "/signin", "/compare",
                  f"/review?run={run}"):  # fmt: skip
-        themed.goto(served.url + path)
-        themed.wait_for_load_state("load")
+        page.goto(served.url + path)
+        page.wait_for_load_state("load")
         if "review" in path or "assess" in path:
-            ready(themed)
-        assert serious(themed) == [], path
+            ready(page)
+        assert serious(page) == [], path
         for width, height in WIDTHS:
-            themed.set_viewport_size({"width": width, "height": height})
-            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            page.set_viewport_size({"width": width, "height": height})
+            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"
-    complete_item(themed)
+    complete_item(page)
     for key in ("c", "Escape", "?", "Escape", "x"):
-        themed.keyboard.press(key)
-        themed.wait_for_timeout(60)
-        assert serious(themed) == [], f"after {key}"
+        page.keyboard.press(key)
+        page.wait_for_timeout(60)
+        assert serious(page) == [], f"after {key}"
 
 
-def test_targets_are_large_enough(themed: Page, served: Served) -> None:
-    themed.set_viewport_size({"width": 390, "height": 844})
-    themed.goto(f"{served.url}/review?run={served.run_id}")
-    ready(themed)
-    small = themed.evaluate(
+def test_targets_are_large_enough(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{served.url}/review?run={served.run_id}")
+    ready(page)
+    small = page.evaluate(
         """() => [...document.querySelectorAll('button, summary, nav a, .button')]
              .filter(e => e.checkVisibility() && !e.closest('.said, .prose'))
              .map(e => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()])
@@ -192,16 +188,16 @@ def test_no_text_is_written_twice_under_one_key() -> None:
     assert sum(len(module.TEXTS) for module in modules) == len(TEXTS)
 
 
-def test_pages_behind_more_are_one_press_away_and_the_list_closes_by_escape(themed: Page, served: Served) -> None:
-    themed.goto(f"{served.url}/reviewers")
-    assert themed.locator("nav .others").inner_text().startswith("Reviewers")
-    themed.goto(f"{served.url}/")
-    assert not themed.locator("#others").is_visible()
-    themed.click("nav .others")
-    assert themed.locator("#others a[href='/reviewers']").is_visible()
-    assert serious(themed) == []
-    themed.keyboard.press("Escape")
-    assert not themed.locator("#others").is_visible()
+def test_pages_behind_more_are_one_press_away_and_the_list_closes_by_escape(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/reviewers")
+    assert page.locator("nav .others").inner_text().startswith("Reviewers")
+    page.goto(f"{served.url}/")
+    assert not page.locator("#others").is_visible()
+    page.click("nav .others")
+    assert page.locator("#others a[href='/reviewers']").is_visible()
+    assert serious(page) == []
+    page.keyboard.press("Escape")
+    assert not page.locator("#others").is_visible()
 
 
 def test_a_quotation_within_a_reason_is_tall_enough_to_be_hit(review: Page) -> None:

@@ -19,15 +19,13 @@ from assay.domain.selection import Selection
 from tests.contract.stores import wait
 from tests.web.conftest import NAMES, Served, eventually, judged_store, write_judge
 from tests.web.test_blind_first import switch
-from tests.web.test_pages import WIDTHS, serious, themed
+from tests.web.test_pages import WIDTHS, serious
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Page
-
-__all__ = ["themed"]
 
 
 @pytest.fixture(scope="module")
@@ -223,24 +221,24 @@ def test_two_who_agree_decide_and_two_who_do_not_wait_for_a_third(served: Served
     assert (bob["others_alike"]["n"], bob["others_alike"]["value"]) == (2, 0.5)
 
 
-def test_the_new_pages_are_accessible_and_not_clipped(themed: Page, served: Served) -> None:
+def test_the_new_pages_are_accessible_and_not_clipped(page: Page, served: Served) -> None:
     switch(served.folder, second=1.0)
     decide(served, "a1", "approve")
     decide(served, "a1", "reject", as_="bob")
     for path in ("/reviewers", "/reviewers/ann", "/reviewers/ann/checks", "/adjudication"):
-        themed.set_viewport_size({"width": 1360, "height": 800})
-        themed.goto(served.url + path)
-        themed.wait_for_load_state("load")
-        assert serious(themed) == [], path
+        page.set_viewport_size({"width": 1360, "height": 800})
+        page.goto(served.url + path)
+        page.wait_for_load_state("load")
+        assert serious(page) == [], path
         for width, height in WIDTHS:
-            themed.set_viewport_size({"width": width, "height": height})
-            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            page.set_viewport_size({"width": width, "height": height})
+            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"
-    themed.locator("[name=kind]").select_option("scale")
-    themed.locator("[name=confidence]").select_option("sure")
-    themed.locator("[name=reason]").fill("read again")
-    themed.get_by_role("button", name="Settle").click()
-    themed.wait_for_function("() => document.getElementById('said').textContent.includes('Settled')")
+    page.locator("[name=kind]").select_option("scale")
+    page.locator("[name=confidence]").select_option("sure")
+    page.locator("[name=reason]").fill("read again")
+    page.get_by_role("button", name="Settle").click()
+    page.wait_for_function("() => document.getElementById('said').textContent.includes('Settled')")
 
 
 def test_undoing_what_two_agreed_on_frees_the_item_and_a_resent_opinion_is_no_quarrel(served: Served) -> None:

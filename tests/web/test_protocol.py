@@ -13,12 +13,10 @@ from assay.app import findings
 from assay.app.wiring import Workspace
 from assay.domain.selection import Selection
 from tests.web.conftest import Served, Watch, eventually
-from tests.web.test_pages import WIDTHS, serious, themed
+from tests.web.test_pages import WIDTHS, serious
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-__all__ = ["themed"]
 
 
 def post(served: Served, path: str, **body: Any) -> Any:
@@ -98,20 +96,20 @@ def test_a_switch_makes_a_version_and_nothing_is_pooled_in_silence(page: Page, s
     assert served.get(f"/api/runs/{run}/protocol")["version"] == 2
 
 
-def test_the_forms_are_accessible_and_not_clipped(themed: Page, served: Served) -> None:
+def test_the_forms_are_accessible_and_not_clipped(page: Page, served: Served) -> None:
     run = served.run_id
     for path, summary in (
         ("/start?suite=gates.json&protocol=blind:0.3,second:0.1", "How it is reviewed"),
         (f"/runs/{run}", "Change how the rest is reviewed"),
     ):
-        themed.set_viewport_size({"width": 1360, "height": 800})
-        themed.goto(served.url + path)
+        page.set_viewport_size({"width": 1360, "height": 800})
+        page.goto(served.url + path)
         if "protocol=" not in path:  # a choice in the address opens the form by itself
-            themed.locator("summary", has_text=summary).click()
-        themed.get_by_label("Own numbers").check()
-        assert themed.get_by_label("Again after, hours").is_visible()
-        assert serious(themed) == [], path
+            page.locator("summary", has_text=summary).click()
+        page.get_by_label("Own numbers").check()
+        assert page.get_by_label("Again after, hours").is_visible()
+        assert serious(page) == [], path
         for width, height in WIDTHS:
-            themed.set_viewport_size({"width": width, "height": height})
-            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            page.set_viewport_size({"width": width, "height": height})
+            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"

@@ -12,12 +12,11 @@ import pytest
 
 from tests.support import warm
 from tests.web.conftest import NAMES, Served
-from tests.web.test_pages import WIDTHS, serious, themed
+from tests.web.test_pages import WIDTHS, serious
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["themed"]
 
 HOSTILE = "<img src=x onerror=alert(1)></script>"
 TURNED = "ll\u202eama"
@@ -174,12 +173,12 @@ def test_the_page_narrows_down_by_links(page: Page, served: Served, filled: dict
     assert page.locator(".register tbody tr").count() == 1
 
 
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served, filled: dict[str, str]) -> None:
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Served, filled: dict[str, str]) -> None:
     paths = ("/registry", "/batches/night%2F1%20%3Cb%3E%26", "/candidates", "/candidates/echo-a")
     for path in paths:
-        themed.goto(served.url + path)
-        assert serious(themed) == [], path
+        page.goto(served.url + path)
+        assert serious(page) == [], path
         for width, height in WIDTHS:
-            themed.set_viewport_size({"width": width, "height": height})
-            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            page.set_viewport_size({"width": width, "height": height})
+            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"

@@ -7,13 +7,13 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 from tests.web.conftest import NAMES, Served
-from tests.web.test_pages import WIDTHS, serious, themed
+from tests.web.test_pages import WIDTHS, serious
 from tests.web.test_registry import HOSTILE, TURNED, assay, filled, status_of, text_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["filled", "themed"]
+__all__ = ["filled"]
 
 
 def test_a_record_says_how_a_run_was_carried_out(served: Served, filled: dict[str, str]) -> None:
@@ -104,7 +104,7 @@ def test_a_trend_is_drawn_with_its_table_and_files(page: Page, served: Served, f
     page.wait_for_url("**suite=sums**")
 
 
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served, filled: dict[str, str]) -> None:
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Served, filled: dict[str, str]) -> None:
     two = f"a={filled['before']}&b={filled['after']}"
     paths = (
         f"/runs/{filled['after']}/record", f"/runs/{filled['waits']}/record", f"/runs/{filled['imported']}/record",
@@ -112,12 +112,12 @@ def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: 
         "/registry/task?suite=sums&task=two", "/registry/trend?suite=sums", "/registry/trend?suite=gates",
     )  # fmt: skip
     for path in paths:
-        themed.goto(served.url + path)
+        page.goto(served.url + path)
         if path.endswith("sums"):
-            themed.locator(".chart svg").wait_for(timeout=20_000)
-        assert serious(themed) == [], path
-        assert "\u202e" not in themed.locator("body").inner_text(), path
+            page.locator(".chart svg").wait_for(timeout=20_000)
+        assert serious(page) == [], path
+        assert "\u202e" not in page.locator("body").inner_text(), path
         for width, height in WIDTHS:
-            themed.set_viewport_size({"width": width, "height": height})
-            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            page.set_viewport_size({"width": width, "height": height})
+            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"

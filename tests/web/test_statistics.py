@@ -18,14 +18,13 @@ from assay.web.pages import static_content
 from assay.web.server import create_app
 from tests.support import warm
 from tests.web.conftest import NAMES, Served, eventually
-from tests.web.test_pages import WIDTHS, serious, themed
+from tests.web.test_pages import WIDTHS, serious
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Page
 
-__all__ = ["themed"]
 
 MOST_BYTES = 30_000
 DRAWN_MS = 20_000
@@ -143,15 +142,15 @@ def test_what_rejections_and_reruns_could_have_moved_is_said_and_every_number_le
     page.wait_for_url("**/assessments/*")
 
 
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(themed: Page, served: Served, counted: list[str]) -> None:
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Served, counted: list[str]) -> None:
     for path in ("/statistics", "/statistics/behind", "/statistics/trials", f"/statistics?run={served.run_id}"):
-        themed.goto(served.url + path)
+        page.goto(served.url + path)
         if "trials" not in path:
-            themed.locator(".chart svg").first.wait_for(timeout=DRAWN_MS)
-        assert serious(themed) == [], path
+            page.locator(".chart svg").first.wait_for(timeout=DRAWN_MS)
+        assert serious(page) == [], path
         for width, height in WIDTHS:
-            themed.set_viewport_size({"width": width, "height": height})
-            over = themed.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            page.set_viewport_size({"width": width, "height": height})
+            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"
 
 

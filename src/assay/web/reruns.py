@@ -64,6 +64,7 @@ class Reruns:
         self._took: deque[float] = deque(maxlen=_LASTED)
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._outcomes: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._judged_again: dict[AssessmentKey, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def ask(self, wish: Wish) -> Mapping[str, Any]:
@@ -91,6 +92,18 @@ class Reruns:
         task.add_done_callback(self._tasks.discard)
         return self._outcomes[wish.key]
 
+    def refuse_others(self, assessment: AssessmentKey, *, reviewer: str, once: str) -> None:
+        """Raise `Refused` where somebody else has this item judged again just now: the new attempt would replace the decision."""
+        who = self._judged_again.get(assessment, reviewer)
+        if who == reviewer:
+            return
+        events = reviewing.assessment(self._workspace, assessment).events
+        if not any(
+            event.decision.key == once for event in events
+        ):  # else it was taken before, and is only said once more
+            raise Refused(shown_assessment(assessment), f"is being judged again: {who} asked for it.",
+                          remedy="Decide on its new attempt, which comes in a moment.")  # fmt: skip
+
     async def stop(self) -> None:
         """Give up what still runs; the page asks again."""
         for task in self._tasks:
@@ -98,6 +111,8 @@ class Reruns:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _carry_out(self, wish: Wish, detail: AssessmentDetail, *, aside: bool) -> None:
+        if not aside:
+            self._judged_again[wish.assessment] = wish.reviewer
         try:
             async with self._slots:
                 new, failure = await (self._again(wish, detail) if aside else self._judged(wish))
@@ -119,6 +134,8 @@ class Reruns:
                 self._outcomes[wish.key] = self._failed(wish) | problem_of(Refused(kind, why))
             else:
                 self._outcomes[wish.key] = await self._done(wish, detail, new, attempt=wish.attempt + 1, aside=aside)
+        finally:
+            self._judged_again.pop(wish.assessment, None)
 
     async def _judged(self, wish: Wish) -> tuple[AssessmentKey | None, Failure | None]:
         """A real one: its judge is asked again."""

@@ -1,0 +1,57 @@
+"""While somebody has an item judged again, nobody else decides on the attempt that is about to be replaced."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from assay.app import reviewing
+from assay.domain.identifiers import shown_assessment
+from tests.web.test_blind_interface import client, server, waiting, workspace
+from tests.web.test_evaluations import pending_keys
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fastapi.testclient import TestClient
+
+    from assay.app.wiring import Workspace
+    from tests.support.model_server import ModelServer
+
+__all__ = ["client", "server", "workspace"]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/assay.db"
+
+
+def decided(client: TestClient, item: str, *, reviewer: str, key: str) -> dict[str, Any]:
+    body = {"decisions": [{"key": key, "id": item, "verb": "approve", "reviewer": reviewer}]}
+    found: dict[str, Any] = client.post("/api/decisions", json=body).json()["results"][0]
+    return found
+
+
+def test_a_decision_on_what_somebody_has_judged_again_is_refused_and_said(
+    client: TestClient, workspace: Workspace, server: ModelServer
+) -> None:
+    waiting(client)
+    key, other = pending_keys(workspace)
+    item = shown_assessment(key)
+    assert decided(client, shown_assessment(other), reviewer="Bo", key="bo-approves-1")["ok"]
+    server.delay_s = 1.5
+    wish = {"key": "ines-rerun-1", "id": item, "attempt": 1, "reason": "look again", "reviewer": "Ines"}
+    assert client.post("/api/rerun", json=wish).json()["status"] == "running"
+    refused = decided(client, item, reviewer="Bo", key="bo-approves-2")
+    assert not refused["ok"]
+    assert "Ines asked for it" in refused["error"]["problem"]
+    assert decided(client, shown_assessment(other), reviewer="Bo", key="bo-approves-1")["ok"], "said once more"
+    deadline = time.monotonic() + 30
+    while (said := client.post("/api/rerun", json=wish).json())["status"] == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert said["status"] == "done", said
+    assert [event.decision.verb for event in reviewing.assessment(workspace, key).events] == ["rerun"]
+    assert decided(client, said["new_id"], reviewer="Bo", key="bo-approves-3")["ok"], "the new attempt is anybody's"
