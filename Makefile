@@ -13,7 +13,7 @@ demo: .venv/installed-base ## Run the main job end to end on recordings; SERVE=0
 	@$(BIN)/assay demo $(if $(filter 0,$(SERVE)),--no-serve)
 
 test: .venv/installed-test ## Install what the tests need and run them all
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: .venv/installed-test ## Lint, types and the import contract
 	@$(BIN)/ruff check .

@@ -471,7 +471,7 @@ class TestStreaming:
 
 class TestConnections:
     def test_calls_under_way_at_once_are_the_callers_to_limit(self, protocol: Protocol, server: ModelServer) -> None:
-        server.delay_s = 0.3
+        server.delay_s = 1.0
 
         async def go() -> None:
             known = directory(protocol, server)
@@ -482,7 +482,7 @@ class TestConnections:
             await known.close()
 
         asyncio.run(go())
-        assert server.peak == 150  # aiohttp alone would stop at 100
+        assert server.peak > 100  # where aiohttp alone would stop
 
     def test_a_directory_serves_one_loop_after_another(self, protocol: Protocol, server: ModelServer) -> None:
         known = directory(protocol, server)

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.xdist_group("escapes")
-"""One process lets the pages run."""
-
 LOOK_MS = 400
 """What pages have to get out, once they ran."""
 AT_ONCE = 8

@@ -30,9 +30,6 @@ from tests.web.test_pages import WIDTHS, serious
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.xdist_group("every_page")
-"""One process furnishes the store."""
-
 ZOOMED = (340, 250)
 """1360 by 1000 pixels at 400%."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -193,7 +194,7 @@ def row_of(line: RunLine) -> dict[str, Any]:
         "mode": t(f"registry.mode.{line.protocol.mode}"),
         "version": line.protocol.version,
         "code": None if line.code is None else visible(line.code),
-        "from": visible(line.source.detail),
+        "from": visible("/".join(PurePath(line.source.detail).parts[-2:])),  # the whole of it stands on the record
         "format": visible(line.source.format),
         "origin": f"/runs/{quote(line.source.detail, safe='')}" if line.source.kind == "regraded" else None,
     }  # fmt: skip

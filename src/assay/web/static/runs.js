@@ -35,7 +35,7 @@ export function fill(root, row) {
     state: t(`run.${row.state}`),
     trials: t("queue.trials", { done: count(row.judged), total: count(row.trials.total) }),
     now: [now, left].filter(Boolean).join(" · "),
-    judged: count(row.judged),
+    judged: count(row.judged - (row.not_graded ?? 0)),
     waiting: count(row.waiting),
     approved: count(row.assessments.approved),
     corrected: count(row.assessments.corrected),

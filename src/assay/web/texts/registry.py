@@ -87,7 +87,6 @@ TEXTS: Final[dict[str, str]] = {
     "batch.every": "all, their mean",
     "batch.show": "Show",
     "batch.task": "Task",
-    "batch.hint": "The table goes on to the right: scroll in it.",
     "batch.hides": "Something waits in {n} of these runs: it shows states, neither scores nor names.",
     "batch.hides.one": "Something waits in 1 of these runs: it shows states, neither scores nor names.",
     "batch.waits": "waits",

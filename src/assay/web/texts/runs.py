@@ -106,6 +106,7 @@ TEXTS: Final[dict[str, str]] = {
     "fact.finished": "Finished",
     "fact.candidates": "Candidates",
     "fact.judges": "Judges",
+    "fact.no_judges": "none",
     "fact.judges_hidden": "{n}, named once decided",
     "fact.tokens": "Tokens in, out",
     "fact.cost": "Cost",
