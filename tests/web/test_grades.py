@@ -15,7 +15,7 @@ from assay.domain.observing import Observation, Seen
 from assay.domain.selection import Selection
 from assay.web import keys
 from tests.support import warm
-from tests.web.conftest import CRITERIA, NAMES, Served
+from tests.web.conftest import CRITERIA, NAMES, Served, judged_store
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -23,21 +23,27 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import AssessmentKey
 
 
-def review(served: Served, *arguments: str) -> Any:
-    done = warm.run("review", *arguments, "--json", "--reviewer", "Ines", folder=served.folder)
+def review(folder: Path, *arguments: str) -> Any:
+    done = warm.run("review", *arguments, "--json", "--reviewer", "Ines", folder=folder)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nine of ten assessments are decided: one corrected, one judged anew, one rejected; the last waits."""
+    folder = judged_store(tmp_path_factory.mktemp("decided") / "store")
+    keys = [row["id"] for row in review(folder, "list")["assessments"] if None not in row["scores"].values()]
+    corrected, rerun, rejected, _waits, *rest = keys
+    review(folder, "correct", corrected, "--score", f"{NAMES[0]}=0.95", "--reason", "<img src=x onerror=alert(1)>")
+    again = review(folder, "rerun", rerun, "--note", "look again")["id"]
+    review(folder, "reject", rejected, "--reason", "made up")
+    review(folder, "approve", again, *rest)
+    return folder
+
+
 @pytest.fixture
 def decided(served: Served) -> Served:
-    """Nine of ten assessments are decided: one corrected, one judged anew, one rejected; the last waits."""
-    keys = [row["id"] for row in review(served, "list")["assessments"] if None not in row["scores"].values()]
-    corrected, rerun, rejected, _waits, *rest = keys
-    review(served, "correct", corrected, "--score", f"{NAMES[0]}=0.95", "--reason", "<img src=x onerror=alert(1)>")
-    again = review(served, "rerun", rerun, "--note", "look again")["id"]
-    review(served, "reject", rejected, "--reason", "made up")
-    review(served, "approve", again, *rest)
     return served
 
 
@@ -135,7 +141,7 @@ def test_grades_are_reached_from_where_one_looks_for_them(page: Page, decided: S
     page.goto(f"{decided.url}/runs/{decided.run_id}")
     asides = page.locator("aside.facts a[href^='/compare/grades']")
     assert asides.all_inner_texts() == ["judge and person", "attempts"]
-    rows = review(decided, "list")["assessments"]
+    rows = review(decided.folder, "list")["assessments"]
     done = next(row["id"] for row in rows if row["state"] == "approved")
     waits = next(row["id"] for row in rows if row["state"] == "pending")
     page.goto(f"{decided.url}/assessments/{done}")

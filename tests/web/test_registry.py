@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import warm
 from tests.web.conftest import NAMES, Served
-from tests.web.test_pages import WIDTHS, serious
+from tests.web.test_pages import WIDTHS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -173,11 +173,10 @@ def test_the_page_narrows_down_by_links(page: Page, served: Served, filled: dict
     assert page.locator(".register tbody tr").count() == 1
 
 
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Served, filled: dict[str, str]) -> None:
+def test_nothing_is_clipped(page: Page, served: Served, filled: dict[str, str]) -> None:
     paths = ("/registry", "/batches/night%2F1%20%3Cb%3E%26", "/candidates", "/candidates/echo-a")
     for path in paths:
         page.goto(served.url + path)
-        assert serious(page) == [], path
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
             over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
