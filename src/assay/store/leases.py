@@ -6,9 +6,9 @@ refuses the second decision. So they are written without waiting for the disk, a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, func, literal_column, or_, select
+from sqlalchemy import bindparam, delete, func, literal_column, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from assay.domain.lifecycle import AssessmentState
@@ -19,7 +19,7 @@ from assay.store.selecting import scope_of, unsorted
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from sqlalchemy import ColumnElement
+    from sqlalchemy import ColumnElement, Executable
 
     from assay.store.database import Database
 
@@ -35,6 +35,7 @@ class StoreLeases:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._swept = float("-inf")
+        self._laying = _laying(sqlite if database.is_sqlite else postgresql)
 
     def seeker(self, selection: Selection, /) -> Callable[[int], int | None]:
         """Finds the first waiting key above a number by one seek; the selection is looked up once, now."""
@@ -61,19 +62,12 @@ class StoreLeases:
         """
         if not keys:
             return frozenset()
-        table = schema.lease
-        insert = (sqlite if self._database.is_sqlite else postgresql).insert(table)
-        statement = insert.on_conflict_do_update(
-            index_elements=[table.c.assessment_key],
-            set_={"desk": insert.excluded.desk, "until": insert.excluded.until},
-            where=or_(table.c.until < now, table.c.desk == insert.excluded.desk),
-        ).returning(table.c.assessment_key)
-        rows = [{"assessment_key": key, "desk": desk, "until": until} for key in keys]
+        rows = [{"assessment_key": key, "desk": desk, "until": until, "ended_by": now} for key in keys]
         with self._database.writing_lightly() as connection:
             if abs(now - self._swept) >= _SWEEP_S:
-                connection.execute(delete(table).where(table.c.until < now))
+                connection.execute(delete(schema.lease).where(schema.lease.c.until < now))
                 self._swept = now
-            return frozenset(int(key) for key in connection.execute(statement.values(rows)).scalars())
+            return frozenset(int(key) for key in connection.execute(self._laying, rows).scalars())
 
     def free(self, *, key: int | None = None, desk: str | None = None) -> None:
         """End the leases of an item, of a desk, or of an item on a desk."""
@@ -97,3 +91,18 @@ class StoreLeases:
         statement = select(func.count()).where(table.c.desk != desk, table.c.until >= now)
         with self._database.asking() as connection:
             return int(connection.execute(statement).scalar_one())
+
+
+def _laying(dialect: Any) -> Executable:
+    """Lays rows on a desk where they are free or lie there already, and answers with those that lie there then.
+
+    Made once, and its rows given as parameters: with the rows in it, it would be compiled anew for every claim.
+    """
+    table = schema.lease
+    insert = dialect.insert(table)
+    found: Executable = insert.on_conflict_do_update(
+        index_elements=[table.c.assessment_key],
+        set_={"desk": insert.excluded.desk, "until": insert.excluded.until},
+        where=or_(table.c.until < bindparam("ended_by"), table.c.desk == insert.excluded.desk),
+    ).returning(table.c.assessment_key)
+    return found
