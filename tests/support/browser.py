@@ -7,16 +7,16 @@ import shutil
 import subprocess
 import warnings
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
@@ -29,6 +29,8 @@ ARGUMENTS = (
     "--disable-sync",
 )
 INSTALL_S = 600
+ACTS = ("click", "press", "select_option", "check", "uncheck")
+"""What may lead to another page."""
 
 
 @cache
@@ -63,11 +65,26 @@ def browser() -> Iterator[Browser]:
             pytest.fail(path)
         warnings.warn(f"browser tests are skipped: {path}", stacklevel=2)
         pytest.skip(path)
-    from playwright.sync_api import sync_playwright  # only where there is a browser to drive
+    from playwright.sync_api import Locator, sync_playwright  # only where there is a browser to drive
 
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
+        for name in ACTS:
+            patch.setattr(Locator, name, _until_loaded(getattr(Locator, name)))
         launched = playwright.chromium.launch(executable_path=str(path), headless=True, args=list(ARGUMENTS))
         try:
             yield launched
         finally:
             launched.close()
+
+
+def _until_loaded(act: Callable[..., Any]) -> Callable[..., Any]:
+    """The act, over once the page it leads to has loaded; of itself it ends as that page begins to arrive."""
+
+    @wraps(act)
+    def acting(at: Locator, *arguments: Any, **options: Any) -> Any:
+        result = act(at, *arguments, **options)
+        if not at.page.is_closed():
+            at.page.wait_for_load_state()
+        return result
+
+    return acting
