@@ -34,6 +34,12 @@ def decided(client: TestClient, item: str, *, reviewer: str, key: str) -> dict[s
     return found
 
 
+def rerun(client: TestClient, item: str, *, reviewer: str) -> dict[str, Any]:
+    wish = {"key": f"{reviewer}-rerun-1", "id": item, "attempt": 1, "reason": "look again", "reviewer": reviewer}
+    found: dict[str, Any] = client.post("/api/rerun", json=wish).json()
+    return found
+
+
 def test_a_decision_on_what_somebody_has_judged_again_is_refused_and_said(
     client: TestClient, workspace: Workspace, server: ModelServer
 ) -> None:
@@ -42,16 +48,36 @@ def test_a_decision_on_what_somebody_has_judged_again_is_refused_and_said(
     item = shown_assessment(key)
     assert decided(client, shown_assessment(other), reviewer="Bo", key="bo-approves-1")["ok"]
     server.delay_s = 1.5
-    wish = {"key": "ines-rerun-1", "id": item, "attempt": 1, "reason": "look again", "reviewer": "Ines"}
-    assert client.post("/api/rerun", json=wish).json()["status"] == "running"
+    assert rerun(client, item, reviewer="Ines")["status"] == "running"
     refused = decided(client, item, reviewer="Bo", key="bo-approves-2")
     assert not refused["ok"]
     assert "Ines asked for it" in refused["error"]["problem"]
     assert decided(client, shown_assessment(other), reviewer="Bo", key="bo-approves-1")["ok"], "said once more"
     deadline = time.monotonic() + 30
-    while (said := client.post("/api/rerun", json=wish).json())["status"] == "running":
+    while (said := rerun(client, item, reviewer="Ines"))["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert said["status"] == "done", said
     assert [event.decision.verb for event in reviewing.assessment(workspace, key).events] == ["rerun"]
     assert decided(client, said["new_id"], reviewer="Bo", key="bo-approves-3")["ok"], "the new attempt is anybody's"
+
+
+def test_a_second_wish_for_one_item_is_refused_and_leaves_the_first(
+    client: TestClient, workspace: Workspace, server: ModelServer
+) -> None:
+    waiting(client)
+    key, _ = pending_keys(workspace)
+    item = shown_assessment(key)
+    server.delay_s = 1.5
+    assert rerun(client, item, reviewer="Ines")["status"] == "running"
+    refused = rerun(client, item, reviewer="Uma")
+    assert (refused["error"]["where"], refused["error"]["problem"]) == (
+        item,
+        "is being judged again: Ines asked for it.",
+    )
+    assert not decided(client, item, reviewer="Uma", key="uma-approves-1")["ok"]
+    deadline = time.monotonic() + 30
+    while rerun(client, item, reviewer="Ines")["status"] == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert [event.decision.verb for event in reviewing.assessment(workspace, key).events] == ["rerun"]

@@ -9,6 +9,7 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from assay.app import findings, reviewing
 from assay.app.cover import Cover
@@ -16,6 +17,7 @@ from assay.app.wiring import Workspace
 from assay.domain.errors import Refused
 from assay.domain.observing import AsideKind
 from assay.domain.selection import Selection
+from assay.web.server import create_app
 from tests.contract.stores import wait
 from tests.web.conftest import NAMES, Served, eventually, judged_store, write_judge
 from tests.web.test_blind_first import switch
@@ -294,6 +296,38 @@ def test_only_adjudication_settles_a_dispute(served: Served) -> None:
             "confidence": "fairly", "reviewer": "cleo"}  # fmt: skip
     assert asked(served, "/api/adjudicate", body)["state"] == "approved"
     assert "is approved" in decide(served, "a1", "reject", as_="bob", n=9)["error"]["problem"], "no dispute any more"
+
+
+def test_a_check_that_is_judged_again_refuses_others_as_a_real_item_does(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "store"
+    shutil.copytree(many, folder)
+    switch(folder, plants=0.5)
+    monkeypatch.setattr("assay.web.reruns._AROUND_S", 1.5)
+    with Workspace.open(folder, environment={}) as workspace, TestClient(
+        create_app(workspace), base_url="http://127.0.0.1:8000", cookies={"assay_reviewer": "ann"}
+    ) as client:  # fmt: skip
+
+        def said(name: str, verb: str, *, as_: str = "ann") -> dict[str, Any]:
+            body = {"key": f"{as_}-{verb}-{name}", "id": name, "verb": verb, "reviewer": as_, "reason": "why"}
+            found: dict[str, Any] = client.post("/api/decisions", json={"decisions": [body]}).json()["results"][0]
+            return found
+
+        name, key = "", None
+        while key is None or workspace.witness.aside(key) is None:
+            if name:
+                assert said(name, "approve")["ok"]
+            name = client.get("/api/review/next?desk=desk-1&limit=1").json()["items"][0]["id"]
+            key = Cover(workspace).key_of(name)
+        wish = {"key": "ann-again-1", "id": name, "attempt": 1, "reason": "why", "reviewer": "ann"}
+        assert client.post("/api/rerun", json=wish).json()["status"] == "running"
+        other = client.post("/api/rerun", json={**wish, "key": "ann-again-2"}).json()["error"]
+        refused = said(name, "approve", as_="bob")["error"]
+        assert other["where"] == refused["where"] == name
+        assert other["problem"] == refused["problem"] == "is being judged again: ann asked for it."
+        eventually(lambda: client.post("/api/rerun", json=wish).json()["status"] == "done")
+        assert [one.kind for one in workspace.witness.asides()].count(AsideKind.REDO) == 1
 
 
 def test_a_rerun_names_an_attempt_that_is_there(served: Served) -> None:

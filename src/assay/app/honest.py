@@ -624,6 +624,13 @@ class Honest:
         detail, aside = self.detail(key)
         return detail, aside is not None
 
+    def is_taken(self, key: AssessmentKey, *, once: str) -> bool:
+        """Whether the decision that a page calls `once` was taken on this item, be it a real one or none."""
+        said = self._workspace.witness.observations(kinds=(Seen.DECISION,), assessments=(key,))
+        return any(one.once == f"decision:{once}" for one in said) or any(
+            event.decision.key == once for event in self.detail(key)[0].events
+        )
+
     def _put_aside(self, detail: AssessmentDetail, decision: Observation, protocol: Protocol) -> None:
         """After a decision on a real item: a planted check, or the item once more, as chance and the protocol will."""
         if protocol.mode == PLAIN.mode or not detail.row.by_model or self._showcase.by_person(detail.row):

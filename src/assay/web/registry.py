@@ -194,10 +194,16 @@ def row_of(line: RunLine) -> dict[str, Any]:
         "mode": t(f"registry.mode.{line.protocol.mode}"),
         "version": line.protocol.version,
         "code": None if line.code is None else visible(line.code),
-        "from": visible("/".join(PurePath(line.source.detail).parts[-2:])),  # the whole of it stands on the record
+        "from": visible(_end_of(line.source.detail)),  # the whole of it stands on the record
         "format": visible(line.source.format),
         "origin": f"/runs/{quote(line.source.detail, safe='')}" if line.source.kind == "regraded" else None,
     }  # fmt: skip
+
+
+def _end_of(detail: str) -> str:
+    """A path's last folder and name; anything else as it is."""
+    parts = PurePath(detail).parts[-2:]
+    return str(PurePath(*parts)) if parts else detail
 
 
 def _facets(wanted: Wanted, found: RunList) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from assay.domain.review import Via
 from assay.web.errors import problem_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.app.cover import Cover
     from assay.app.honest import Honest
@@ -64,15 +64,14 @@ class Reruns:
         self._took: deque[float] = deque(maxlen=_LASTED)
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._outcomes: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._judged_again: dict[AssessmentKey, str] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._under_way: dict[asyncio.Task[None], Wish] = {}
 
     async def ask(self, wish: Wish) -> Mapping[str, Any]:
         """How it stands: `running`, `done` with the new attempt, or `failed` with why; starts it when it is new.
 
         Raises:
             UnknownName: there is no such assessment.
-            Refused: two people dispute it, or it has not had that attempt.
+            Refused: two people dispute it, it has not had that attempt, or it is being judged again just now.
         """
         known = self._outcomes.get(wish.key)
         if known is not None:
@@ -84,35 +83,45 @@ class Reruns:
             raise Refused(wish.name, f"has no attempt {wish.attempt}; its last is {len(detail.attempts)}.",
                           remedy="Look at it again, then ask.")  # fmt: skip
         await asyncio.to_thread(refuse_disputed, self._workspace, (wish.assessment,))
+        if wish.key in self._outcomes:  # asked for twice at once
+            return self._outcomes[wish.key]
+        self._refuse(self._asked_by(wish.assessment), called=wish.name)
         self._outcomes[wish.key] = {"status": "running", "id": wish.name}
         while len(self._outcomes) > _REMEMBERED:
             self._outcomes.popitem(last=False)
         task = asyncio.create_task(self._carry_out(wish, detail, aside=aside))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._under_way[task] = wish
+        task.add_done_callback(self._under_way.pop)
         return self._outcomes[wish.key]
 
     def refuse_others(self, assessment: AssessmentKey, *, reviewer: str, once: str) -> None:
-        """Raise `Refused` where somebody else has this item judged again just now: the new attempt would replace the decision."""
-        who = self._judged_again.get(assessment, reviewer)
-        if who == reviewer:
-            return
-        events = reviewing.assessment(self._workspace, assessment).events
-        if not any(
-            event.decision.key == once for event in events
-        ):  # else it was taken before, and is only said once more
-            raise Refused(shown_assessment(assessment), f"is being judged again: {who} asked for it.",
+        """Raise `Refused` where somebody else has this item judged again just now: the new attempt would replace the decision.
+
+        A decision that was taken before, and is only said once more, is let through.
+        """
+        others = [who for who in self._asked_by(assessment) if who != reviewer]
+        if others and not self._honest.is_taken(assessment, once=once):
+            self._refuse(others, called=shown_assessment(assessment))
+
+    def _asked_by(self, assessment: AssessmentKey) -> list[str]:
+        """Who has it judged again just now."""
+        wishes = list(self._under_way.values())  # requests are answered in threads of their own
+        return [wish.reviewer for wish in wishes if wish.assessment == assessment]
+
+    @staticmethod
+    def _refuse(asked_by: Sequence[str], *, called: str) -> None:
+        if asked_by:
+            raise Refused(called, f"is being judged again: {asked_by[0]} asked for it.",
                           remedy="Decide on its new attempt, which comes in a moment.")  # fmt: skip
 
     async def stop(self) -> None:
         """Give up what still runs; the page asks again."""
-        for task in self._tasks:
+        tasks = list(self._under_way)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _carry_out(self, wish: Wish, detail: AssessmentDetail, *, aside: bool) -> None:
-        if not aside:
-            self._judged_again[wish.assessment] = wish.reviewer
         try:
             async with self._slots:
                 new, failure = await (self._again(wish, detail) if aside else self._judged(wish))
@@ -134,8 +143,6 @@ class Reruns:
                 self._outcomes[wish.key] = self._failed(wish) | problem_of(Refused(kind, why))
             else:
                 self._outcomes[wish.key] = await self._done(wish, detail, new, attempt=wish.attempt + 1, aside=aside)
-        finally:
-            self._judged_again.pop(wish.assessment, None)
 
     async def _judged(self, wish: Wish) -> tuple[AssessmentKey | None, Failure | None]:
         """A real one: its judge is asked again."""
