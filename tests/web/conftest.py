@@ -267,7 +267,7 @@ def review(page: Page, served: Served) -> Page:
 
 def first_cell(page: Page) -> None:
     """Select the grade of the first criterion and candidate; an item with a flag begins at the flag."""
-    page.locator('[data-cell="0.0"]').click()
+    page.locator('.right:not(.behind) [data-cell="0.0"]').click()
 
 
 def complete_item(page: Page) -> str:

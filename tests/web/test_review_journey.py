@@ -81,7 +81,7 @@ def test_the_last_reason_asks_for_a_note_and_escape_changes_nothing(review: Page
 
 def test_a_correction_counts_with_the_persons_scores(review: Page, served: Served) -> None:
     first = complete_item(review)
-    name = review.locator('[data-cell="0.0"]').get_attribute("aria-label")
+    name = review.locator('.right:not(.behind) [data-cell="0.0"]').get_attribute("aria-label")
     assert name is not None
     assert name.startswith("integrity, Candidate A")
     first_cell(review)

@@ -79,18 +79,10 @@ function drawCode(item, view) {
     code.append(line);
   });
   return [
-    h("pre", { class: `code d${String(shown.length).length}`, tabindex: 0, "aria-label": calledBy(pane), on: { click: (event) => onLine(event, item, view) } }, code),
+    h("pre", { class: `code d${String(shown.length).length}`, tabindex: 0, "aria-label": calledBy(pane), on: { click: (event) => view.onLine(event, item) } }, code),
     pane.cut || shown.length < lines.length ? button("more", () => view.onWhole(), {}, shown.length < pane.lines ? t("review.show_all", { n: pane.lines - shown.length }) : t("review.show_chars", { n: pane.chars })) : null,
     pane.truncated ? h("p", { class: "cut" }, t("review.truncated")) : null,
   ];
-}
-
-function onLine(event, item, view) {
-  const line = event.target.closest?.(".line.quoted");
-  if (!line || String(getSelection())) return;
-  const n = +line.dataset.n;
-  const row = item.criteria.findIndex((criterion) => quotesOf(criterion.cells[view.pane]).some((quote) => quote.at && quote.at[0] <= n && n <= quote.at[1]));
-  if (row >= 0) view.onCell(row, view.pane);
 }
 
 /** Every quotation of a cell, evidence first. */

@@ -6,7 +6,7 @@
 
 import "./page.js";
 import { boot, button, byId, call, fill, fresh, h, painted, storage, t } from "./dom.js";
-import { drawHeading, drawJudgement, drawReason, drawResponses, formOf, light, missingWords, quotesOf, rowOf, shownScore, what, worded } from "./item.js";
+import { drawHeading, drawJudgement, drawReason, drawResponses, formOf, light, missingWords, rowOf, shownScore, what, worded } from "./item.js";
 import { bindKeys, withOwnKeys } from "./keys.js";
 import { BOX, Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
@@ -43,11 +43,15 @@ const sitting = { approved: 0, corrected: 0, rejected: 0, rerun: 0 };
 const skipped = new Set();
 
 const itemBox = byId("item");
-const left = byId("left");
+let [left, right] = itemBox.children;
+/** The next item's sides, made and laid out while nobody waits, and whose they are. */
+let behind = [left, right].map((side) => side.cloneNode());
+let ahead = null;
+for (const side of behind) side.classList.add("behind");
+itemBox.append(...behind);
 const DECIDED = new Set(["approved", "corrected", "rejected"]);
-const fieldAt = (row, pane) => document.querySelector(`[data-field="${row}.${pane}"]`);
+const fieldAt = (row, pane) => right.querySelector(`[data-field="${row}.${pane}"]`);
 const alertOf = (error) => say(error.said?.problem ?? error.message, { alert: true });
-const code = () => left.querySelector("pre");
 
 const badge = (action) => boot.keys.find((key) => key.action === action).badge;
 const current = () => records.get(trail[at]);
@@ -70,9 +74,10 @@ const view = {
   onPane(pane) { view.onCell(view.row, pane); },
   onRules: toggleRules,
   onCell(row, pane) { view.rules = false; select(row, pane); },
-  onQuote(at, pane = view.pane) { showLines(at, pane); },
+  onQuote: (lines, pane = view.pane) => apart("around", "showLines", lines, pane),
+  onLine: (event, item) => apart("around", "chooseLine", event, item),
   onWhole: () => own("showWhole"),
-  onReport(open) { view.reportOpen = open; storage.set("assay.report", open); },
+  onReport(open) { if (view.reportOpen !== open) ahead = null; view.reportOpen = open; storage.set("assay.report", open); },
   onTrial(event, trial) {
     if (boot.single || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -118,23 +123,20 @@ function show(index, { focus = true } = {}) {
   clearTimeout(lookAgain);
   spent = dry = false;
   record.ready = false;
-  view.rules = view.whole = false;
-  view.draft = item.state === "pending" && record.decided === null ? storage.get(draftKey(item.id), null) : null;
-  if (view.draft) view.draft.kept = true;
-  else if (isForm(record)) view.draft = emptyForm();
-  const flag = item.flags.find((one) => one.pane !== null);
-  view.row = Math.max(0, rowOf(item, flag?.criterion));
-  view.pane = flag ? flag.pane : 0;
+  Object.assign(view, beginning(record));
   byId("empty").hidden = true;
   itemBox.hidden = false;
   itemBox.dataset.id = item.id;
   itemBox.dataset.state = stateOf(record);
   drawTop();
-  drawRight();
   drawActions();
-  drawLeft(); // last: it asks where a line is, and the page is laid out for that
-  byId("right").scrollTop = 0;
-  if (focus) focusItem();
+  if (ahead === item && !view.draft && stateOf(record) === "pending") turn();
+  else {
+    drawRight();
+    drawLeft(); // last: it asks where a line is, and the page is laid out for that
+    right.scrollTop = 0;
+  }
+  ahead = null;
   remember();
   document.title = `${what(item)} · Assay`;
   if (item.own) own("recall", record);
@@ -142,9 +144,11 @@ function show(index, { focus = true } = {}) {
     if (current() !== record) return;
     record.ready = true;
     shownAt = performance.now();
+    if (focus) focusItem();
     if (record.pressed) performance.measure("assay:key-to-next", { start: record.pressed, end: shownAt });
     record.pressed = null;
     refill();
+    setTimeout(prepare);
   });
   if (record.decided !== null && record.delivered && !record.revealed) reveal(record);
 }
@@ -155,30 +159,72 @@ const isForm = (record) => (record.item.blind || record.item.person) && stateOf(
 const stateOf = (record) => record.decided ?? record.item?.state;
 const asShown = (record = current()) => ({ ...record.item, state: stateOf(record) });
 const drawTop = () => fill(byId("heading"), drawHeading(asShown(), view));
-const drawRight = () => fill(byId("right"), drawJudgement(asShown(), view));
+const drawRight = () => fill(right, drawJudgement(asShown(), view));
 
-function drawLeft() {
-  left.replaceChildren(...drawResponses(current().item, view));
-  if (view.rules) return;
-  center(light(left, current().item, view));
+function drawLeft(side = left, item = current().item) {
+  side.replaceChildren(...drawResponses(item, view));
+  if (!view.rules) center(light(side, item, view), side);
+}
+
+/** What an item begins with: its first flagged grade, and a draft that was kept. */
+function beginning(record) {
+  const { item } = record;
+  const flag = item.flags.find((one) => one.pane !== null);
+  const kept = stateOf(record) === "pending" ? storage.get(draftKey(item.id), null) : null;
+  const draft = kept ? { ...kept, kept: true } : isForm(record) ? emptyForm() : null;
+  return { rules: false, whole: false, row: Math.max(0, rowOf(item, flag?.criterion)), pane: flag?.pane ?? 0, draft };
+}
+
+function prepare() {
+  const record = records.get(openAhead()[0]);
+  if (!record || record.item.attempts.length) return;
+  const now = { ...view };
+  Object.assign(view, beginning(record));
+  if (!view.draft) {
+    ahead = record.item;
+    fill(behind[1], drawJudgement(ahead, view));
+    drawLeft(behind[0], ahead);
+    behind[1].scrollTop = 0;
+    for (const side of behind) {
+      rename(side, "id", "data-as");
+      side.lastElementChild.getBoundingClientRect(); // lays it out
+    }
+  }
+  Object.assign(view, now);
+}
+
+/** Ids are those of what is seen. */
+function rename(side, from, to) {
+  for (const one of side.querySelectorAll(`[${from}]`)) {
+    one.setAttribute(to, one.getAttribute(from));
+    one.removeAttribute(from);
+  }
+}
+
+/** What was made ahead comes to the front. */
+function turn() {
+  [left, right, ...behind] = [...behind, left, right];
+  for (const side of itemBox.children) side.classList.toggle("behind");
+  for (const side of behind) rename(side, "id", "data-as");
+  for (const side of [left, right]) rename(side, "data-as", "id");
 }
 
 /** Bring a line to the middle of its pane, and of nothing else. */
-function center(line) {
-  const box = code();
+function center(line, side = left) {
+  const box = side.querySelector("pre");
   const top = line && box ? line.offsetTop - box.offsetTop : -1;
   if (top >= 0 && (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 30)) box.scrollTop = Math.max(0, top - box.clientHeight / 3);
 }
 
 function drawSelectedReason() {
   if (byId("reason")) fill(byId("reason"), drawReason(current().item, view));
-  for (const cell of document.querySelectorAll("[data-cell], [data-field]")) {
+  for (const cell of right.querySelectorAll("[data-cell], [data-field]")) {
     const on = (cell.dataset.cell ?? cell.dataset.field) === `${view.row}.${view.pane}`;
     cell.classList.toggle("on", on);
     if (cell.dataset.cell) cell.setAttribute("aria-pressed", String(on));
     if (cell.dataset.cell) cell.tabIndex = on ? 0 : -1;
   }
-  document.querySelectorAll(".grades:first-of-type thead th").forEach((head, place) => head.classList.toggle("on", place - 1 === view.pane));
+  right.querySelectorAll(".grades:first-of-type thead th").forEach((head, place) => head.classList.toggle("on", place - 1 === view.pane));
 }
 
 function select(row, pane) {
@@ -191,35 +237,14 @@ function select(row, pane) {
     drawLeft();
   } else center(light(left, item, view));
   drawSelectedReason();
-  const on = document.querySelector(`[data-cell="${view.row}.${view.pane}"]`);
+  const on = right.querySelector(`[data-cell="${view.row}.${view.pane}"]`);
   if (on && document.activeElement?.matches("[data-cell]")) on.focus();
   remember();
-}
-
-async function showLines(span, pane) {
-  if (pane !== view.pane || view.rules) {
-    view.rules = false;
-    view.pane = pane;
-    drawLeft();
-    drawSelectedReason();
-  }
-  let first = light(left, current().item, view, span);
-  if (!first && !view.whole && (await own("showWhole"))) first = light(left, current().item, view, span); // beyond the beginning
-  center(first);
-  if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
 }
 
 function toggleRules() {
   view.rules = !view.rules;
   drawLeft();
-}
-
-let quoteAt = 0;
-function nextEvidence() {
-  const spans = quotesOf(current().item.criteria[view.row]?.cells[view.pane]).map((quote) => quote.at).filter(Boolean);
-  if (!spans.length) return say(t("said.no_quote"));
-  quoteAt = (quoteAt + 1) % spans.length;
-  showLines(spans[quoteAt], view.pane);
 }
 
 /** The address says what is on the page. */
@@ -238,14 +263,14 @@ function remember() {
 function drawActions() {
   const record = current();
   const item = record?.item;
-  const open = Boolean(record && stateOf(record) === "pending" && !item.closed);
+  const open = record && stateOf(record) === "pending" && !item.closed;
   const off = {
     approve: !open || item.missing.length > 0,
     correct: !open,
     reject: !open,
     second: !open || item?.second,
     rerun: !item || item.no_rerun || (record.decided !== null && !DECIDED.has(record.decided)),
-    skip: !open || Boolean(boot.single),
+    skip: !open || boot.single,
     undo: !undoable(),
   };
   for (const one of document.querySelectorAll("[data-action]")) one.setAttribute("aria-disabled", String(Boolean(off[one.dataset.action])));
@@ -334,8 +359,7 @@ async function fetchMore(first) {
   if (first) query.set("first", first);
   try {
     const said = await call(`/api/review/next?${query}`);
-    const waited = outbox.entries().some((entry) => entry.verb !== "rerun");
-    if (!waited) progress = said.progress;
+    if (!outbox.entries().some((entry) => entry.verb !== "rerun")) progress = said.progress;
     elsewhere = said.elsewhere;
     const before = trail.length;
     const items = first ? said.items.toSorted((a, b) => (b.id === first) - (a.id === first)) : said.items;
@@ -385,32 +409,20 @@ function advance(pressed = null) {
 }
 
 function step(by) {
-  let index = at + by;
-  while (index >= 0 && index < trail.length && !records.has(trail[index])) index += by;
-  if (index < 0 || index >= trail.length) {
-    if (by > 0) refill();
-    return say(t("said.end"));
-  }
-  show(index);
+  if (trail[at + by]) return show(at + by);
+  if (by > 0) refill();
+  say(t("said.end"));
 }
 
 async function visit(id) {
   const known = trail.indexOf(id);
-  if (known >= 0 && records.has(id)) return show(known);
+  if (known >= 0) return show(known);
   try {
     put(await asStored(id), at + 1);
     show(at + 1);
   } catch (error) {
     alertOf(error);
   }
-}
-
-function visitTrial(by) {
-  const { item } = current();
-  const trial = item.trials.find((one) => one.k === item.k + by);
-  if (!trial?.id) return say(t("said.end"));
-  if (boot.single) location.assign(`/assessments/${trial.id}`);
-  else visit(trial.id);
 }
 
 /** A decided item, once more from the server: its names are no secret any more. */
@@ -667,7 +679,7 @@ function saveCorrection(event) {
 const apart = (file, name, ...said) => import(`./${file}.js`).then((found) => found[name](page, ...said), alertOf);
 /** Blind items, forms and second opinions: once fetched it is called at once. */
 const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : apart("own", name, ...said));
-const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, renew, putNext, bringBack, visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
+const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), renew, putNext, bringBack, visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
@@ -701,7 +713,7 @@ function moveCell(rows, panes) {
   return undefined;
 }
 
-byId("right").addEventListener("keydown", (event) => {
+itemBox.addEventListener("keydown", (event) => {
   const key = event.target.dataset?.field;
   if (!key || event.isComposing) return;
   const [row, pane] = cellOf(key);
@@ -742,13 +754,13 @@ const actions = {
   row_up: () => moveCell(-1, 0),
   pane_right: () => moveCell(0, 1),
   pane_left: () => moveCell(0, -1),
-  evidence: nextEvidence,
+  evidence: () => apart("around", "nextEvidence"),
   rules: toggleRules,
-  report: () => { const report = document.querySelector("details.report"); if (report) report.open = !report.open; },
+  report: () => { const report = right.querySelector("details.report"); if (report) report.open = !report.open; },
   next: () => step(1),
   previous: () => step(-1),
-  trial_next: () => visitTrial(1),
-  trial_previous: () => visitTrial(-1),
+  trial_next: () => apart("around", "visitTrial", 1),
+  trial_previous: () => apart("around", "visitTrial", -1),
   go_queue: () => location.assign("/"),
   go_run: () => current() && location.assign(`/runs/${encodeURIComponent(current().item.run_id)}`),
   note: () => (view.draft ? byId("correct-note").focus() : false),
