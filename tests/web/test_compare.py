@@ -128,7 +128,7 @@ def test_scrolling_apart_stands_in_the_address_and_is_kept(page: Page, served: S
     box = page.get_by_label("Scroll together")
     assert box.is_checked()
     box.uncheck()
-    assert "together=no" in page.url
+    page.wait_for_url("**together=no**")
     page.get_by_role("button", name="Apply").click()
     page.wait_for_url("**together=no**")
     assert not box.is_checked(), "the form says it too"
@@ -136,7 +136,7 @@ def test_scrolling_apart_stands_in_the_address_and_is_kept(page: Page, served: S
     page.wait_for_url("**/agreement?**together=no**")
     page.go_back()
     box.check()
-    assert "together" not in page.url
+    page.wait_for_url(lambda url: "together" not in url)
     assert "together" not in str(page.get_by_role("link", name="Who agrees with whom").get_attribute("href"))
     page.get_by_role("button", name="Apply").click()
     page.wait_for_load_state()

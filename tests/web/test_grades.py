@@ -187,7 +187,7 @@ def test_its_keys_are_documented_as_they_are_bound() -> None:
 def test_scrolling_apart_is_kept_in_the_address_by_keys_as_well(page: Page, decided: Served) -> None:
     page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=attempts")
     page.get_by_label("Scroll together").uncheck()
-    assert "together=no" in page.url
+    page.wait_for_url("**together=no**")
     page.locator("article.answer").first.focus()
     page.keyboard.press("d")
     page.wait_for_url("**diff=line**")

@@ -48,7 +48,7 @@ def test_the_choice_starts_the_run_and_stands_beside_its_numbers(page: Page, ser
     page.wait_for_selector("text=10 decisions, a key each.")
     page.get_by_label("Suggested").check()
     page.wait_for_selector("text=plain: 10 of each")
-    assert "protocol=suggested" in page.url
+    page.wait_for_url("**protocol=suggested**")
     page.get_by_label("Own numbers").check()
     page.get_by_label("Planted checks, per 100 items").fill("80")
     page.wait_for_selector("text=From 0 to 50.")

@@ -35,7 +35,7 @@ def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: S
     page.get_by_role("button", name="Add judge").click()
     page.locator("label.choice-pill", has_text="5").first.click()
     page.wait_for_selector("text=10 calls")
-    assert "trials=5" in page.url
+    page.wait_for_url("**trials=5**")
     page.reload()
     page.wait_for_selector("text=10 calls")
     page.get_by_role("button", name="Start the run").click()
