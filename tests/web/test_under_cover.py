@@ -7,6 +7,7 @@ import shutil
 import time
 import urllib.error
 import urllib.request
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -141,9 +142,39 @@ def test_refusals_speak_of_an_item_by_the_name_it_was_asked_by(served: Served) -
             assert f'"{key}' not in words
 
 
-def test_an_outbox_filled_before_the_upgrade_is_still_taken(served: Served) -> None:
-    _, real = a_check_and_a_real_item(served)
-    assert decide(served, key_of(served, real), "approve")["state"] == "approved"
+def test_plain_numbers_open_nothing_and_decide_nothing(served: Served) -> None:
+    check, real = a_check_and_a_real_item(served)
+    decided = upcoming(served)[0]["id"]
+    assert decide(served, decided, "approve")["ok"]
+    for item in (real, decided):
+        number = key_of(served, item)
+        said = decide(served, number, "approve", n=7)["error"]
+        assert (said["where"], said["problem"]) == (
+            number, "belongs to a run that is reviewed with checks among its items.",
+        )  # fmt: skip
+        assert said["remedy"]
+    number = key_of(served, check)
+    assert decide(served, number, "approve", n=7)["error"]["problem"] == f"there is no assessment '{number}'."
+    for item in (real, decided, check):
+        number = key_of(served, item)
+        scores = [{"pane": 0, "criterion": None, "score": 0.5}]
+        for path, body in (
+            (f"/api/assessments/{number}/panes/0", None),
+            ("/api/review/verdict", {"key": "v" * 10, "id": number, "scores": scores}),
+            ("/api/review/second", {"key": "s" * 10, "id": number}),
+            ("/api/rerun", {"key": "r" * 10, "id": number, "attempt": 99, "reason": "why"}),
+        ):
+            code, words = status(served, path, body)
+            assert code == (404 if item == check else 409), path
+            assert "judged" not in words
+    assert asked(served, f"/api/assessments/{real}")["state"] == "pending"
+
+
+def test_responses_are_read_in_full_under_cover(served: Served) -> None:
+    for item in a_check_and_a_real_item(served):
+        pane = asked(served, f"/api/assessments/{item}/panes/0")
+        assert pane["text"]
+        assert pane["cut"] is False
 
 
 def test_every_total_moves_alike(served: Served) -> None:
@@ -183,13 +214,24 @@ def test_every_total_moves_alike(served: Served) -> None:
 
 def test_the_stream_of_runs_wakes_for_a_check_as_for_a_real_item(served: Served) -> None:
     check, real = a_check_and_a_real_item(served)
+    turns = []
     with urllib.request.urlopen(served.url + "/api/live", timeout=20) as stream:
-        for item in (check, real):
-            decide(served, item, "approve")
+
+        def heard() -> set[str]:
             told: set[str] = set()
             while not {"runs", "waiting", "decided"} <= told:
                 line = stream.readline().decode()
-                told |= {line.removeprefix("event: ").strip()} if line.startswith("event: ") else set()
+                if line.startswith("event: "):
+                    told.add(line.removeprefix("event: ").strip())
+                    if line == "event: decided\n":
+                        turns.append(int(stream.readline().decode().rpartition("-")[2]))
+            return told
+
+        heard()
+        for item in (check, real):
+            decide(served, item, "approve")
+            heard()
+    assert [later - earlier for earlier, later in pairwise(turns)] == [1, 1], "by how much it moves tells nothing"
 
 
 def test_another_reviewer_may_do_with_a_check_what_they_may_do_with_a_real_item(served: Served) -> None:

@@ -122,7 +122,7 @@ class Cover:
     def key_of(self, text: str) -> AssessmentKey:
         """The key behind `a17`, `17` or a name that says nothing; raises `UnknownName` for anything else.
 
-        For decisions, which also come from outboxes filled before a run came under cover. To show an item, `opened`.
+        For what is done without an answer about the item. To show it or to decide on it, `opened`.
         """
         if not _is_sealed(text):
             return reviewing.assessment_key(text)
@@ -135,7 +135,7 @@ class Cover:
         return AssessmentKey(_mixed(number, keys[::-1]))
 
     def opened(self, text: str) -> AssessmentKey:
-        """The key of an item that is to be shown.
+        """The key of an item that is to be shown or decided.
 
         Raises:
             UnknownName: the text is no item's, or a check's own number, which is told nowhere.

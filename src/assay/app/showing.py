@@ -386,12 +386,12 @@ def _pane(
     hidden: bool, whole: bool,
 ) -> Pane:  # fmt: skip
     response = next((response for response in detail.responses if response.candidate == name), None)
-    text = response.text if response else ""
+    text = masked(response.text if response else "", mask)  # before anything is measured: lengths tell names too
     cut = not whole and len(text) > MOST_TEXT
     return Pane(
         label=_label(detail.row, name, place),
         name=None if hidden else name,
-        text=masked(_head(text) if cut else text, mask),
+        text=_head(text) if cut else text,
         cut=cut,
         chars=len(text),
         lines=page.lines,

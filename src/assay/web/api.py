@@ -364,8 +364,10 @@ def assessment(request: Request, assessment_id: str, whole: bool = False) -> Res
 @router.get("/api/assessments/{assessment_id}/panes/{pane}", tags=["review"])
 def response_of(request: Request, assessment_id: str, pane: Annotated[int, Path(ge=0, le=999)]) -> Response:
     """One response of an assessment in full length, as a person is shown it: without names while it waits."""
-    rooms, key = rooms_of(request), reviewing.assessment_key(assessment_id)
-    return Answer(rooms.honest.pane(key, pane, reviewer=reviewer_of(request)))
+    rooms = rooms_of(request)
+    key = rooms.cover.opened(assessment_id)
+    with by_its_name(assessment_id, key):
+        return Answer(rooms.honest.pane(key, pane, reviewer=reviewer_of(request)))
 
 
 @router.post("/api/review/verdict", tags=["review"])
@@ -373,7 +375,7 @@ def review_verdict(request: Request, body: VerdictBody) -> Response:
     """Keep a reviewer's own scores of a blind item, and answer with the item as the judge graded it."""
     scores = [(one.pane, one.criterion, one.score) for one in body.scores]
     rooms, reviewer = rooms_of(request), body.reviewer or reviewer_of(request)
-    key = rooms.cover.key_of(body.id)
+    key = rooms.cover.opened(body.id)
     with by_its_name(body.id, key):
         rooms.honest.check_run(key, body.run)
         return Answer(rooms.honest.verdict(key, scores, reviewer=reviewer))
@@ -383,7 +385,7 @@ def review_verdict(request: Request, body: VerdictBody) -> Response:
 def review_second(request: Request, body: SecondBody) -> Response:
     """Have two people decide an item independently."""
     rooms, reviewer = rooms_of(request), body.reviewer or reviewer_of(request)
-    key = rooms.cover.key_of(body.id)
+    key = rooms.cover.opened(body.id)
     with by_its_name(body.id, key):
         rooms.honest.check_run(key, body.run)
         rooms.honest.ask_second(key, reviewer=reviewer, once=body.key)
@@ -416,7 +418,7 @@ async def rerun(request: Request, body: RerunBody) -> Response:
     wish = Wish(
         key=body.key,
         name=body.id,
-        assessment=await asyncio.to_thread(rooms.cover.key_of, body.id),
+        assessment=await asyncio.to_thread(rooms.cover.opened, body.id),
         attempt=body.attempt,
         reviewer=body.reviewer or reviewer_of(request),
         reason=body.reason,
@@ -510,7 +512,7 @@ def _taken(
 
 def decide(rooms: Rooms, said: DecisionBody, *, reviewer: str) -> str:
     """Carry one decision out and give the state it led to; raises `InputError` where it is refused."""
-    key = rooms.cover.key_of(said.id)
+    key = rooms.cover.opened(said.id)
     decision = Said(
         verb=Verb(said.verb), reviewer=reviewer, once=said.key, run=said.run, reason=said.reason, note=said.note,
         corrections=tuple((one.pane, one.criterion, one.score) for one in said.corrections), active_ms=said.active_ms,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -41,7 +42,9 @@ class Live:
         self._runner = runner
         self._changed = asyncio.Condition()
         self._rows: dict[str, bytes] = {}
-        self._decided = 0
+        self._decided = (0, 0)
+        self._turn = 0
+        self._begun = token_hex(4)
         self._waiting = 0
         self._listeners = 0
         self._looking: asyncio.Task[None] | None = None
@@ -62,9 +65,9 @@ class Live:
         """The first page, and how many assessments of all runs wait."""
         return self.rows()[0], self._cover.tally(Selection()).get(AssessmentState.PENDING, 0)
 
-    def _newest_decision(self) -> int:
-        """A number that changes with every decision, on whatever it was."""
-        return self._workspace.archive.decided_since(None)[0] + self._cover.newest_answer()
+    def _newest_decision(self) -> tuple[int, int]:
+        """What changes with every decision, on whatever it was; by how much it changes would tell which it was."""
+        return self._workspace.archive.decided_since(None)[0], self._cover.newest_answer()
 
     async def listen(self) -> AsyncIterator[bytes]:
         """Server-sent events: every run at first, then each that changed; how many assessments wait; that something was decided."""
@@ -84,9 +87,9 @@ class Live:
                 if self._rows and waiting != self._waiting:
                     waiting = self._waiting
                     yield b"event: waiting\ndata: %d\n\n" % waiting
-                if told != self._decided:
-                    told = self._decided
-                    yield b"event: decided\ndata: %d\n\n" % told
+                if told != self._turn:
+                    told = self._turn
+                    yield f"event: decided\ndata: {self._begun}-{told}\n\n".encode()
                 try:
                     async with self._changed:
                         await asyncio.wait_for(self._changed.wait(), BREATH_S)
@@ -114,6 +117,7 @@ class Live:
             if rows is not None:
                 fresh = {row["id"]: orjson.dumps(row) for row in rows}
                 if (fresh, decided, waiting) != (self._rows, self._decided, self._waiting):
+                    self._turn += decided != self._decided
                     self._rows, self._decided, self._waiting = fresh, decided, waiting
                     async with self._changed:
                         self._changed.notify_all()

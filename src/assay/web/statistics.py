@@ -305,10 +305,10 @@ def _document(
     standing = findings.standing_document(behind.standing)
     contrast = None if behind.contrast is None else findings.contrast_document(behind.contrast)
     if first.hides:
-        for hidden in ("judge_as_it_is", "partial_review"):
-            standing["diagnostics"].pop(hidden, None)
+        for told in ("judge_as_it_is", "partial_review"):
+            standing["diagnostics"].pop(told, None)
             if contrast is not None:
-                contrast["diagnostics"].pop(hidden, None)
+                contrast["diagnostics"].pop(told, None)
     return {
         "filters": {name: list(values) for name, values in asked.filters.items() if values},
         "stats": standing,
