@@ -11,7 +11,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from assay.app import reviewing
+from assay.app.masking import HIDDEN_NAME
 from assay.app.wiring import Workspace
+from assay.domain.identifiers import shown_assessment
 from assay.domain.selection import Selection
 from assay.web.server import create_app
 from tests.contract.conftest import postgres as postgres  # the one server of a test session
@@ -67,7 +69,8 @@ def addresses(client: TestClient, evaluation: str) -> Iterator[str]:
             if path.startswith("/api/assessments/"):
                 continue  # what waits, before whoever reviews it
             yield path.format(**values)
-    yield from ("/queue.json", f"/runs/{evaluation}.json", "/statistics.json")
+    yield from ("/queue.json", f"/runs/{evaluation}.json", "/statistics.json", "/registry.json")
+    yield f"/runs/{evaluation}/record.json"
 
 
 def figures(document: Any) -> Iterator[tuple[str, Any]]:
@@ -99,6 +102,7 @@ def test_no_address_names_a_candidate_a_judge_or_a_score_of_what_waits(
     rows = list(reviewing.assessments(workspace, Selection()))
     reasons = {grade.reason for row in rows for grade in row.assessment.grades if grade.reason}
     assert reasons
+    seed = str(workspace.journal.plan_of(rows[0].run_id).seed)  # the order of the candidates follows from it
     asked = 0
     for address in addresses(client, evaluation):
         answer = client.get(address, headers={"accept": "application/json"})
@@ -106,12 +110,23 @@ def test_no_address_names_a_candidate_a_judge_or_a_score_of_what_waits(
         asked += 1
         for reason in reasons:
             assert reason not in answer.text, address
+        assert seed not in answer.text, address
         if address in {"/statistics.json", "/api/suites"} or address.endswith("/protocol"):
             continue  # names whom the statistics are about and which models may be chosen, and counts the keys of a review
         for secret in (*NAMES, JUDGE):
             assert secret not in answer.text, (address, secret)
         assert [found for found in figures(answer.json()) if found[1]] == [], address
     assert asked >= 8
+
+
+def test_a_response_is_as_long_as_what_is_shown_of_it(client: TestClient, workspace: Workspace) -> None:
+    snippets = {name: f"# by {name}\ndef {place}(): ..." for place, name in zip("ab", NAMES, strict=True)}
+    evaluation = submitted(client, {**THING, "snippets": snippets, "judge": JUDGE, "trialsNeeded": 1})
+    assert ended(client, evaluation)["waiting"] == 1
+    (key,) = pending_keys(workspace)
+    panes = client.get(f"/api/assessments/{shown_assessment(key)}").json()["panes"]
+    assert [HIDDEN_NAME in pane["text"] for pane in panes] == [True, True]
+    assert [pane["chars"] for pane in panes] == [len(pane["text"]) for pane in panes]
 
 
 def test_a_failure_beside_what_waits_and_the_clients_own_words_name_nobody(

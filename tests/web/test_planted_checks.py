@@ -335,3 +335,13 @@ def test_a_rerun_names_an_attempt_that_is_there(served: Served) -> None:
         asked(served, "/api/rerun", {"key": "r" * 10, "id": "a1", "attempt": 5, "reason": "why", "reviewer": "bob"})
     assert refused.value.code == 409
     assert "no attempt 5" in refused.value.read().decode()
+
+
+def test_the_first_of_two_opinions_moves_no_figure_until_the_second_is_there(served: Served) -> None:
+    switch(served.folder, second=1.0)
+    decide(served, "a1", "approve")
+    assert asked(served, "/reviewers.json", as_="bob")["reviewers"] == []
+    decide(served, "a1", "approve", as_="bob")
+    eventually(
+        lambda: [one["decisions"] for one in asked(served, "/reviewers.json")["reviewers"]] == [1, 1], within_s=20
+    )

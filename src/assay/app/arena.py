@@ -2,9 +2,10 @@
 
 Theory. Every two candidates of a run make a pair; the pair with the fewest votes comes next, and within it a walk over tasks
 and trials that chance drew for this person, so that votes cover the run rather than pile up. Which response stands left is
-drawn from the run's seed, the person and the item alone: a reload shows the same sides, and the vote keeps them. Until the
-vote is stored nothing leaves here that says who wrote what or how a judge found it, and names inside responses are hidden as the
-review hides them. That a person was told is noted before it is, so that their review of the same is not taken for blind.
+drawn from the store's secret, the run, the person and the item alone: a reload shows the same sides, and the vote keeps them.
+Until the vote is stored nothing leaves here that says who wrote what or how a judge found it, and names inside responses are
+hidden as the review hides them. That a person was told is noted before it is, so that their review of the same is not taken
+for blind.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from assay.app import protocols, telling
+from assay.app.cover import store_secret
 from assay.app.masking import Mask, mask_of, masked
 from assay.app.shuffle import Shuffle
 from assay.domain.arena import Choice, Pairing, Vote
@@ -134,6 +136,7 @@ class Booth:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = Lock()  # protects what is remembered
+        self._secret: bytes | None = None
         self._skipped: OrderedDict[tuple[str, str], set[tuple[int, int, int, int]]] = OrderedDict()
         self._plans: OrderedDict[tuple[str, tuple[str, ...]], RunPlan] = OrderedDict()
         self._pages: dict[str, bool] = {}
@@ -196,7 +199,7 @@ class Booth:
         contest = None if position is None else arena.contest(summary.id, position, k)
         if contest is not None:
             for one in combinations(sorted(contest.responses), 2):
-                if _name_of(plan, contest.task.id, k, one) == pair:
+                if self._name_of(plan, contest.task.id, k, one) == pair:
                     return self._bout(summary, plan, contest, one, reviewer)
         raise UnknownName("pair of responses", f"{task}, trial {k}, {pair}")
 
@@ -261,6 +264,24 @@ class Booth:
                 self._pages[summary.id] = known
         return known
 
+    def _name_of(self, plan: RunPlan, task: str, k: int, pair: tuple[int, int]) -> str:
+        """What stands in addresses for two candidates of a trial; tells nothing, and is another in the next trial."""
+        said = f"{plan.id}\x1f{task}\x1f{k}\x1f{pair[0]}\x1f{pair[1]}".encode()
+        return blake2b(said, key=self._key(plan), digest_size=6, person=b"pair").hexdigest()
+
+    def _drawn(self, plan: RunPlan, reviewer: str, what: str, *numbers: int) -> int:
+        """A whole number of 63 bits that the store's secret, the run, the person and the purpose decide."""
+        said = "\x1f".join([str(plan.id), reviewer, what, *map(str, numbers)]).encode("utf-8", "replace")
+        drawn = blake2b(said, key=self._key(plan), digest_size=8, person=b"arena").digest()
+        return int.from_bytes(drawn, "big") >> 1
+
+    def _key(self, plan: RunPlan) -> bytes:
+        """Not the run's seed, which is told with its record: whoever knew it could work out who stands on which side."""
+        if self._secret is None:
+            self._secret = store_secret(self._workspace, plan.id)
+        assert self._secret is not None  # there is a run to keep it with
+        return self._secret
+
     def _plan(self, summary: RunSummary) -> RunPlan:
         """The run as it was planned; read anew once candidates were added."""
         key = (str(summary.id), summary.candidates)
@@ -296,11 +317,11 @@ class Booth:
         votes = arena.by_pair(summary.id)
         pairs = sorted(
             combinations(range(len(summary.candidates)), 2),
-            key=lambda one: (votes.get(one, 0), _drawn(plan, reviewer, "pair", *one)),
+            key=lambda one: (votes.get(one, 0), self._drawn(plan, reviewer, "pair", *one)),
         )
         brought = {place for place, one in enumerate(plan.candidates) if one.model is None}
         for one in pairs:
-            shuffle = Shuffle(_drawn(plan, reviewer, "walk", *one))
+            shuffle = Shuffle(self._drawn(plan, reviewer, "walk", *one))
             drawn = (divmod(shuffle.next(tasks * most), most) for _ in range(tasks * most))
             looked = 0
             for position, nth in drawn:
@@ -316,7 +337,7 @@ class Booth:
 
     def _bout(self, summary: RunSummary, plan: RunPlan, contest: Contest, pair: tuple[int, int], reviewer: str) -> Bout:
         first, second = pair
-        if _drawn(plan, reviewer, "side", contest.position, contest.k, *pair) % 2:
+        if self._drawn(plan, reviewer, "side", contest.position, contest.k, *pair) % 2:
             first, second = second, first
         pairing = Pairing(position=contest.position, k=contest.k, left=first, right=second)
         vote = self._workspace.arena.vote_on(summary.id, pairing, reviewer=reviewer)
@@ -326,7 +347,7 @@ class Booth:
             contest=contest,
             pairing=pairing if vote is None else vote.pairing,
             reviewer=reviewer,
-            pair=_name_of(plan, contest.task.id, contest.k, pair),
+            pair=self._name_of(plan, contest.task.id, contest.k, pair),
             reveal=reveal,
             hides=mask_of(plan) if reveal is None or reveal.names is None else None,
         )
@@ -375,16 +396,3 @@ def judges_say(judged: Mapping[str, Mapping[int, Judged]], vote: Vote) -> Iterat
             agrees=None if vote.choice is Choice.BOTH_BAD else says is vote.choice,
             waits=AssessmentState.PENDING in (left.state, right.state),
         )
-
-
-def _name_of(plan: RunPlan, task: str, k: int, pair: tuple[int, int]) -> str:
-    """What stands in addresses for two candidates of a trial; tells nothing, and is another in the next trial."""
-    said = f"{plan.id}\x1f{task}\x1f{k}\x1f{pair[0]}\x1f{pair[1]}".encode()
-    return blake2b(said, key=plan.seed.to_bytes(8, "big"), digest_size=6, person=b"pair").hexdigest()
-
-
-def _drawn(plan: RunPlan, reviewer: str, what: str, *numbers: int) -> int:
-    """A whole number of 63 bits that the run, the person and the purpose alone decide."""
-    said = "\x1f".join([str(plan.id), reviewer, what, *map(str, numbers)]).encode("utf-8", "replace")
-    drawn = blake2b(said, key=plan.seed.to_bytes(8, "big"), digest_size=8, person=b"arena").digest()
-    return int.from_bytes(drawn, "big") >> 1

@@ -57,6 +57,20 @@ class _Covered:
     asides_before: int
 
 
+def store_secret(workspace: Workspace, run: RunId | None) -> bytes | None:
+    """Sixteen bytes that nobody outside knows, the same for every process; drawn with the first run that needs them.
+
+    None where there are none yet and no `run` is given to keep them with.
+    """
+    known = workspace.witness.observations(kinds=(Seen.COVER,), assessments=(protocols.OF_THE_RUN,))
+    if not known and run is not None:
+        known = workspace.witness.note([
+            Observation(kind=Seen.COVER, run_id=run, assessment=protocols.OF_THE_RUN, reviewer="",
+                        at=workspace.clock.now(), once="cover", body={"secret": secrets.token_hex(16)})
+        ])  # fmt: skip
+    return bytes.fromhex(known[0].body["secret"]) if known else None
+
+
 class Cover:
     """What is under cover now, and what is said of it. Thread-safe."""
 
@@ -168,16 +182,9 @@ class Cover:
         """The keys of the rounds; made with the first run that needs them, and the same for every process."""
         with self._lock:
             if self._keys is None:
-                witness = self._workspace.witness
-                known = witness.observations(kinds=(Seen.COVER,), assessments=(protocols.OF_THE_RUN,))
-                if not known and run is not None:
-                    known = witness.note([
-                        Observation(kind=Seen.COVER, run_id=run, assessment=protocols.OF_THE_RUN, reviewer="",
-                                    at=self._workspace.clock.now(), once="cover", body={"secret": secrets.token_hex(16)})
-                    ])  # fmt: skip
-                if not known:
+                secret = store_secret(self._workspace, run)
+                if secret is None:
                     return None
-                secret = bytes.fromhex(known[0].body["secret"])
                 self._keys = tuple(hashlib.blake2b(bytes([n]), key=secret).digest()[:16] for n in range(_ROUNDS))
             return self._keys
 

@@ -147,6 +147,8 @@ def dossier_document(one: Dossier) -> dict[str, Any]:
         "judges": list(summary.judges),
         "judge_prompts": {judge.name: judge.prompt for judge in plan.judges},
         "environment": dict(plan.environment),
+        "seeds": one.record["seeds"],  # the order in which judges saw the candidates follows from it
+        "parameters": plan.parameters.as_json(),
     }
     return {
         **documents.run_summary(summary),
@@ -155,8 +157,6 @@ def dossier_document(one: Dossier) -> dict[str, Any]:
         "config_digest": one.config,
         "code_version": one.code,
         "source": {"kind": one.source.kind, "from": one.source.detail or None, "format": one.source.format or None},
-        "seeds": one.record["seeds"],
-        "parameters": plan.parameters.as_json(),
         "system_prompt": plan.system_prompt,
         "prompt_version": one.record["prompt_version"],
         "rubric_digest": one.record["rubric_digest"],

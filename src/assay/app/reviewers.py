@@ -38,9 +38,10 @@ def reviewers(workspace: Workspace, *, run: str | None = None, covered: Collecti
     """Everybody who decided something on a page, by name, with their figures.
 
     Of `covered` runs, in which checks and repeats come among what waits, a session is taken in as a whole once it is over: a
-    figure that moves with one decision, or does not, would tell what that decision was about.
+    figure that moves with one decision, or does not, would tell what that decision was about. An opinion is taken in once
+    the second person has given theirs, who would else learn from the figures how the first one decided.
     """
-    said = workspace.witness.observations(run=run)  # type: ignore[arg-type] # a run's id
+    said = _without_open_opinions(workspace.witness.observations(run=run))  # type: ignore[arg-type] # a run's id
     names = sorted({one.reviewer for one in said if one.kind in (Seen.DECISION, Seen.VERDICT, Seen.OPINION)})
     if covered:
         said = _of_sessions_over(workspace, said, names, covered)
@@ -58,6 +59,16 @@ def reviewer(workspace: Workspace, name: str, *, run: str | None = None, covered
     if name not in found:
         raise UnknownName("reviewer", name, found, remedy="/reviewers lists those who decided on a page.")
     return found[name]
+
+
+def _without_open_opinions(said: Sequence[Observation]) -> list[Observation]:
+    """Without what was said of items on which one person's opinion stands alone."""
+    by_item: dict[AssessmentKey, list[Observation]] = defaultdict(list)
+    for one in said:
+        if one.kind is Seen.OPINION:
+            by_item[one.assessment].append(one)
+    alone = {key for key, given in by_item.items() if len(standing_opinions(given)) == 1}
+    return [one for one in said if one.assessment not in alone]
 
 
 def _of_sessions_over(

@@ -173,6 +173,6 @@ def _line(summary: RunSummary, plan: RunPlan, switched: Mapping[str, Any] | None
         protocol=protocol_of(plan.protocol if switched is None else switched),
         config=config_digest(plan),
         code=code_version(plan),
-        seed=None if source.kind == "imported" else plan.seed,
+        seed=None if hidden or source.kind == "imported" else plan.seed,
         source=source,
     )

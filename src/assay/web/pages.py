@@ -422,7 +422,7 @@ def _run_data(request: Request, run_id: str, start: int) -> dict[str, Any]:
             "judge_stamps": sorted(
                 {registry.stamp_of(rooms.workspace, summary.id, judge.name) for judge in plan.judges}
             ),
-            "seed": plan.seed,
+            "seed": None if unseen else plan.seed,  # the order of the candidates follows from it
             "policy": str(plan.policy),
             "regrade": plan.regrade_of is not None,
             "regrades": list(rooms.workspace.archive.regrades(summary.id)) if summary.not_graded else [],
