@@ -58,6 +58,7 @@ class Offer:
         pairs: how many two candidates of it make.
         items: how many times two responses could be set against each other, at most.
         has_pages: whether the first answer holds a web page; None where there is no answer yet.
+        withheld: whether its ranking is told only once nothing waits.
     """
 
     summary: RunSummary
@@ -65,6 +66,7 @@ class Offer:
     pairs: int
     items: int
     has_pages: bool | None
+    withheld: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,8 +251,9 @@ class Booth:
         if brought == n:  # the same texts in every trial: once a task is enough
             trials = min(trials, self._extent(summary)[0])
         return Offer(
-            summary=summary, votes=votes, pairs=pairs, items=pairs * trials, has_pages=self._has_pages(summary)
-        )
+            summary=summary, votes=votes, pairs=pairs, items=pairs * trials, has_pages=self._has_pages(summary),
+            withheld=self.withholds(summary),
+        )  # fmt: skip
 
     def _has_pages(self, summary: RunSummary) -> bool | None:
         known = self._pages.get(summary.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -242,13 +243,14 @@ def _narrowed(rooms: Rooms, selection: Selection) -> dict[str, int] | None:
 @contextmanager
 def by_its_name(name: str, key: AssessmentKey) -> Iterator[None]:
     """Errors about an item speak of it by the name it was asked for, never by the number behind that."""
+    number = re.compile(rf"\b{shown_assessment(key)}\b")
     try:
         yield
-    except UnknownName as error:
-        raise UnknownName("assessment", name) if str(int(key)) in error.problem else error from None
     except InputError as error:
-        if error.where == shown_assessment(key):
-            error.where = name
+        if isinstance(error, UnknownName) and error.kind == "assessment":
+            raise UnknownName("assessment", name) from None
+        for part in ("where", "problem", "remedy"):
+            setattr(error, part, number.sub(lambda _: name, getattr(error, part)))
         raise
 
 

@@ -388,4 +388,5 @@ def _offer(offer: Offer) -> dict[str, Any]:
         "pairs": offer.pairs,
         "items": offer.items,
         "has_pages": offer.has_pages,
+        "ranked": not offer.withheld,
     }
