@@ -345,3 +345,8 @@ def test_the_first_of_two_opinions_moves_no_figure_until_the_second_is_there(ser
     eventually(
         lambda: [one["decisions"] for one in asked(served, "/reviewers.json")["reviewers"]] == [1, 1], within_s=20
     )
+
+
+def test_a_blind_run_is_in_the_statistics_and_not_said_to_be_left_out(served: Served) -> None:
+    switch(served.folder, blind=0.5)
+    assert asked(served, "/statistics.json")["withheld_runs"] == []
