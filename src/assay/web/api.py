@@ -516,7 +516,7 @@ def decide(rooms: Rooms, said: DecisionBody, *, reviewer: str) -> str:
         corrections=tuple((one.pane, one.criterion, one.score) for one in said.corrections), active_ms=said.active_ms,
     )  # fmt: skip
     with by_its_name(said.id, key):
-        rooms.reruns.refuse_others(key, reviewer=reviewer, once=said.key)
+        rooms.reruns.refuse_meanwhile(key, reviewer=reviewer, once=said.key)
         state = rooms.honest.decide(key, decision, apply=lambda: _applied(rooms.workspace, key, decision))
     rooms.queue.done_with(key)
     return state
