@@ -444,10 +444,14 @@ def reviewer(request: Request, body: NameBody) -> Response:
 
 
 @router.post("/api/signin", tags=["server"])
-def sign_in(request: Request, body: TokenBody) -> Response:
-    """Exchange the token for a cookie."""
+async def sign_in(request: Request, body: TokenBody) -> Response:
+    """Exchange the token for a cookie; wrong ones cost time."""
     token = rooms_of(request).token
-    if token is not None and not token.opens(body.token):
+    address = request.client.host if request.client else ""
+    right = token is None or await token.tried(body.token, address=address)
+    if right is None:
+        return problem_response(request.scope, 429, "token", "is tried too often.", remedy="Try again in a minute.")
+    if not right:
         return Answer({"error": {"where": "token", "problem": "is not the server's.", "remedy": ""}}, status_code=401)
     answer = Answer({"ok": True})
     if token is not None:
