@@ -386,6 +386,10 @@ class Archive(Protocol):
         """Several at once, in the order of their keys; those that are not there are left out."""
         ...
 
+    def decided_by_key(self, key: str, /) -> AssessmentKey | None:
+        """The assessment that was decided with this idempotency key."""
+        ...
+
     def marks(self, row: AssessmentRow, /) -> tuple[TrialMark, ...]:
         """The trials of an assessment's task, first to last, each with what the same grader's work on it stands at."""
         ...

@@ -207,6 +207,19 @@ def test_a_key_seen_before_changes_nothing_and_gives_the_event_of_then(store: St
     assert len(store.archive.assessment(rows[1].key).events) == 1
 
 
+def test_a_key_used_for_one_assessment_is_refused_for_another(store: Store, url: str) -> None:
+    rows = with_assessments(store)
+    store.desk.decide([a_decision(Verb.APPROVE, rows[0].key, idempotency="k1")])
+    before = all_rows(url)
+    other = a_decision(Verb.APPROVE, rows[1].key, idempotency="k1")
+    with pytest.raises(Refused, match="key: was sent before for another item"):
+        store.desk.decide([a_decision(Verb.APPROVE, rows[2].key), other])
+    with pytest.raises(Refused, match="key: was sent before for another item"):
+        store.desk.note_rerun(a_decision(Verb.RERUN, rows[1].key, idempotency="k1"))
+    assert all_rows(url) == before
+    assert [store.archive.decided_by_key(key) for key in ("k1", "k2")] == [rows[0].key, None]
+
+
 def test_a_rerun_is_noted_with_the_state_the_old_attempt_had(store: Store) -> None:
     (row,) = with_assessments(store, plain_grades())
     store.desk.decide([a_decision(Verb.APPROVE, row.key)])

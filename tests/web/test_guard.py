@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -135,6 +138,39 @@ def test_with_a_token_nobody_is_answered_without_it(workspace: Workspace) -> Non
         assert client.get("/api/runs").status_code == 200
 
 
+def test_wrong_tokens_cost_time_and_right_ones_none(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.web.guard.WRONG_S", 0.1)
+    with TestClient(create_app(workspace, token="s3cret"), base_url=HOME) as client, ThreadPoolExecutor(25) as crowd:
+
+        def tried(token: str) -> int:
+            return client.post("/api/signin", json={"token": token}).status_code
+
+        began = monotonic()
+        said = list(crowd.map(tried, [f"wrong-{number}" for number in range(25)]))
+        assert set(said) <= {401, 429}
+        assert said.count(401) >= 20, "as many as may wait are looked at"
+        assert monotonic() - began >= 0.1 * said.count(401), "one after the other"
+        monkeypatch.setattr("assay.web.guard.WRONG_S", 30.0)
+        assert [tried("s3cret") for _ in range(3)] == [200, 200, 200]
+
+
+def test_tries_of_one_address_hold_up_no_other() -> None:
+    async def both() -> list[bool | None]:
+        token = Token("s3cret")
+        tries = [asyncio.create_task(token.tried("wrong", address="192.0.2.7")) for _ in range(30)]
+        await asyncio.sleep(0)
+        right = await asyncio.wait_for(token.tried("s3cret", address="192.0.2.8"), 0.3)
+        full = [task.result() for task in tries if task.done()]
+        for task in tries:
+            task.cancel()
+        return [right, *full]
+
+    with ThreadPoolExecutor(1) as aside:
+        right, *full = aside.submit(asyncio.run, both()).result()
+    assert right is True
+    assert full == [None] * 10, "more than twenty of one address do not wait"
+
+
 def test_the_code_in_the_address_opens_once(workspace: Workspace) -> None:
     token = Token("s3cret")
     code = token.code
@@ -164,6 +200,10 @@ def test_signing_in_leads_nowhere_else(chromium: Browser, tmp_path: Path, wanted
         page = context.new_page()
         page.goto(f"{server.url}/signin?{urlencode({'next': wanted})}")
         page.locator("#token").fill("s3cret")
+        page.route("**/api/signin", lambda route: route.fulfill(status=429, body="{}"))
+        page.keyboard.press("Enter")
+        page.get_by_text("Too many wrong tokens were given.").wait_for()
+        page.unroute("**/api/signin")
         page.keyboard.press("Enter")
         page.wait_for_url(lambda url: "/signin" not in url)
         assert page.url.startswith(f"{server.url}/")

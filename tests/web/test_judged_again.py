@@ -1,4 +1,4 @@
-"""While somebody has an item judged again, nobody else decides on the attempt that is about to be replaced."""
+"""While somebody has an item judged again, nobody decides on the attempt that is about to be replaced."""
 
 from __future__ import annotations
 
@@ -60,6 +60,26 @@ def test_a_decision_on_what_somebody_has_judged_again_is_refused_and_said(
     assert said["status"] == "done", said
     assert [event.decision.verb for event in reviewing.assessment(workspace, key).events] == ["rerun"]
     assert decided(client, said["new_id"], reviewer="Bo", key="bo-approves-3")["ok"], "the new attempt is anybody's"
+
+
+def test_ones_own_decision_on_what_one_has_judged_again_is_refused_and_said(
+    client: TestClient, workspace: Workspace, server: ModelServer
+) -> None:
+    waiting(client)
+    key, _ = pending_keys(workspace)
+    item = shown_assessment(key)
+    assert decided(client, item, reviewer="Ines", key="ines-approves-1")["ok"]
+    server.delay_s = 1.5
+    assert rerun(client, item, reviewer="Ines")["status"] == "running"
+    body = {"key": "ines-undoes-1", "id": item, "verb": "undo", "reviewer": "Ines"}
+    refused = client.post("/api/decisions", json={"decisions": [body]}).json()["results"][0]
+    assert refused["error"]["problem"] == "is being judged again: you asked for it."
+    assert decided(client, item, reviewer="Ines", key="ines-approves-1")["ok"], "said once more"
+    deadline = time.monotonic() + 30
+    while rerun(client, item, reviewer="Ines")["status"] == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert [event.decision.verb for event in reviewing.assessment(workspace, key).events] == ["approve", "rerun"]
 
 
 def test_a_second_wish_for_one_item_is_refused_and_leaves_the_first(

@@ -8,7 +8,7 @@ import urllib.request
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tests.web.conftest import Served, Watch, eventually, item_of, pressed, ready, unsent
+from tests.web.conftest import Served, Watch, complete_item, eventually, item_of, pressed, ready, unsent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -54,6 +54,52 @@ def test_an_answer_lost_on_its_way_counts_once(review: Page, served: Served, wat
     eventually(lambda: unsent(review) == 0, within_s=15)
     assert json.loads(lost[0])["results"][0]["ok"]
     assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "reject")]
+
+
+def test_an_answer_that_breaks_off_counts_once(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("Failed to load resource",)
+    halves: list[str] = []
+
+    def halve_first(route: Route) -> None:
+        if halves:
+            route.continue_()
+            return
+        halves.append(route.fetch().text()[:20])
+        route.fulfill(status=200, body=halves[0])
+
+    review.route("**/api/decisions", halve_first)
+    first = item_of(review)
+    reject(review)
+    eventually(lambda: unsent(review) == 0, within_s=15)
+    review.wait_for_timeout(300)
+    assert review.locator("#said .alert").count() == 0, "it was accepted"
+    assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "reject")]
+
+
+def test_a_rerun_that_hangs_lets_decisions_go(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("Failed to load resource",)
+    review.add_init_script(
+        "const whole = AbortSignal.timeout.bind(AbortSignal); AbortSignal.timeout = (ms) => whole(ms / 30);"
+    )
+    review.reload()
+    ready(review)
+    hung: list[Route] = []
+
+    def hang(route: Route) -> None:
+        hung.append(route)
+
+    review.route("**/api/rerun", hang)
+    again = complete_item(review)
+    pressed(review, "r", "1")
+    eventually(lambda: unsent(review) == 1 and len(hung) == 1)
+    second = reject(review)
+    third = reject(review)
+    assert again not in (second, third)
+    eventually(lambda: unsent(review) == 1, within_s=15)
+    assert [verb for _, verb, _ in served.events()] == ["reject", "reject"]
+    review.unroute("**/api/rerun")
+    eventually(lambda: unsent(review) == 0, within_s=20)
+    assert (int(again[1:]), "rerun") in [(key, verb) for key, verb, _ in served.events()]
 
 
 def test_a_server_in_trouble_is_asked_again(review: Page, served: Served, watch: Watch) -> None:

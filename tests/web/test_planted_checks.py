@@ -324,10 +324,59 @@ def test_a_check_that_is_judged_again_refuses_others_as_a_real_item_does(
         assert client.post("/api/rerun", json=wish).json()["status"] == "running"
         other = client.post("/api/rerun", json={**wish, "key": "ann-again-2"}).json()["error"]
         refused = said(name, "approve", as_="bob")["error"]
-        assert other["where"] == refused["where"] == name
-        assert other["problem"] == refused["problem"] == "is being judged again: ann asked for it."
+        own = said(name, "reject")["error"]
+        assert other["where"] == refused["where"] == own["where"] == name
+        assert other["problem"] == own["problem"] == "is being judged again: you asked for it."
+        assert refused["problem"] == "is being judged again: ann asked for it."
         eventually(lambda: client.post("/api/rerun", json=wish).json()["status"] == "done")
         assert [one.kind for one in workspace.witness.asides()].count(AsideKind.REDO) == 1
+
+
+def test_a_key_used_for_one_item_is_refused_for_another_be_it_a_check_or_not(many: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    shutil.copytree(many, folder)
+    switch(folder, plants=0.5)
+    with Workspace.open(folder, environment={}) as workspace, TestClient(
+        create_app(workspace), base_url="http://127.0.0.1:8000", cookies={"assay_reviewer": "ann"}
+    ) as client:  # fmt: skip
+
+        def said(name: str, key: str, verb: str = "approve") -> dict[str, Any]:
+            body = {"key": key, "id": name, "verb": verb, "reviewer": "ann", "reason": "why"}
+            found: dict[str, Any] = client.post("/api/decisions", json={"decisions": [body]}).json()["results"][0]
+            return found
+
+        def is_check(name: str) -> bool:
+            return workspace.witness.aside(Cover(workspace).key_of(name)) is not None
+
+        last = check = ""
+        while not check:
+            (item,) = client.get("/api/review/next?desk=desk-1&limit=1").json()["items"]
+            if is_check(item["id"]):
+                check = item["id"]
+            else:
+                last = item["id"]
+                assert said(last, f"decides-{last}")["ok"]
+        ahead = client.get(f"/api/review/next?desk=desk-1&limit=5&after={check}").json()["items"]
+        real, shared, judged = [item["id"] for item in ahead if not is_check(item["id"])][:3]
+        assert client.post("/api/review/second", json={"key": "a-second-opinion", "id": shared}).json()["ok"]
+        assert said(shared, "an-opinion")["state"] == "pending"
+        wish = {"key": "judged-again", "id": judged, "attempt": 1, "reason": "why", "reviewer": "ann"}
+        eventually(lambda: client.post("/api/rerun", json=wish).json()["status"] == "done")
+        problem = "was sent before for another item."
+        for key in (f"decides-{last}", "an-opinion", "judged-again"):
+            for name in (check, real):
+                assert said(name, key)["error"] == {
+                    "where": "key", "problem": problem, "remedy": "Use a key of its own for each decision."
+                }, (name, key)  # fmt: skip
+                again = client.post("/api/rerun", json={**wish, "key": key, "id": name}).json()
+                assert again["error"]["problem"] == problem
+                assert client.get(f"/api/assessments/{name}").json()["state"] == "pending"
+        assert said(last, f"decides-{last}")["ok"], "said once more"
+        assert said(check, "of-the-check")["ok"]
+        assert said(check, "of-the-check")["ok"], "said once more"
+        for name in (last, real):
+            assert said(name, "of-the-check")["error"]["problem"] == problem
+        assert said(real, "of-its-own")["ok"]
 
 
 def test_a_rerun_names_an_attempt_that_is_there(served: Served) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from tests.web.conftest import Served, Watch, complete_item, eventually, item_of, pressed, ready, unsent
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
-FAULTS = ("Failed to load resource", "ERR_CONNECTION", "ERR_EMPTY_RESPONSE", "ERR_INTERNET_DISCONNECTED")
+FAULTS = ("Failed to load resource", "ERR_CONNECTION", "ERR_FAILED", "ERR_EMPTY_RESPONSE", "ERR_INTERNET_DISCONNECTED")
 
 
 def said(page: Page) -> str:
@@ -50,6 +50,40 @@ def test_a_rerun_that_was_not_sent_is_dropped(review: Page, served: Served, watc
     review.wait_for_timeout(1500)
     assert verbs(served) == [(int(approved[1:]), "approve")]
     assert served.states() == {"pending": 9, "approved": 1}
+
+
+def test_a_rerun_whose_answer_was_lost_stays(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = FAULTS
+    first = complete_item(review)
+    heard: list[str] = []
+
+    def lose(route: Route) -> None:
+        if not heard:
+            heard.append(route.fetch().text())
+        route.abort()
+
+    review.route("**/api/rerun", lose)
+    assert pressed(review, "r", "1") != first
+    eventually(lambda: review.locator("#unsent").is_visible())
+    assert "running" in heard[0]
+    assert pressed(review, "u") != first
+    assert "a rerun cannot be undone" in said(review)
+    review.unroute("**/api/rerun")
+    eventually(lambda: "attempt 2 is there" in said(review), within_s=15)
+    assert unsent(review) == 0
+    assert verbs(served) == [(int(first[1:]), "rerun")]
+
+
+def test_a_rerun_that_the_server_did_not_take_is_dropped(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = FAULTS
+    first = complete_item(review)
+    review.route("**/api/rerun", lambda route: route.fulfill(status=401, body="{}"))
+    assert pressed(review, "r", "1") != first
+    eventually(lambda: "wants to know you again" in review.locator("#unsent").inner_text())
+    assert pressed(review, "u") == first
+    assert "is not judged again" in said(review)
+    assert unsent(review) == 0
+    assert verbs(served) == []
 
 
 def test_a_decision_that_a_rerun_superseded_is_not_undone(review: Page, served: Served) -> None:

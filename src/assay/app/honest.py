@@ -284,11 +284,12 @@ class Honest:
         """Carry out one decision of a page; the state it led to.
 
         Raises:
-            Refused: the own verdict has to come first, or the state does not allow it.
+            Refused: the own verdict has to come first, the state does not allow it, or the key is another item's.
             InputError, UnknownName: the decision makes no sense.
         """
         detail, aside = self.detail(key)
         _check_run(detail, said.run)
+        self.check_key(key, once=said.once)
         if self._counted_before(detail, said):
             return str(detail.row.state)
         protocol = self._protocol(detail.row.run_id)
@@ -330,6 +331,14 @@ class Honest:
         if aside is None and said.verb is not Verb.UNDO:
             self._put_aside(detail, decision, protocol)
         return state
+
+    def check_key(self, key: AssessmentKey, *, once: str) -> None:
+        """Raise `Refused` where what a page calls `once` was said of another item, be it a real one or none."""
+        onces = [f"{kind}:{once}" for kind in ("decision", "opinion", "plant", "rerun")]
+        said = [one.assessment for one in self._workspace.witness.observations(onces=onces)]
+        decided = self._workspace.archive.decided_by_key(once)
+        for other in (*said, *(() if decided is None else (decided,))):
+            rules.check_key(key, of=other)
 
     def _counted_before(self, detail: AssessmentDetail, said: Said) -> bool:
         """Whether this is an opinion, or its withdrawal, that was sent once more and needs nothing done."""

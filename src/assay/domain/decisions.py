@@ -57,6 +57,12 @@ def after(verb: Verb, before: AssessmentState, *, where: str) -> AssessmentState
     raise Refused(where, f"is {_words(before)}, not pending.", remedy=remedy)
 
 
+def check_key(assessment: int, *, of: int) -> None:
+    """Raise `Refused` where a decision's idempotency key was sent with a decision `of` another assessment before."""
+    if assessment != of:
+        raise Refused("key", "was sent before for another item.", remedy="Use a key of its own for each decision.")
+
+
 def check_approval(grading: Grading, *, where: str) -> None:
     """Raise `Refused` when a candidate has no score: such an assessment must be corrected or rejected."""
     if grading.unscored:

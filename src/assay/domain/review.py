@@ -27,7 +27,7 @@ class Decision:
     Attributes:
         corrections: new score on 0 to 1 by (candidate, criterion); criterion None overrides the candidate's own score.
         displayed: whether the whole item was shown before the decision.
-        key: idempotency key; a second decision with the same key changes nothing.
+        key: idempotency key; a second decision with the same key on the same assessment changes nothing.
     """
 
     assessment: AssessmentKey

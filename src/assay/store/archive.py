@@ -13,7 +13,7 @@ from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
 from assay.store import answers, columns, criteria, exporting, graded, model_calls, run_record, run_totals, schema
 from assay.store.call_totals import call_totals
-from assay.store.events import first_broken
+from assay.store.events import event_of_key, first_broken
 from assay.store.names import candidate_names
 from assay.store.planning import run_key_of
 from assay.store.projection import ASSESSMENT
@@ -223,6 +223,12 @@ class StoreArchive:
         """Several at once, in the order of their keys; those that are not there are left out."""
         with self._database.reading() as connection:
             return tuple(AssessmentReader().details(connection, [int(key) for key in keys]))
+
+    def decided_by_key(self, key: str, /) -> AssessmentKey | None:
+        """The assessment that was decided with this idempotency key."""
+        with self._database.reading() as connection:
+            event = event_of_key(connection, key)
+        return None if event is None else event.decision.assessment
 
     def marks(self, row: AssessmentRow, /) -> tuple[TrialMark, ...]:
         """The trials of an assessment's task, first to last, each with what the same grader's work on it stands at."""

@@ -35,11 +35,11 @@ class StoreDesk:
     def decide(self, decisions: Sequence[Decision], /) -> tuple[ReviewEvent, ...]:
         """Apply decisions in their order, all or none, and return their events.
 
-        A decision whose idempotency key was seen before changes nothing and gives the event stored then.
+        A decision whose idempotency key was seen before on its assessment changes nothing and gives the event stored then.
 
         Raises:
             UnknownName: an assessment, candidate or criterion that is not there.
-            Refused: the assessment's state, or a score still missing, does not allow it.
+            Refused: the assessment's state, or a score still missing, does not allow it; the key was used for another.
             InputError: a correction that makes no sense.
         """
         if not decisions:
@@ -61,7 +61,7 @@ class StoreDesk:
         """Append the event of a rerun that has been carried out; `before` is the state the old attempt had."""
 
         def note(connection: Connection) -> ReviewEvent:
-            seen = None if decision.key is None else event_of_key(connection, decision.key)
+            seen = _seen(connection, decision)
             if seen is not None:
                 return seen
             row = _assessment(connection, decision)
@@ -76,7 +76,7 @@ class StoreDesk:
     def _apply(
         self, connection: Connection, decision: Decision, at: str, tally: Tally, trials: set[int]
     ) -> ReviewEvent:
-        seen = None if decision.key is None else event_of_key(connection, decision.key)
+        seen = _seen(connection, decision)
         if seen is not None:
             return seen
         row = _assessment(connection, decision)
@@ -141,6 +141,14 @@ class _Numbers:
                     grade.c.criterion_key == self._criteria[criterion],
                 )
                 self._connection.execute(update(grade).where(*place).values(value=value))
+
+
+def _seen(connection: Connection, decision: Decision) -> ReviewEvent | None:
+    """The event stored under the decision's key; raises `Refused` where that is another assessment's."""
+    seen = None if decision.key is None else event_of_key(connection, decision.key)
+    if seen is not None:
+        rules.check_key(decision.assessment, of=seen.decision.assessment)
+    return seen
 
 
 def _assessment(connection: Connection, decision: Decision) -> Any:

@@ -448,10 +448,14 @@ def reviewer(request: Request, body: NameBody) -> Response:
 
 
 @router.post("/api/signin", tags=["server"])
-def sign_in(request: Request, body: TokenBody) -> Response:
-    """Exchange the token for a cookie."""
+async def sign_in(request: Request, body: TokenBody) -> Response:
+    """Exchange the token for a cookie; wrong ones cost time."""
     token = rooms_of(request).token
-    if token is not None and not token.opens(body.token):
+    address = request.client.host if request.client else ""
+    right = token is None or await token.tried(body.token, address=address)
+    if right is None:
+        return problem_response(request.scope, 429, "token", "is tried too often.", remedy="Try again in a minute.")
+    if not right:
         return Answer({"error": {"where": "token", "problem": "is not the server's.", "remedy": ""}}, status_code=401)
     answer = Answer({"ok": True})
     if token is not None:
@@ -520,7 +524,7 @@ def decide(rooms: Rooms, said: DecisionBody, *, reviewer: str) -> str:
         corrections=tuple((one.pane, one.criterion, one.score) for one in said.corrections), active_ms=said.active_ms,
     )  # fmt: skip
     with by_its_name(said.id, key):
-        rooms.reruns.refuse_others(key, reviewer=reviewer, once=said.key)
+        rooms.reruns.refuse_meanwhile(key, reviewer=reviewer, once=said.key)
         state = rooms.honest.decide(key, decision, apply=lambda: _applied(rooms.workspace, key, decision))
     rooms.queue.done_with(key)
     return state

@@ -8,10 +8,12 @@ at this machine. Beyond loopback nobody is answered who has not shown the token.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import secrets
 import socket
+from dataclasses import dataclass, field
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
@@ -65,7 +67,20 @@ OPEN_BEGINNINGS: Final = ("/static/", "/preview/")
 """And addresses that begin so: our scripts and styles, and pages in a frame, which have no cookie; who knows such an address
 was given it a moment ago."""
 
+WRONG_S: Final = 0.5
+"""How long nothing more is looked at from an address that gave a wrong token."""
+
+_MOST_TRIES: Final = 20  # that wait at once, of one address
+
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Whose turn it is among the tries of one address, and how many of them wait."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    wait: int = 0
 
 
 class Token:
@@ -74,6 +89,7 @@ class Token:
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
         self._codes = {secrets.token_urlsafe(24)}
+        self._turns: dict[str, _Turn] = {}
 
     @property
     def session(self) -> str:
@@ -88,6 +104,26 @@ class Token:
     def opens(self, said: str) -> bool:
         """Whether this is the secret."""
         return hmac.compare_digest(said.encode("utf-8", "surrogatepass"), self._secret)
+
+    async def tried(self, said: str, *, address: str) -> bool | None:
+        """Whether this is the secret; None, without a look at it, where too many tries of this address wait already.
+
+        Tries of one address are looked at one after the other, and a wrong one makes the next wait.
+        """
+        turn = self._turns.setdefault(address, _Turn())
+        if turn.wait >= _MOST_TRIES:
+            return None
+        turn.wait += 1
+        try:
+            async with turn.lock:
+                right = self.opens(said)
+                if not right:
+                    await asyncio.sleep(WRONG_S)
+                return right
+        finally:
+            turn.wait -= 1
+            if not turn.wait:
+                del self._turns[address]
 
     def spend(self, code: str) -> bool:
         """Whether this is the secret, or the one-time code, which then is used up."""

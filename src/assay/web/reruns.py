@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import reviewing
 from assay.app.opinions import refuse_disputed
+from assay.domain import decisions as rules
 from assay.domain.errors import AssayError, Refused
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.review import Via
@@ -71,11 +72,14 @@ class Reruns:
 
         Raises:
             UnknownName: there is no such assessment.
-            Refused: two people dispute it, it has not had that attempt, or it is being judged again just now.
+            Refused: two people dispute it, it has not had that attempt, it is being judged again just now, or the key
+                was sent for another.
         """
         known = self._outcomes.get(wish.key)
         if known is not None:
+            rules.check_key(wish.assessment, of=await asyncio.to_thread(self._cover.key_of, known["id"]))
             return known
+        await asyncio.to_thread(self._honest.check_key, wish.assessment, once=wish.key)
         detail, aside = await asyncio.to_thread(self._honest.attempts, wish.assessment)
         if len(detail.attempts) > wish.attempt:
             return await self._done(wish, detail, detail.attempts[-1], attempt=len(detail.attempts), aside=aside)
@@ -84,8 +88,8 @@ class Reruns:
                           remedy="Look at it again, then ask.")  # fmt: skip
         await asyncio.to_thread(refuse_disputed, self._workspace, (wish.assessment,))
         if wish.key in self._outcomes:  # asked for twice at once
-            return self._outcomes[wish.key]
-        self._refuse(self._asked_by(wish.assessment), called=wish.name)
+            return await self.ask(wish)
+        self._refuse(self._asked_by(wish.assessment), reviewer=wish.reviewer, called=wish.name)
         self._outcomes[wish.key] = {"status": "running", "id": wish.name}
         while len(self._outcomes) > _REMEMBERED:
             self._outcomes.popitem(last=False)
@@ -94,14 +98,14 @@ class Reruns:
         task.add_done_callback(self._under_way.pop)
         return self._outcomes[wish.key]
 
-    def refuse_others(self, assessment: AssessmentKey, *, reviewer: str, once: str) -> None:
-        """Raise `Refused` where somebody else has this item judged again just now: the new attempt would replace the decision.
+    def refuse_meanwhile(self, assessment: AssessmentKey, *, reviewer: str, once: str) -> None:
+        """Raise `Refused` where this item is being judged again just now: the new attempt would replace the decision.
 
         A decision that was taken before, and is only said once more, is let through.
         """
-        others = [who for who in self._asked_by(assessment) if who != reviewer]
-        if others and not self._honest.is_taken(assessment, once=once):
-            self._refuse(others, called=shown_assessment(assessment))
+        asked_by = self._asked_by(assessment)
+        if asked_by and not self._honest.is_taken(assessment, once=once):
+            self._refuse(asked_by, reviewer=reviewer, called=shown_assessment(assessment))
 
     def _asked_by(self, assessment: AssessmentKey) -> list[str]:
         """Who has it judged again just now."""
@@ -109,9 +113,10 @@ class Reruns:
         return [wish.reviewer for wish in wishes if wish.assessment == assessment]
 
     @staticmethod
-    def _refuse(asked_by: Sequence[str], *, called: str) -> None:
+    def _refuse(asked_by: Sequence[str], *, reviewer: str, called: str) -> None:
         if asked_by:
-            raise Refused(called, f"is being judged again: {asked_by[0]} asked for it.",
+            who = "you" if reviewer in asked_by else asked_by[0]
+            raise Refused(called, f"is being judged again: {who} asked for it.",
                           remedy="Decide on its new attempt, which comes in a moment.")  # fmt: skip
 
     async def stop(self) -> None:

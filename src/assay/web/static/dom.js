@@ -59,7 +59,7 @@ export const glyph = (sign, state = "") => h("span", { class: `glyph ${state}`.t
 /** Put children in place of what an element held; nothing among them is left out. */
 export const fill = (element, ...children) => element.replaceChildren(...children.flat(Infinity).filter(isThere));
 
-/** JSON from the server; throws an Error whose `status` is 0 where no answer came. */
+/** JSON from the server; throws an Error whose `status` is 0 where no answer came, or a part of one. */
 export async function call(path, body, options = {}) {
   let response;
   try {
@@ -74,7 +74,7 @@ export async function call(path, body, options = {}) {
   const said = await response.json().catch(() => null);
   if (response.ok && said !== null) return said;
   const error = said?.error ?? { problem: response.statusText || String(response.status), where: "", remedy: "" };
-  throw Object.assign(new Error(error.problem), { status: response.status, said: error });
+  throw Object.assign(new Error(error.problem), { status: response.ok ? 0 : response.status, said: error });
 }
 
 /** A promise that is kept once what was just changed has been painted. */

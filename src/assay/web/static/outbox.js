@@ -20,7 +20,6 @@ export class Outbox {
     Object.assign(this, heard);
     this.failures = 0;
     this.trouble = this.slow = null;
-    this.sending = new Set();
     this.foreign = new Set(); // they wait for the run they were taken in, which is not here
     this.timer = null;
     addEventListener("online", () => this.pump());
@@ -51,8 +50,7 @@ export class Outbox {
 
   /** Take an entry back that nobody has sent yet; whether it was there. */
   drop(key) {
-    const entries = this.entries();
-    if (this.sending.has(key) || !entries.some((entry) => entry.key === key && !entry.tried && !entry.asked)) return false;
+    if (!this.entries().some((entry) => entry.key === key && !entry.tried && !entry.asked)) return false;
     this.change((all) => all.filter((entry) => entry.key !== key));
     this.tell();
     return true;
@@ -96,18 +94,13 @@ export class Outbox {
   }
 
   async sendDecisions(decisions) {
-    for (const { key } of decisions) this.sending.add(key);
     this.mark(decisions, { tried: true });
     const body = {
       ...boot.filters,
       decisions: decisions.map(({ key, id, run, verb, reviewer, reason, note, corrections, active_ms }) => ({ key, id, run, verb, reviewer, reason, note, corrections, active_ms })),
     };
-    const slow = setTimeout(() => {
-      this.slow = "unsent";
-      this.tell();
-    }, SLOW_MS);
     try {
-      const said = await call("/api/decisions", body, { keepalive: JSON.stringify(body).length < 60000, signal: AbortSignal.timeout(PATIENCE_MS) });
+      const said = await this.ask("/api/decisions", body, JSON.stringify(body).length < 60000);
       this.failures = 0;
       this.single = false;
       this.finish(said.results.map((result) => [decisions.find((entry) => entry.key === result.key), result]), said.progress);
@@ -121,30 +114,41 @@ export class Outbox {
       }
       this.finish([[decisions[0], { ok: false, error: error.said }]], null);
       return true;
-    } finally {
-      clearTimeout(slow);
-      this.slow = null;
-      for (const { key } of decisions) this.sending.delete(key);
     }
   }
 
   async sendRerun(entry) {
     const { key, id, run, attempt, reviewer, reason, note } = entry;
-    if (!this.entries().some((one) => one.key === key)) return true; // taken back meanwhile
-    if (!entry.asked) this.mark([entry], { asked: true });
     try {
-      const said = await call("/api/rerun", { key, id, run, attempt, reviewer, reason, note });
+      if (!entry.asked) {
+        await this.ask("/health"); // as long as this fails, the rerun has surely not left
+        if (!this.entries().some((one) => one.key === key)) return true; // taken back meanwhile
+        this.mark([entry], { asked: true });
+      }
+      const said = await this.ask("/api/rerun", { key, id, run, attempt, reviewer, reason, note });
       this.failures = 0;
       if (said.status === "running") this.mark([entry], { accepted: true });
       else this.finish([[entry, { ok: said.status === "done", ...said }]], null);
       return true;
     } catch (error) {
-      if (this.isTrouble(error)) {
-        this.mark([entry], { asked: entry.accepted }); // it can be taken back until an answer says that it runs
-        return false;
-      }
+      if (error.status && error.status < 500) this.mark([entry], { asked: entry.asked }); // it was answered, and not taken
+      if (this.isTrouble(error)) return false;
       this.finish([[entry, { ok: false, error: error.said }]], null);
       return true;
+    }
+  }
+
+  /** The server's answer, waited for with patience; that it takes long is said. */
+  async ask(path, body, keepalive = false) {
+    const slow = setTimeout(() => {
+      this.slow = "unsent";
+      this.tell();
+    }, SLOW_MS);
+    try {
+      return await call(path, body, { keepalive, signal: AbortSignal.timeout(PATIENCE_MS) });
+    } finally {
+      clearTimeout(slow);
+      this.slow = null;
     }
   }
 

@@ -9,8 +9,8 @@ byId("signin-form").addEventListener("submit", async (event) => {
     await call("/api/signin", { token: byId("token").value });
     const next = new URL(new URLSearchParams(location.search).get("next") ?? "/", location.origin);
     location.assign(next.origin === location.origin ? next : "/");
-  } catch {
-    byId("signin-error").textContent = t("signin.wrong");
+  } catch (error) {
+    byId("signin-error").textContent = error.status === 429 ? t("signin.often") : t("signin.wrong");
     byId("token").select();
   }
 });

@@ -53,4 +53,5 @@ TEXTS: Final[dict[str, str]] = {
     "signin.field": "Token",
     "signin.button": "Sign in",
     "signin.wrong": "That is not the token.",
+    "signin.often": "Too many wrong tokens were given. Try again in a minute.",
 }
