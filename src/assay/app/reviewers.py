@@ -164,7 +164,7 @@ def _opinion_pairs(said: Sequence[Observation]) -> list[tuple[str, Mapping[str, 
     """The first two opinions of each item that two people decided."""
     by_item: dict[AssessmentKey, list[Observation]] = defaultdict(list)
     for one in said:
-        if one.kind is Seen.OPINION:
+        if one.kind is Seen.OPINION and not one.body.get("aside"):
             by_item[one.assessment].append(one)
     both = [[*standing_opinions(found).values()] for found in by_item.values()]
     return [(b[0].reviewer, b[0].body, b[1].reviewer, b[1].body) for b in both if len(b) >= 2]
@@ -301,10 +301,11 @@ def disputes(workspace: Workspace) -> tuple[Dispute, ...]:
     by_item: dict[AssessmentKey, list[Observation]] = defaultdict(list)
     for one in workspace.witness.observations(kinds=(Seen.OPINION,)):
         by_item[one.assessment].append(one)
+    asides = {aside.key for aside in workspace.witness.asides(keys=list(by_item))}
     found = []
     for key, said in by_item.items():
         standing = standing_opinions(said)
-        if not differ(standing):
+        if key in asides or not differ(standing):
             continue
         opinions = tuple(standing.values())
         detail = reviewing.assessment(workspace, key)
