@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fastapi.testclient import TestClient
 
+from assay.app import reviewers as verbs
 from assay.app.cover import Cover
 from assay.app.wiring import Workspace
 from assay.domain.identifiers import AssessmentKey
@@ -74,6 +75,26 @@ class Desk:
         found = self.client.get(f"/api/assessments/{item}").json()
         events = [(one["verb"], one["reviewer"], one["after"]) for one in found["events"]]
         return [found[one] for one in ("state", "closed", "hidden", "no_rerun", "second", "current")], events
+
+    def settled(self, item: str) -> Any:
+        """A dispute as it is listed, what settling it answers, by how many the count rose, and the item after it."""
+        before = self.client.get("/adjudication.json").json()
+        (dispute,) = [one for one in before["disputes"] if one["id"] == item]
+        body = {"key": f"settle-{item}", "id": item, "choice": "second", "reason": "read again", "kind": "rubric",
+                "confidence": "sure", "reviewer": "cleo"}  # fmt: skip
+        alone = self.client.post("/api/adjudicate", json={**body, "reviewer": "bob"}).json()["error"]["problem"]
+        said = [self.client.post("/api/adjudicate", json=body).json() for _ in range(2)]
+        late = self.client.post("/api/adjudicate", json={**body, "key": f"later-{item}"}).json()["error"]["problem"]
+        after = self.client.get("/adjudication.json").json()
+        counts = [one["settled"].get("rubric", {}).get("sure", 0) for one in (before, after)]
+        return (
+            [one["verb"] for one in dispute["opinions"]],
+            alone,
+            said,
+            late,
+            counts[1] - counts[0],
+            self.seen(item, as_="ann"),
+        )
 
     def again(self, item: str, attempt: int = 1, n: object = 0) -> dict[str, Any]:
         wish = {
@@ -220,10 +241,19 @@ def test_two_opinions_come_to_the_same_on_a_check_as_on_a_real_item(stored: Path
         assert found[0][9]["state"] == "approved"
         assert "disputed" in found[0][20]["error"]["problem"]
         assert "disputed" in found[0][22]["problem"]
-        desk.said(desk.checks[1], "approve")
-        desk.said(desk.checks[1], "reject", as_="bob")
-        assert desk.client.get("/adjudication.json").status_code == 200
-        assert desk.client.get("/reviewers/bob.json").json()["others_alike"]["n"] == 0, "no check among the figures"
+        for item in (desk.checks[0], desk.reals[0]):
+            assert desk.said(item, "approve", 9)["ok"]
+        figures = desk.client.get("/reviewers.json").json()
+        settled = [desk.settled(item) for item in (desk.checks[0], desk.reals[0])]
+        assert settled[0] == settled[1]
+        assert (settled[0][-2], settled[0][-1][0][0]) == (1, "approved")
+        assert desk.client.get("/reviewers.json").json() == figures, "whoever settled a check is in no figure"
+        assert desk.client.get("/adjudication.json").json()["settled"] == {
+            "rubric": {"sure": 2, "fairly": 0, "unsure": 0}
+        }
+        assert verbs.settled(desk.workspace) == {"rubric": {"sure": 1, "fairly": 0, "unsure": 0}}, (
+            "which the check is not"
+        )
 
 
 def test_while_the_judge_fails_a_check_is_not_judged_again_either(desk: Desk) -> None:

@@ -593,6 +593,30 @@ class Honest:
             if self._workspace.witness.answer([decision, *found], done=done, since=known[-1].id if known else 0):
                 return str(after)
 
+    def disputable(self, key: AssessmentKey) -> AssessmentDetail | None:
+        """The item, if two may dispute it: a check only while its run is under cover."""
+        detail, aside = self.detail(key)
+        return detail if aside is None or self._cover.covers(aside.run_id) else None
+
+    def is_check(self, key: AssessmentKey) -> bool:
+        """Whether this is no real item."""
+        return self._workspace.witness.aside(key) is not None
+
+    def settle_check(
+        self, key: AssessmentKey, verb: Verb, corrections: Mapping[tuple[str, str | None], float], *, reason: str,
+        reviewer: str, once: str,
+    ) -> ReviewEvent:  # fmt: skip
+        """Adjudication of a dispute on what is no real item: kept as an answer; the event as a real one would have it."""
+        detail, aside = self.detail(key)
+        assert aside is not None  # the caller asked `is_check`
+        said = Said(verb=verb, reviewer=reviewer, once=once, reason="" if verb is Verb.APPROVE else reason)
+        meant = _Meant(corrections if verb is Verb.CORRECT else {}, {})
+        body = {"verb": str(verb), "arm": ASSISTED, "active_ms": None, "aside": True, "settles": True, "corrections": 0}
+        self._answer(key, said, self._observation(
+            Seen.DECISION, detail, reviewer, f"decision:{once}", {**body, **_as_said(aside, said, meant)}
+        ), meant)  # fmt: skip
+        return next(event for event in reversed(self.detail(key)[0].events) if event.decision.key == once)
+
     def _reviewer_stands(self, aside: Aside) -> bool:
         """Whether an opinion of the one whom it was put before stands."""
         return aside.reviewer in self._opinions(aside.key)

@@ -23,6 +23,7 @@ from assay.scoring.planting import GOOD
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from assay.app.honest import Honest
     from assay.app.wiring import Workspace
     from assay.domain.assessment import Grade
     from assay.domain.observing import Aside
@@ -41,7 +42,8 @@ def reviewers(workspace: Workspace, *, run: str | None = None, covered: Collecti
     figure that moves with one decision, or does not, would tell what that decision was about.
     """
     said = workspace.witness.observations(run=run)  # type: ignore[arg-type] # a run's id
-    names = sorted({one.reviewer for one in said if one.kind in (Seen.DECISION, Seen.VERDICT, Seen.OPINION)})
+    names = sorted({one.reviewer for one in said
+                    if one.kind in (Seen.DECISION, Seen.VERDICT, Seen.OPINION) and not one.body.get("settles")})  # fmt: skip
     if covered:
         said = _of_sessions_over(workspace, said, names, covered)
     rng = np.random.default_rng(_DRAWS_SEED)
@@ -296,26 +298,26 @@ class Dispute:
     opinions: tuple[Observation, ...]
 
 
-def disputes(workspace: Workspace) -> tuple[Dispute, ...]:
-    """Items that wait to be settled, oldest first."""
+def disputes(workspace: Workspace, honest: Honest) -> tuple[Dispute, ...]:
+    """Items that wait to be settled, oldest first; a check is one while its run is under cover."""
     by_item: dict[AssessmentKey, list[Observation]] = defaultdict(list)
     for one in workspace.witness.observations(kinds=(Seen.OPINION,)):
         by_item[one.assessment].append(one)
-    asides = {aside.key for aside in workspace.witness.asides(keys=list(by_item))}
     found = []
     for key, said in by_item.items():
         standing = standing_opinions(said)
-        if key in asides or not differ(standing):
+        if not differ(standing):
             continue
         opinions = tuple(standing.values())
-        detail = reviewing.assessment(workspace, key)
-        if detail.row.state is AssessmentState.PENDING:
+        detail = honest.disputable(key)
+        if detail is not None and detail.row.state is AssessmentState.PENDING:
             found.append(Dispute(detail=detail, opinions=opinions[:2]))
     return tuple(found)
 
 
 def settle(
     workspace: Workspace,
+    honest: Honest,
     key: AssessmentKey,
     *,
     choice: str,
@@ -345,9 +347,9 @@ def settle(
             raise InputError(name, f"is {value!r}.", remedy=f"Say one of: {', '.join(known)}.")
     if not reason.strip():
         raise InputError("reason", "is empty.", remedy="Say why in a few words.")
-    dispute = next((one for one in disputes(workspace) if one.detail.row.key == key), None)
+    dispute = next((one for one in disputes(workspace, honest) if one.detail.row.key == key), None)
     if dispute is None:
-        events = reviewing.assessment(workspace, key).events
+        events = honest.detail(key)[0].events
         seen = next((event for event in events if once is not None and event.decision.key == once), None)
         if seen is not None:
             return str(seen.after)
@@ -358,13 +360,18 @@ def settle(
     said: Mapping[str, Any] = {"verb": "reject"} if chosen is None else dispute.opinions[chosen].body
     reason = f"adjudicated{', together' if together else ''}: {reason.strip()}"
     keys = {key: once} if once else None
+    corrections = {(name, criterion): value for name, criterion, value in said.get("corrections", ())}
+    check = honest.is_check(key)
+    body = {"choice": choice, "kind": kind, "confidence": confidence, "together": together}
     match Verb(said["verb"]):
+        case verb if check:
+            event = honest.settle_check(key, verb, corrections, reason=reason, reviewer=reviewer, once=once or "")
+            body["aside"] = True
         case Verb.APPROVE:
             (event,) = reviewing.approve(
                 workspace, [key], reviewer=reviewer, via=Via.PAGE, displayed=True, idempotency_keys=keys, settles=True
             )
         case Verb.CORRECT:
-            corrections = {(name, criterion): value for name, criterion, value in said["corrections"]}
             event = reviewing.correct(workspace, key, corrections, reason=reason, reviewer=reviewer, via=Via.PAGE,
                                       displayed=True, idempotency_key=once, settles=True)  # fmt: skip
         case _:
@@ -375,17 +382,21 @@ def settle(
             Observation(
                 kind=Seen.SETTLED, run_id=dispute.detail.row.run_id, assessment=key, reviewer=reviewer,
                 at=workspace.clock.now(), once=f"settled:{key}:{event.id}",
-                body={"choice": choice, "kind": kind, "confidence": confidence, "together": together},
+                body=body,
             )
         ]
     )  # fmt: skip
     return str(event.after)
 
 
-def settled(workspace: Workspace) -> dict[str, dict[str, int]]:
-    """How many disputes were settled, by what they were about and how sure whoever settled them was."""
+def settled(workspace: Workspace, *, covered: Collection[RunId] = ()) -> dict[str, dict[str, int]]:
+    """How many disputes were settled, by what they were about and how sure whoever settled them was.
+
+    Of `covered` runs those on checks as well, which would be known by a count that does not move.
+    """
     found = {kind: dict.fromkeys(CONFIDENCES, 0) for kind in DISAGREEMENTS}
-    last = {one.assessment: one.body for one in workspace.witness.observations(kinds=(Seen.SETTLED,))}
+    said = workspace.witness.observations(kinds=(Seen.SETTLED,))
+    last = {one.assessment: one.body for one in said if not one.body.get("aside") or one.run_id in covered}
     for body in last.values():
         found[body["kind"]][body["confidence"]] += 1
     return {kind: counts for kind, counts in found.items() if any(counts.values())}
