@@ -244,8 +244,11 @@ class Witness(Protocol):
         """How many of them a run has, or had before a moment."""
         ...
 
-    def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
-        """It was decided, or with `done` False taken back."""
+    def answer(self, said: Sequence[Observation], /, *, done: bool, since: int | None = None) -> bool:
+        """Store a decision on one of them, first in `said`, with what it measures, and mark whether it is done.
+
+        False, and nothing is stored, where the newest decision on it is another than the one with the id `since`.
+        """
         ...
 
 

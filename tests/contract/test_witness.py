@@ -65,9 +65,9 @@ def test_asides_come_back_as_they_were_put_and_by_every_filter(store: Store) -> 
     assert store.witness.asides(of=real) == (plant,)
     assert store.witness.asides(keys=[again.key, real]) == (again,)
     assert store.witness.asides(run=a_plan().id, done=False) == tuple(sorted((plant, again), key=lambda one: one.key))
-    store.witness.answered(plant.key)
+    assert store.witness.answer([a_decision_on(plant, "one")], done=True)
     assert store.witness.asides(done=True) == (replace(plant, done=True),)
-    store.witness.answered(plant.key, done=False)
+    assert store.witness.answer([a_decision_on(plant, "two", "undo")], done=False)
     assert store.witness.asides(done=True) == ()
     assert store.witness.asides_made(a_plan().id) == 2
     assert store.witness.asides_made(a_plan().id, before="2026-01-01T00:00:00Z") == 0
@@ -85,6 +85,20 @@ def test_answers_to_asides_are_read_on_from_where_one_was(store: Store) -> None:
     assert store.witness.answers_after(second.id) == ()
     assert store.witness.decided_since(first.id, reviewer="ann") == 2
     assert [one.once for one in store.witness.observations(kinds=(Seen.DECISION,), newest=2)] == ["real", "two"]
+
+
+def test_of_two_answers_to_what_was_read_alike_one_is_stored(store: Store) -> None:
+    real, _ = a_run(store)
+    plant = store.witness.put_aside(an_aside(real))
+    found = an_observation(kind=Seen.PLANT, assessment=plant.key, once="plant:two", body={"caught": True})
+    assert store.witness.answer([a_decision_on(plant, "one")], done=True, since=0)
+    assert not store.witness.answer([a_decision_on(plant, "two", "reject"), found], done=True, since=0)
+    assert [one.once for one in store.witness.observations(assessments=[plant.key])] == ["one"]
+    assert store.witness.answer([a_decision_on(plant, "one", "reject")], done=False, since=0), "said once more"
+    assert store.witness.asides(done=True) == (replace(plant, done=True),), "which changes nothing"
+    (first,) = store.witness.answers_after(0)
+    assert store.witness.answer([a_decision_on(plant, "two", "undo"), found], done=False, since=first.id)
+    assert [one.once for one in store.witness.observations(assessments=[plant.key])] == ["one", "two", "plant:two"]
 
 
 def test_the_names_of_items_are_the_same_for_every_process(opened: Callable[[], Store]) -> None:

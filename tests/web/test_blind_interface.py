@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -161,3 +162,45 @@ def test_the_same_on_both_databases_once_people_have_decided(client: TestClient,
     assert ended(client, first)["waiting"] == 3
     assert client.post("/api/runs", json=RUN).status_code == 201
     assert client.post("/api/runs", json=RUN).status_code == 200
+
+
+def test_refusals_speak_of_candidates_as_the_page_does(client: TestClient, workspace: Workspace) -> None:
+    waiting(client)
+    (key, _) = pending_keys(workspace)
+    item = shown_assessment(key)
+    criterion = client.get(f"/api/assessments/{item}").json()["criteria"][0]["name"]
+
+    def refused(corrections: list[dict[str, Any]]) -> str:
+        said = {
+            "key": "k" * 10,
+            "id": item,
+            "verb": "correct",
+            "reviewer": "ann",
+            "reason": "why",
+            "corrections": corrections,
+        }
+        result = client.post("/api/decisions", json={"decisions": [said]}).json()["results"][0]
+        assert result["ok"] is False
+        assert not any(name in json.dumps(result) for name in NAMES)
+        return str(result["error"]["problem"])
+
+    whole = {"pane": 0, "criterion": None, "score": 0.5}
+    both = refused([whole, {**whole, "criterion": criterion}])
+    assert both == f"Candidate A is corrected both as a whole and on {criterion}."
+
+
+def test_a_judge_that_fails_is_not_named_to_whom_its_item_is_hidden(
+    client: TestClient, workspace: Workspace, server: ModelServer
+) -> None:
+    waiting(client)
+    (key, _) = pending_keys(workspace)
+    server.script([Mishap.HTTP_400])
+    wish = {"key": "k" * 10, "id": shown_assessment(key), "attempt": 1, "reason": "why", "reviewer": "ann"}
+    deadline = time.monotonic() + 30
+    while (said := client.post("/api/rerun", json=wish).json())["status"] == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert (said["status"], said["error"]["problem"]) == (
+        "failed", "the judge gave no new grades (http_400); what was there stays.",
+    )  # fmt: skip
+    assert JUDGE not in json.dumps(said)

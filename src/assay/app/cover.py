@@ -273,9 +273,9 @@ def under_review(summary: RunSummary) -> frozenset[TrialState]:
 
 
 def state_after(decision: Observation) -> AssessmentState:
-    """The state that a decision on a check or a repeat leads to."""
+    """The state that a decision on a check or a repeat leads to; one of two opinions leaves it waiting."""
     verb = Verb(decision.body["verb"])
-    if verb is Verb.UNDO:
+    if verb is Verb.UNDO or decision.body.get("opinion"):
         return AssessmentState.PENDING
     return AssessmentState.SUPERSEDED if verb is Verb.RERUN else DECIDED[verb]
 

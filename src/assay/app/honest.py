@@ -9,7 +9,7 @@ done with a check, by anybody, with the same answer: looking, deciding, undoing,
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,7 @@ from assay.app import protocols, reviewing, telling
 from assay.app.checks import Checks
 from assay.app.cover import Cover, state_after
 from assay.app.opinions import agree, differ, disputed, standing_opinions
-from assay.app.showing import Item, Pane, Showcase, named, panes_of, withheld
+from assay.app.showing import Item, Pane, Showcase, labels_of, named, panes_of, withheld
 from assay.app.stamps import Stamps
 from assay.domain import decisions as rules
 from assay.domain.assessment import weighted_score
@@ -146,8 +146,8 @@ class Honest:
             detail, aside = known[key] if key in known else self.detail(key)
             item = self._seen_by(detail, aside, past[key], shared, whole)
             if item.state == AssessmentState.PENDING:
-                given = reviewer in opinions.get(key, ()) or (aside is not None and aside.done)
-                closed = "disputed" if differ(opinions.get(key, {})) else "given" if given else ""
+                given = opinions.get(key, {})
+                closed = "disputed" if differ(given) else "given" if reviewer in given else ""
                 item = replace(item, closed=closed)
             if item.closed == "disputed":
                 item = replace(item, rerunnable=False, no_rerun="disputed")
@@ -300,36 +300,29 @@ class Honest:
                 "is blind: your own verdict comes first.",
                 remedy="Score it, then see the judge's.",
             )
-        if aside is not None:
-            state = self._answer(detail, aside, said)
-        elif said.verb is not Verb.UNDO and self._is_shared(detail, protocol):
-            state = self._opine(detail, said, **how)
-        elif (
-            said.verb is Verb.UNDO
-            and detail.row.state is AssessmentState.PENDING
-            and self._opinions(key).get(said.reviewer)
-        ):
-            self._note(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", {"withdrawn": True})
-            state = str(AssessmentState.PENDING)
-        else:
-            try:
-                state = how["apply"]()
-            except Refused as error:
-                raise _who_decided(error, detail, said) from None
-            if said.verb is Verb.UNDO and self._opinions(key).get(
-                said.reviewer
-            ):  # theirs was one of the two that agreed
-                self._note(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", {"withdrawn": True})
+        meant = _meant(detail, said)
         told = telling.told(self._workspace, [detail.row], reviewer=said.reviewer)
-        decision = self._note(
+        decision = self._observation(
             Seen.DECISION, detail, said.reviewer, f"decision:{said.once}",
             {"verb": str(said.verb), "arm": arm or BLIND, "active_ms": said.active_ms, "aside": aside is not None,
              "corrections": len(said.corrections), "protocol": protocol.version,
-             **({"told": True} if told else {}), **self._measured(detail, said),
-             **({} if aside is None else _as_said(detail, said, aside))},
+             **({"told": True} if told else {}), **_measured(detail, said.verb, meant),
+             **({} if aside is None else _as_said(aside, said, meant))},
         )  # fmt: skip
-        if aside is None and said.verb is not Verb.UNDO:
-            self._put_aside(detail, decision, protocol)
+        apply = how["apply"] if aside is None else lambda: self._answer(key, said, decision, meant)
+        try:
+            two = self._is_shared(detail, protocol)
+            state = self._carried_out(detail, said, meant, aside=aside is not None, two=two, apply=apply)
+        except Refused as error:
+            raise self._in_words_of_a_page(error, key, said) from None
+        if aside is None:
+            (decision,) = self._workspace.witness.note([decision])
+            if said.verb is not Verb.UNDO:
+                self._put_aside(detail, decision, protocol)
+        else:  # stored already, unless it is an opinion, or takes one back
+            opinion = replace(decision, body={**decision.body, "opinion": True})
+            done = said.verb is not Verb.UNDO or self._reviewer_stands(aside)
+            self._workspace.witness.answer([opinion, *self._plant_found(detail, aside, said, meant)], done=done)
         return state
 
     def check_key(self, key: AssessmentKey, *, once: str) -> None:
@@ -340,6 +333,39 @@ class Honest:
         for other in (*said, *(() if decided is None else (decided,))):
             rules.check_key(key, of=other)
 
+    def _carried_out(
+        self, detail: AssessmentDetail, said: Said, meant: _Meant, *, aside: bool, two: bool, apply: Callable[[], str]
+    ) -> str:
+        """The decision, on a real item or a check: `apply` is what becomes of it where it is not one of two opinions."""
+        if said.verb is not Verb.UNDO:
+            if two:
+                return self._opine(detail, said, meant, aside=aside, apply=apply)
+            self.refuse_disputed(detail)
+            return apply()
+        _check_own(detail, said)
+        mine = self._opinions(detail.row.key).get(said.reviewer)
+        waits = detail.row.state is AssessmentState.PENDING
+        state = str(AssessmentState.PENDING) if waits and mine else apply()
+        if mine:  # it waits for the other one, or theirs was one of the two that agreed
+            self._note(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", {"withdrawn": True})
+        return state
+
+    def refuse_disputed(self, detail: AssessmentDetail) -> None:
+        """Raise `Refused` where two opinions on what waits differ."""
+        if detail.row.state is AssessmentState.PENDING and differ(self._opinions(detail.row.key)):
+            raise disputed(detail.row.key)
+
+    def _in_words_of_a_page(self, error: Refused, key: AssessmentKey, said: Said) -> Refused:
+        """The refusal of a decision on what is decided already: by whom, and what can be done there; never the number."""
+        detail, _ = self.detail(key)
+        row = detail.row
+        if said.verb is not Verb.UNDO and row.state in UNDOABLE and detail.events:
+            who = detail.events[-1].decision.reviewer
+            remedy = "Undo that first." if who == said.reviewer else "Ask them to undo it, or leave it."
+            return Refused(error.where, f"is {row.state}, not pending: {who} decided it.", remedy=remedy)
+        told = shown_assessment(key) in error.remedy
+        return Refused(error.where, error.problem, remedy="Look at it again." if told else error.remedy)
+
     def _counted_before(self, detail: AssessmentDetail, said: Said) -> bool:
         """Whether this is an opinion, or its withdrawal, that was sent once more and needs nothing done."""
         mine = self._workspace.witness.observations(
@@ -347,29 +373,6 @@ class Honest:
         )
         again = any(one.once == f"opinion:{said.once}" for one in mine)
         return again and (said.verb is Verb.UNDO or detail.row.state is not AssessmentState.PENDING)
-
-    def _measured(self, detail: AssessmentDetail, said: Said) -> dict[str, Any]:
-        """How far a decision lies from the judge, how long what was read is, and on which side the better one stood.
-
-        `apart`: mean distance of the candidates' scores, `shift`: mean difference, both None for a rejection. `left`: whether
-        the first pane came out above the last; None where they are equal or there is but one.
-        """
-        size = sum(len(response.text) for response in detail.responses)
-        if said.verb not in (Verb.APPROVE, Verb.CORRECT):
-            return {"size": size, "apart": None, "shift": None, "left": None}
-        result = _outcome(
-            detail, said.verb, named(detail.row, said.corrections), where=shown_assessment(detail.row.key)
-        )
-        judged = detail.judged.scores
-        by = [result[name] - score for name in result if (score := judged.get(name)) is not None]
-        order = [name for name in panes_of(detail.row) if name in result]
-        first, last = (result[order[0]], result[order[-1]]) if len(order) > 1 else (0.0, 0.0)
-        return {
-            "size": size,
-            "apart": sum(map(abs, by)) / len(by) if by else None,
-            "shift": sum(by) / len(by) if by else None,
-            "left": None if first == last else first > last,
-        }
 
     def ask_second(self, key: AssessmentKey, *, reviewer: str, once: str) -> None:
         """Want two people to decide this item; raises `Refused` where it does not wait."""
@@ -513,36 +516,33 @@ class Honest:
         """The opinion that stands of each reviewer, by name, in the order in which they were given."""
         return standing_opinions(self._workspace.witness.observations(kinds=(Seen.OPINION,), assessments=(key,)))
 
-    def _opine(self, detail: AssessmentDetail, said: Said, **how: Any) -> str:
+    def _opine(
+        self, detail: AssessmentDetail, said: Said, meant: _Meant, *, aside: bool, apply: Callable[[], str]
+    ) -> str:
         key, where = detail.row.key, shown_assessment(detail.row.key)
         mine = self._opinions(key).get(said.reviewer)
         if mine is not None and mine.once != f"opinion:{said.once}":
             raise Refused(where, _GIVEN, remedy=_UNDO_YOURS)
         if mine is None and differ(self._opinions(key)):
             raise disputed(key)
-        corrections = named(detail.row, said.corrections)
-        result = _outcome(detail, said.verb, corrections, where=where)
         body = {
-            "verb": str(said.verb), "reason": said.reason, "note": said.note, "result": result,
-            "corrections": [[name, criterion, value] for (name, criterion), value in corrections.items()],
+            "verb": str(said.verb), "reason": said.reason, "note": said.note, "result": meant.result,
+            "corrections": meant.placed, **({"aside": True} if aside else {}),
         }  # fmt: skip
         opinion = self._observation(Seen.OPINION, detail, said.reviewer, f"opinion:{said.once}", body)
         both = standing_opinions(self._workspace.witness.note_and_read(opinion))
         others = [one for name, one in both.items() if name != said.reviewer]
         if not others or len(both) > 2 or not agree(others[0].body, body):
             return str(AssessmentState.PENDING)
-        return str(how["apply"]())
+        return apply()
 
     # --- planted checks and repeats
 
     def _as_detail(self, aside: Aside, real: AssessmentDetail) -> AssessmentDetail:
         """What was put aside, in the shape of a real assessment that waits, or was decided as it was."""
         shown = aside.shown or reordered(real.judged, seed=self._plan(aside.run_id).seed, key=int(aside.key))
-        events: tuple[ReviewEvent, ...] = ()
-        state, counted = AssessmentState.PENDING, shown
         attempts = self._attempts(aside)
-        if aside.done:
-            state, events, counted = self._as_decided(aside, shown)
+        state, events, counted = self._as_decided(aside, shown)
         row = replace(real.row, key=aside.key, state=state, current=attempts[-1] == aside.key,
                       attempt=attempts.index(aside.key) + 1, assessment=counted)  # fmt: skip
         return replace(real, row=row, judged=shown, attempts=attempts, events=events)
@@ -557,45 +557,81 @@ class Honest:
     def _as_decided(
         self, aside: Aside, shown: Assessment
     ) -> tuple[AssessmentState, tuple[ReviewEvent, ...], Assessment]:
-        """An answered one as a real one would look: its state, its history and its scores."""
-        said = self._workspace.witness.observations(kinds=(Seen.DECISION,), assessments=(aside.key,))
-        again = any(one.body["verb"] == Verb.RERUN for one in said)
-        if not again and self._takes_two(aside.key, self._protocol(aside.run_id), aside.run_id):
-            return AssessmentState.PENDING, (), shown  # as a real one whose second verdict is still to come
+        """As a real one would look after what was said of it: its state, its history and its scores."""
         events: list[ReviewEvent] = []
         state, counted = AssessmentState.PENDING, shown
-        for one in said:
+        for one in self._answers_to(aside.key):
+            if one.body.get("opinion"):
+                continue
             verb, before = Verb(one.body["verb"]), state
             state = state_after(one)
             places = {(name, criterion): value for name, criterion, value in one.body.get("placed", ())}
             counted = _laid_over(shown, places) if verb is Verb.CORRECT else shown
             decision = Decision(assessment=aside.key, verb=verb, reviewer=one.reviewer, via=Via.PAGE, displayed=True,
-                                reason=one.body.get("reason", ""), note=one.body.get("note", ""), corrections=places)  # fmt: skip
+                                reason=one.body.get("reason", ""), note=one.body.get("note", ""), corrections=places,
+                                key=one.once.removeprefix("decision:"))  # fmt: skip
             events.append(ReviewEvent(id=one.id, decision=decision, before=before, after=state, at=one.at))
         return state, tuple(events), counted
 
-    def _answer(self, detail: AssessmentDetail, aside: Aside, said: Said) -> str:
-        """A decision on what is no real item: kept as an answer, and nothing else happens."""
-        where = shown_assessment(aside.key)
-        known = self._workspace.witness.observations(kinds=(Seen.DECISION,), assessments=(aside.key,))
-        two = self._takes_two(aside.key, self._protocol(aside.run_id), aside.run_id)
-        if any(one.once == f"decision:{said.once}" for one in known):
-            return str(detail.row.state)
-        if two and aside.done and said.verb is not Verb.UNDO:
-            raise Refused(where, _GIVEN, remedy=_UNDO_YOURS)
-        after = AssessmentState.PENDING if two and aside.done else rules.after(said.verb, detail.row.state, where=where)
-        touched = named(detail.row, said.corrections)
-        if said.verb in (Verb.APPROVE, Verb.CORRECT):
-            _outcome(detail, said.verb, touched, where=where)
-        self._workspace.witness.answered(aside.key, done=said.verb is not Verb.UNDO)
-        if aside.kind is AsideKind.PLANT and self._measures(aside, said.reviewer):
-            good = aside.about.get("how") == GOOD
-            caught = said.verb is Verb.REJECT or any(
-                good or _touches(place, aside.about.get("places", ())) for place in touched
-            )
-            body = {"caught": caught, "verb": str(said.verb), "how": aside.about.get("how")}
-            self._note(Seen.PLANT, detail, said.reviewer, f"plant:{said.once}", body)
-        return str(AssessmentState.PENDING if two else after)
+    def _answers_to(self, key: AssessmentKey) -> Sequence[Observation]:
+        return self._workspace.witness.observations(kinds=(Seen.DECISION,), assessments=(key,))
+
+    def _answer(self, key: AssessmentKey, said: Said, decision: Observation, meant: _Meant) -> str:
+        """A decision on what is no real item: kept as an answer, and nothing else happens.
+
+        Of several at once the store takes one; the others are judged by the state which that led to, as on a real item.
+        """
+        while True:
+            known = self._answers_to(key)
+            before = next((one for one in known if one.once == decision.once), None)
+            if before is not None:
+                return str(state_after(before))
+            detail, aside = self.detail(key)
+            assert aside is not None  # it was, and stays what it is
+            after = rules.after(said.verb, detail.row.state, where=shown_assessment(key))
+            done = said.verb is not Verb.UNDO or (aside.reviewer != said.reviewer and self._reviewer_stands(aside))
+            found = self._plant_found(detail, aside, said, meant)
+            if self._workspace.witness.answer([decision, *found], done=done, since=known[-1].id if known else 0):
+                return str(after)
+
+    def disputable(self, key: AssessmentKey) -> AssessmentDetail | None:
+        """The item, if two may dispute it: a check only while its run is under cover."""
+        detail, aside = self.detail(key)
+        return detail if aside is None or self._cover.covers(aside.run_id) else None
+
+    def is_check(self, key: AssessmentKey) -> bool:
+        """Whether this is no real item."""
+        return self._workspace.witness.aside(key) is not None
+
+    def settle_check(
+        self, key: AssessmentKey, verb: Verb, corrections: Mapping[tuple[str, str | None], float], *, reason: str,
+        reviewer: str, once: str,
+    ) -> ReviewEvent:  # fmt: skip
+        """Adjudication of a dispute on what is no real item: kept as an answer; the event as a real one would have it."""
+        detail, aside = self.detail(key)
+        assert aside is not None  # the caller asked `is_check`
+        said = Said(verb=verb, reviewer=reviewer, once=once, reason="" if verb is Verb.APPROVE else reason)
+        meant = _Meant(corrections if verb is Verb.CORRECT else {}, {})
+        body = {"verb": str(verb), "arm": ASSISTED, "active_ms": None, "aside": True, "settles": True, "corrections": 0}
+        self._answer(key, said, self._observation(
+            Seen.DECISION, detail, reviewer, f"decision:{once}", {**body, **_as_said(aside, said, meant)}
+        ), meant)  # fmt: skip
+        return next(event for event in reversed(self.detail(key)[0].events) if event.decision.key == once)
+
+    def _reviewer_stands(self, aside: Aside) -> bool:
+        """Whether an opinion of the one whom it was put before stands."""
+        return aside.reviewer in self._opinions(aside.key)
+
+    def _plant_found(self, detail: AssessmentDetail, aside: Aside, said: Said, meant: _Meant) -> list[Observation]:
+        """What an answer says of the reviewer whom a planted check was put before."""
+        if aside.kind is not AsideKind.PLANT or not self._measures(aside, said.reviewer):
+            return []
+        good = aside.about.get("how") == GOOD
+        caught = said.verb is Verb.REJECT or any(
+            good or _touches(place, aside.about.get("places", ())) for place in meant.corrections
+        )
+        body = {"caught": caught, "verb": str(said.verb), "how": aside.about.get("how")}
+        return [self._observation(Seen.PLANT, detail, said.reviewer, f"plant:{said.once}", body)]
 
     def _measures(self, aside: Aside, reviewer: str) -> bool:
         """Whether an answer says something of this reviewer: it was put before them, among items that waited."""
@@ -611,6 +647,8 @@ class Honest:
         """
         detail, aside = self.detail(key)
         assert aside is not None  # the caller asked `attempts` before
+        if any(event.decision.key == once for event in detail.events):
+            return detail.attempts[-1]
         reviewing.check_rerun(detail.row)
         witness = self._workspace.witness
         first, n = detail.attempts[0], len(detail.attempts) + 1
@@ -618,14 +656,15 @@ class Honest:
             Aside(key=AssessmentKey(0), kind=AsideKind.REDO, run_id=aside.run_id, of=aside.of, reviewer=aside.reviewer,
                   made=self._workspace.clock.now(), shown=None, about={_FIRST: int(first), _ATTEMPT: n})
         )  # fmt: skip
+        said = [self._observation(
+            Seen.DECISION, detail, reviewer, f"decision:{once}",
+            {"verb": str(Verb.RERUN), "arm": self._arm_of_rerun(detail, reviewer), "active_ms": None, "aside": True,
+             "corrections": 0, "reason": reason or note, "note": note},
+        )]  # fmt: skip
         if aside.kind is AsideKind.PLANT and not aside.done and self._measures(aside, reviewer):
             body = {"caught": True, "verb": str(Verb.REJECT), "how": aside.about.get("how")}
-            self._note(Seen.PLANT, detail, reviewer, f"plant:{once}", body)
-        witness.answered(key)
-        self._note(Seen.DECISION, detail, reviewer, f"decision:{once}",
-                   {"verb": str(Verb.RERUN), "arm": self._arm_of_rerun(detail, reviewer), "active_ms": None, "aside": True,
-                    "corrections": 0,
-                    "reason": reason or note, "note": note})  # fmt: skip
+            said.append(self._observation(Seen.PLANT, detail, reviewer, f"plant:{once}", body))
+        witness.answer(said, done=True)
         return new.key
 
     def attempts(self, key: AssessmentKey) -> tuple[AssessmentDetail, bool]:
@@ -647,20 +686,19 @@ class Honest:
         self._checks.after(detail, decision, protocol=protocol, seed=self._plan(detail.row.run_id).seed)
 
 
-def _who_decided(error: Refused, detail: AssessmentDetail, said: Said) -> Refused:
-    """The refusal of a decision on what is decided already, in a page's words: by whom, and what can be done there."""
-    row = detail.row
-    if said.verb is Verb.UNDO or row.state not in UNDOABLE or not detail.events:
-        return error
-    who = detail.events[-1].decision.reviewer
-    remedy = "Undo that first." if who == said.reviewer else "Ask them to undo it, or leave it."
-    return Refused(error.where, f"is {row.state}, not pending: {who} decided it.", remedy=remedy)
+def _check_own(detail: AssessmentDetail, said: Said) -> None:
+    """Raise `Refused` where the last decision is somebody else's; on a page people take back their own."""
+    if not detail.events or any(event.decision.key == said.once for event in detail.events):
+        return
+    last = detail.events[-1].decision
+    if last.verb is not Verb.UNDO and last.reviewer != said.reviewer:
+        where = shown_assessment(detail.row.key)
+        raise Refused(where, f"was decided by {last.reviewer}.", remedy="Ask them to undo it.")
 
 
 def _check_run(detail: AssessmentDetail, run: str | None) -> None:
     if run not in {None, detail.row.run_id}:
-        shown = shown_assessment(detail.row.key)
-        raise Refused("run", f"{shown} is of run {detail.row.run_id} here, and was decided as one of {run}.",
+        raise Refused("run", f"the item is of run {detail.row.run_id} here, and was decided as one of {run}.",
                       remedy="Another store served that one; nothing was done in this one.")  # fmt: skip
 
 
@@ -682,24 +720,81 @@ def _laid_over(judged: Assessment, corrections: Mapping[tuple[str, str | None], 
 def _outcome(
     detail: AssessmentDetail, verb: Verb, corrections: Mapping[tuple[str, str | None], float], *, where: str
 ) -> dict[str, float]:
-    """The candidates' scores if this opinion held; empty for a rejection. Raises what the decision itself would."""
-    grading = _grading(detail.judged)
+    """The candidates' scores if this opinion held; empty for a rejection.
+
+    Raises what the decision itself would, but speaks of candidates as the page does, which may hide their names.
+    """
     if verb is Verb.REJECT:
         return {}
+    called = labels_of(detail.row)
+    judged = _grading(detail.judged)
+    held = rules.Grading(
+        scores={called[name]: score for name, score in judged.scores.items()},
+        grades={(called[name], criterion): score for (name, criterion), score in judged.grades.items()},
+        weights=judged.weights,
+    )
     if verb is Verb.APPROVE:
-        rules.check_approval(grading, where=where)
-        return {name: score for name, score in grading.scores.items() if score is not None}
-    held = rules.corrected(grading, corrections, where=where)
-    return {name: score for name, score in held.scores.items() if score is not None}
+        rules.check_approval(held, where=where)
+    else:
+        given = {(called[name], criterion): value for (name, criterion), value in corrections.items()}
+        held = rules.corrected(held, given, where=where)
+    scores = ((name, held.scores[called[name]]) for name in judged.scores)
+    return {name: score for name, score in scores if score is not None}
 
 
-def _as_said(detail: AssessmentDetail, said: Said, aside: Aside) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """What a decision comes to: scores by candidate and criterion, and the candidates' scores if it held."""
+
+    corrections: Mapping[tuple[str, str | None], float]
+    result: Mapping[str, float]
+
+    @property
+    def placed(self) -> list[list[Any]]:
+        return [[name, criterion, value] for (name, criterion), value in self.corrections.items()]
+
+
+def _meant(detail: AssessmentDetail, said: Said) -> _Meant:
+    """What was said, read against the item and whatever its state; real items, opinions and checks are all read here.
+
+    Raises:
+        InputError, UnknownName: it makes no sense: a reason or a score lacks, or a score is of nothing that is there.
+        Refused: a candidate would be left without a score.
+    """
+    given = said.corrections if said.verb is Verb.CORRECT else ()
+    corrections = named(detail.row, given)
+    reason = said.reason if said.verb is Verb.REJECT else said.reason or said.note
+    reviewing.check_words(said.verb, reason=reason, corrections=corrections)
+    if said.verb not in (Verb.APPROVE, Verb.CORRECT):
+        return _Meant(corrections, {})
+    return _Meant(corrections, _outcome(detail, said.verb, corrections, where=shown_assessment(detail.row.key)))
+
+
+def _measured(detail: AssessmentDetail, verb: Verb, meant: _Meant) -> dict[str, Any]:
+    """How far a decision lies from the judge, how long what was read is, and on which side the better one stood.
+
+    `apart`: mean distance of the candidates' scores, `shift`: mean difference, both None for a rejection. `left`: whether
+    the first pane came out above the last; None where they are equal or there is but one.
+    """
+    size = sum(len(response.text) for response in detail.responses)
+    if verb not in (Verb.APPROVE, Verb.CORRECT):
+        return {"size": size, "apart": None, "shift": None, "left": None}
+    result, judged = meant.result, detail.judged.scores
+    by = [result[name] - score for name in result if (score := judged.get(name)) is not None]
+    order = [name for name in panes_of(detail.row) if name in result]
+    first, last = (result[order[0]], result[order[-1]]) if len(order) > 1 else (0.0, 0.0)
+    return {
+        "size": size,
+        "apart": sum(map(abs, by)) / len(by) if by else None,
+        "shift": sum(by) / len(by) if by else None,
+        "left": None if first == last else first > last,
+    }
+
+
+def _as_said(aside: Aside, said: Said, meant: _Meant) -> dict[str, Any]:
     """What the history of a decision shows, which for a real item stands in its events; of a repeat the scores it led to."""
-    corrections = named(detail.row, said.corrections)
-    placed = [[name, criterion, value] for (name, criterion), value in corrections.items()]
     again = aside.kind is AsideKind.AGAIN and said.verb in (Verb.APPROVE, Verb.CORRECT)
-    result = _outcome(detail, said.verb, corrections, where=shown_assessment(aside.key)) if again else {}
-    return {"reason": said.reason, "note": said.note, "placed": placed, "result": result}
+    return {"reason": said.reason, "note": said.note, "placed": meant.placed, "result": meant.result if again else {}}
 
 
 def _touches(place: Sequence[Any], places: Sequence[Sequence[str]]) -> bool:

@@ -23,6 +23,7 @@ from assay.scoring.planting import GOOD
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from assay.app.honest import Honest
     from assay.app.wiring import Workspace
     from assay.domain.assessment import Grade
     from assay.domain.observing import Aside
@@ -42,7 +43,8 @@ def reviewers(workspace: Workspace, *, run: str | None = None, covered: Collecti
     the second person has given theirs, who would else learn from the figures how the first one decided.
     """
     said = _without_open_opinions(workspace.witness.observations(run=run))  # type: ignore[arg-type] # a run's id
-    names = sorted({one.reviewer for one in said if one.kind in (Seen.DECISION, Seen.VERDICT, Seen.OPINION)})
+    names = sorted({one.reviewer for one in said
+                    if one.kind in (Seen.DECISION, Seen.VERDICT, Seen.OPINION) and not one.body.get("settles")})  # fmt: skip
     if covered:
         said = _of_sessions_over(workspace, said, names, covered)
     rng = np.random.default_rng(_DRAWS_SEED)
@@ -175,7 +177,7 @@ def _opinion_pairs(said: Sequence[Observation]) -> list[tuple[str, Mapping[str, 
     """The first two opinions of each item that two people decided."""
     by_item: dict[AssessmentKey, list[Observation]] = defaultdict(list)
     for one in said:
-        if one.kind is Seen.OPINION:
+        if one.kind is Seen.OPINION and not one.body.get("aside"):
             by_item[one.assessment].append(one)
     both = [[*standing_opinions(found).values()] for found in by_item.values()]
     return [(b[0].reviewer, b[0].body, b[1].reviewer, b[1].body) for b in both if len(b) >= 2]
@@ -307,8 +309,8 @@ class Dispute:
     opinions: tuple[Observation, ...]
 
 
-def disputes(workspace: Workspace) -> tuple[Dispute, ...]:
-    """Items that wait to be settled, oldest first."""
+def disputes(workspace: Workspace, honest: Honest) -> tuple[Dispute, ...]:
+    """Items that wait to be settled, oldest first; a check is one while its run is under cover."""
     by_item: dict[AssessmentKey, list[Observation]] = defaultdict(list)
     for one in workspace.witness.observations(kinds=(Seen.OPINION,)):
         by_item[one.assessment].append(one)
@@ -318,14 +320,15 @@ def disputes(workspace: Workspace) -> tuple[Dispute, ...]:
         if not differ(standing):
             continue
         opinions = tuple(standing.values())
-        detail = reviewing.assessment(workspace, key)
-        if detail.row.state is AssessmentState.PENDING:
+        detail = honest.disputable(key)
+        if detail is not None and detail.row.state is AssessmentState.PENDING:
             found.append(Dispute(detail=detail, opinions=opinions[:2]))
     return tuple(found)
 
 
 def settle(
     workspace: Workspace,
+    honest: Honest,
     key: AssessmentKey,
     *,
     choice: str,
@@ -355,9 +358,9 @@ def settle(
             raise InputError(name, f"is {value!r}.", remedy=f"Say one of: {', '.join(known)}.")
     if not reason.strip():
         raise InputError("reason", "is empty.", remedy="Say why in a few words.")
-    dispute = next((one for one in disputes(workspace) if one.detail.row.key == key), None)
+    dispute = next((one for one in disputes(workspace, honest) if one.detail.row.key == key), None)
     if dispute is None:
-        events = reviewing.assessment(workspace, key).events
+        events = honest.detail(key)[0].events
         seen = next((event for event in events if once is not None and event.decision.key == once), None)
         if seen is not None:
             return str(seen.after)
@@ -368,13 +371,18 @@ def settle(
     said: Mapping[str, Any] = {"verb": "reject"} if chosen is None else dispute.opinions[chosen].body
     reason = f"adjudicated{', together' if together else ''}: {reason.strip()}"
     keys = {key: once} if once else None
+    corrections = {(name, criterion): value for name, criterion, value in said.get("corrections", ())}
+    check = honest.is_check(key)
+    body = {"choice": choice, "kind": kind, "confidence": confidence, "together": together}
     match Verb(said["verb"]):
+        case verb if check:
+            event = honest.settle_check(key, verb, corrections, reason=reason, reviewer=reviewer, once=once or "")
+            body["aside"] = True
         case Verb.APPROVE:
             (event,) = reviewing.approve(
                 workspace, [key], reviewer=reviewer, via=Via.PAGE, displayed=True, idempotency_keys=keys, settles=True
             )
         case Verb.CORRECT:
-            corrections = {(name, criterion): value for name, criterion, value in said["corrections"]}
             event = reviewing.correct(workspace, key, corrections, reason=reason, reviewer=reviewer, via=Via.PAGE,
                                       displayed=True, idempotency_key=once, settles=True)  # fmt: skip
         case _:
@@ -385,17 +393,21 @@ def settle(
             Observation(
                 kind=Seen.SETTLED, run_id=dispute.detail.row.run_id, assessment=key, reviewer=reviewer,
                 at=workspace.clock.now(), once=f"settled:{key}:{event.id}",
-                body={"choice": choice, "kind": kind, "confidence": confidence, "together": together},
+                body=body,
             )
         ]
     )  # fmt: skip
     return str(event.after)
 
 
-def settled(workspace: Workspace) -> dict[str, dict[str, int]]:
-    """How many disputes were settled, by what they were about and how sure whoever settled them was."""
+def settled(workspace: Workspace, *, covered: Collection[RunId] = ()) -> dict[str, dict[str, int]]:
+    """How many disputes were settled, by what they were about and how sure whoever settled them was.
+
+    Of `covered` runs those on checks as well, which would be known by a count that does not move.
+    """
     found = {kind: dict.fromkeys(CONFIDENCES, 0) for kind in DISAGREEMENTS}
-    last = {one.assessment: one.body for one in workspace.witness.observations(kinds=(Seen.SETTLED,))}
+    said = workspace.witness.observations(kinds=(Seen.SETTLED,))
+    last = {one.assessment: one.body for one in said if not one.body.get("aside") or one.run_id in covered}
     for body in last.values():
         found[body["kind"]][body["confidence"]] += 1
     return {kind: counts for kind, counts in found.items() if any(counts.values())}

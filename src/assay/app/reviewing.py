@@ -85,7 +85,7 @@ def reject(
     settles: bool = False,
 ) -> tuple[ReviewEvent, ...]:
     """Keep grades out of every statistic; a reason is needed. Raises what `approve` does."""
-    _need_reason(reason, "a rejection")
+    check_words(Verb.REJECT, reason=reason)
     return _decide(
         workspace,
         Verb.REJECT,
@@ -113,11 +113,7 @@ def correct(
     settles: bool = False,
 ) -> ReviewEvent:
     """Approve with the person's own scores, each on 0 to 1, by (candidate, criterion or None for the whole)."""
-    _need_reason(reason, "a correction")
-    if not corrections:
-        raise InputError(
-            "--score", "no score is given.", remedy="Say at least one, as in --score 'alice/integrity=7/10'."
-        )
+    check_words(Verb.CORRECT, reason=reason, corrections=corrections)
     if not settles:
         refuse_disputed(workspace, (key,))
     decision = Decision(
@@ -356,6 +352,18 @@ def _decide(
             for key in dict.fromkeys(keys)
         ]
     )
+
+
+def check_words(verb: Verb, *, reason: str, corrections: Mapping[tuple[str, str | None], float] | None = None) -> None:
+    """Raise `InputError` where a decision lacks what its verb needs: a rejection a reason, a correction scores as well."""
+    if verb is Verb.REJECT:
+        _need_reason(reason, "a rejection")
+    if verb is Verb.CORRECT:
+        _need_reason(reason, "a correction")
+        if not corrections:
+            raise InputError(
+                "--score", "no score is given.", remedy="Say at least one, as in --score 'alice/integrity=7/10'."
+            )
 
 
 def _need_reason(reason: str, what: str) -> None:

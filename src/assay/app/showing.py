@@ -347,6 +347,11 @@ def panes_of(row: AssessmentRow) -> tuple[str, ...]:
     return shuffled(row.candidates, int(row.key))
 
 
+def labels_of(row: AssessmentRow) -> dict[str, str]:
+    """What a page calls each candidate whose name it hides."""
+    return {name: _label(row, name, place) for place, name in enumerate(panes_of(row))}
+
+
 def named(
     row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float]]
 ) -> dict[tuple[str, str | None], float]:

@@ -88,9 +88,9 @@ def corrected(judged: Grading, corrections: Mapping[Place, float], *, where: str
     criteria = tuple(dict.fromkeys((*judged.weights, *(criterion for _, criterion in judged.grades))))
     for (candidate, criterion), value in corrections.items():
         if candidate not in scores:
-            raise UnknownName(f"candidate in {where} called", candidate, scores, remedy=_known("Candidates", scores))
+            raise UnknownName("candidate", candidate, scores, remedy=_known("Candidates", scores))
         if criterion is not None and criterion not in criteria:
-            raise UnknownName(f"criterion in {where} called", criterion, criteria, remedy=_known("Criteria", criteria))
+            raise UnknownName("criterion", criterion, criteria, remedy=_known("Criteria", criteria))
         if not (math.isfinite(value) and 0 <= value <= 1):
             raise InputError(where, f"{_place(candidate, criterion)} is {value!r}, but scores lie between 0 and 1.")
         if criterion is not None and (candidate, None) in corrections:

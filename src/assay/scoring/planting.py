@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.assessment import Assessment, weighted_score
+from assay.domain.assessment import Assessment, Flag, FlagKind, weighted_score
 from assay.domain.digest import shuffled
 from assay.domain.protocol import chance
 
@@ -39,6 +39,13 @@ _ELSEWHERE: Final = (
     "drain_or_fail(queue)",
 )
 _LABEL: Final = re.compile(r"\b(?:Candidate|Response|Answer|Solution)\s+[A-Z]\b")
+_CALLED: Final = re.compile(
+    r"\b((?i:candidate|response|answer|solution|option|beats|ties with|loses to|decides against)\s+)([A-Z]{1,2})\b"
+)
+_BARE: Final = re.compile(r"()\b([A-Z]{1,2})\b")
+_QUOTED: Final = re.compile(r"(“[^”]*”|`[^`]*`)")
+_BARE_IN: Final = (FlagKind.ORDER_DECIDES, FlagKind.CODE_CUT)
+_OF_THE_REPORT: Final = (FlagKind.QUOTE_NOT_FOUND, FlagKind.ADDRESSES_REVIEWER)  # where they name no candidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,14 +95,38 @@ def unaltered(source: Source) -> Plant | None:
 
 
 def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
-    """The assessment with its candidates in another order; its report, which goes by the old labels, is left out."""
+    """The assessment with its candidates in another order, and reasons and flags that call them as they then are called.
+
+    Its report, which goes by the old labels, is left out, and so are flags about it.
+    """
     names = sorted(assessment.labels, key=lambda name: assessment.labels[name])
     if len(names) < 2:
         return assessment
     by = 1 + int(chance(seed, "order", key) * (len(names) - 1))
     turned = names[by:] + names[:by]
     labels = {name: assessment.labels[old] for old, name in zip(names, turned, strict=True)}
-    return replace(assessment, labels=labels, report="", raw="")
+    now = {assessment.labels[name]: label for name, label in labels.items()}
+    return replace(
+        assessment, labels=labels, report="", raw="",
+        grades=tuple(replace(one, reason=_renamed_labels(one.reason, now, _CALLED)) for one in assessment.grades),
+        flags=tuple(_turned(flag, now) for flag in assessment.flags
+                    if flag.candidate is not None or flag.kind not in _OF_THE_REPORT),
+    )  # fmt: skip
+
+
+def _turned(flag: Flag, now: Mapping[str, str]) -> Flag:
+    """The flag in the words that go with the labels as they are now; which candidate it is about stays."""
+    pattern = _BARE if flag.kind in _BARE_IN else _CALLED
+    return replace(flag, detail=_renamed_labels(flag.detail, now, pattern))
+
+
+def _renamed_labels(text: str, now: Mapping[str, str], pattern: re.Pattern[str]) -> str:
+    """The text with other labels, but for what it quotes."""
+    parts = _QUOTED.split(text)
+    return "".join(
+        part if place % 2 else pattern.sub(lambda found: found[1] + now.get(found[2], found[2]), part)
+        for place, part in enumerate(parts)
+    )
 
 
 def _is_whole(assessment: Assessment) -> bool:

@@ -176,13 +176,28 @@ class StoreWitness:
         with self._database.asking() as connection:
             return _asides(connection, *where)
 
-    def answered(self, key: AssessmentKey, /, *, done: bool = True) -> None:
-        """The aside was decided, or with `done` False taken back."""
+    def answer(self, said: Sequence[Observation], /, *, done: bool, since: int | None = None) -> bool:
+        """Store a decision on an aside, first in `said`, with what it measures, and mark whether the aside is done.
 
-        def mark(connection: Connection) -> None:
-            connection.execute(update(schema.aside).where(schema.aside.c.key == int(key)).values(done=done))
+        False, and nothing is stored, where the newest decision on it is another than the one with the id `since` (0: there
+        is none). A decision that is there already changes nothing.
+        """
+        decision, table = said[0], schema.observation
 
-        self._writer.call(mark)
+        def keep(connection: Connection) -> bool:
+            if _read(connection, table.c.once == plain(decision.once)):
+                return True
+            its = (table.c.assessment_key == int(decision.assessment), table.c.kind == Seen.DECISION.value)
+            newest = connection.execute(select(func.max(table.c.id)).where(*its)).scalar_one()
+            if since is not None and (newest or 0) != since:
+                return False
+            for one in said:
+                _noted(connection, one)
+            its_own = schema.aside.c.key == int(decision.assessment)
+            connection.execute(update(schema.aside).where(its_own).values(done=done))
+            return True
+
+        return self._writer.call(keep)
 
 
 def _free_key(connection: Connection, near: int) -> int:

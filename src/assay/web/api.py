@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assay.domain.identifiers import AssessmentKey
-    from assay.domain.review import ReviewEvent
     from assay.web.guard import Token
 
 REVIEWER_COOKIE = "assay_reviewer"
@@ -553,17 +552,7 @@ def _applied(workspace: Workspace, key: AssessmentKey, said: Said) -> str:
                 idempotency_key=said.once,
             )  # fmt: skip
         case Verb.UNDO:
-            _check_own(reviewing.assessment(workspace, key).events, said.once, reviewer, where=shown_assessment(key))
             event = reviewing.undo(workspace, key, reviewer=reviewer, via=Via.PAGE, idempotency_key=said.once)
         case other:
             raise InputError("verb", f"is {other}, which has an address of its own.")
     return str(event.after)
-
-
-def _check_own(events: Sequence[ReviewEvent], key: str, reviewer: str, *, where: str) -> None:
-    """Raise `Refused` where the last decision is somebody else's; on a page people take back their own."""
-    if not events or any(event.decision.key == key for event in events):
-        return
-    last = events[-1].decision
-    if last.verb is not Verb.UNDO and last.reviewer != reviewer:
-        raise Refused(where, f"was decided by {last.reviewer}.", remedy="Ask them to undo it.")

@@ -4,7 +4,8 @@ The page says the same request again until it hears how it ended, so a server th
 anew; the number of the attempt it means to replace keeps one wish from becoming two reruns.
 
 A planted check is not judged again: nobody is asked and nothing is paid. It takes as long as judging takes here, comes back as
-a further attempt, and is refused where a real item would be.
+a further attempt, and is refused where a real item would be. While the last real rerun of this process failed, a check's fails
+as that one did; one that comes before any real one, or after the judge came back unnoticed, cannot know.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import reviewing
-from assay.app.opinions import refuse_disputed
 from assay.domain import decisions as rules
-from assay.domain.errors import AssayError, Refused
+from assay.domain.errors import AssayError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.review import Via
 from assay.web.errors import problem_of
@@ -63,6 +63,7 @@ class Reruns:
         self._honest = honest
         self._cover = cover
         self._took: deque[float] = deque(maxlen=_LASTED)
+        self._broken: AssayError | None = None  # how the last real rerun failed
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._outcomes: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._under_way: dict[asyncio.Task[None], Wish] = {}
@@ -86,7 +87,7 @@ class Reruns:
         if len(detail.attempts) < wish.attempt:
             raise Refused(wish.name, f"has no attempt {wish.attempt}; its last is {len(detail.attempts)}.",
                           remedy="Look at it again, then ask.")  # fmt: skip
-        await asyncio.to_thread(refuse_disputed, self._workspace, (wish.assessment,))
+        await asyncio.to_thread(self._honest.refuse_disputed, detail)
         if wish.key in self._outcomes:  # asked for twice at once
             return await self.ask(wish)
         self._refuse(self._asked_by(wish.assessment), reviewer=wish.reviewer, called=wish.name)
@@ -130,10 +131,12 @@ class Reruns:
         try:
             async with self._slots:
                 new, failure = await (self._again(wish, detail) if aside else self._judged(wish))
-        except AssayError as error:
+        except (Refused, UnknownName) as error:
             if error.where == shown_assessment(wish.assessment):
                 error.where = wish.name
             self._outcomes[wish.key] = self._failed(wish) | problem_of(error)
+        except AssayError:
+            self._outcomes[wish.key] = self._failed(wish) | problem_of(_why(None))
         except asyncio.CancelledError:
             self._outcomes.pop(wish.key, None)
             raise
@@ -143,32 +146,41 @@ class Reruns:
             raise
         else:
             if new is None:
-                why = failure.detail if failure else "no reason is known"
-                kind = failure.kind if failure else "unknown"
-                self._outcomes[wish.key] = self._failed(wish) | problem_of(Refused(kind, why))
+                self._outcomes[wish.key] = self._failed(wish) | problem_of(_why(failure))
             else:
                 self._outcomes[wish.key] = await self._done(wish, detail, new, attempt=wish.attempt + 1, aside=aside)
 
     async def _judged(self, wish: Wish) -> tuple[AssessmentKey | None, Failure | None]:
         """A real one: its judge is asked again."""
         began = monotonic()
-        found = await reviewing.rerun(
-            self._workspace,
-            wish.assessment,
-            reason=wish.reason,
-            note=wish.note,
-            reviewer=wish.reviewer,
-            via=Via.PAGE,
-            displayed=True,
-            idempotency_key=wish.key,
-        )
+        try:
+            found = await reviewing.rerun(
+                self._workspace,
+                wish.assessment,
+                reason=wish.reason,
+                note=wish.note,
+                reviewer=wish.reviewer,
+                via=Via.PAGE,
+                displayed=True,
+                idempotency_key=wish.key,
+            )
+        except AssayError as error:
+            if not isinstance(error, Refused | UnknownName):  # which speak of this item
+                self._took.append(monotonic() - began)
+                self._broken = AssayError(error.where, error.problem, remedy=error.remedy)
+            raise
         self._took.append(monotonic() - began)
+        new, failure = found
+        self._broken = None if new is not None else _why(failure)
         return found
 
     async def _again(self, wish: Wish, detail: AssessmentDetail) -> tuple[AssessmentKey | None, Failure | None]:
         """One that is no real one, after the time that judging takes."""
         reviewing.check_rerun(detail.row)
-        await asyncio.sleep(self._takes_s(detail))
+        broken = self._broken
+        await asyncio.sleep(self._took[-1] if broken else self._takes_s(detail))
+        if broken is not None:
+            raise AssayError(broken.where, broken.problem, remedy=broken.remedy)
         new = await asyncio.to_thread(
             self._honest.rerun_of_aside, wish.assessment, reviewer=wish.reviewer, once=wish.key, reason=wish.reason,
             note=wish.note,
@@ -197,3 +209,10 @@ class Reruns:
 
     def _failed(self, wish: Wish) -> dict[str, Any]:
         return {"status": "failed", "id": wish.name}
+
+
+def _why(failure: Failure | None) -> AssayError:
+    """That the judge gave no new attempt, and in one word why; all else that is known names the judge, who may be hidden."""
+    kind = f" ({failure.kind})" if failure else ""
+    return AssayError("rerun", f"the judge gave no new grades{kind}; what was there stays.",
+                      remedy="Ask again later; at the command line `assay review rerun` says what went wrong.")  # fmt: skip

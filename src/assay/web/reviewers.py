@@ -134,14 +134,14 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
 @router.get("/adjudication.json", include_in_schema=False)
 def adjudication_twin(request: Request) -> Response:
     """The adjudication page as data; who said what is not in it."""
-    return Answer({"disputes": _disputes(request), "settled": verbs.settled(rooms_of(request).workspace)})
+    return Answer({"disputes": _disputes(request), "settled": _settled(request)})
 
 
 @router.get("/adjudication", include_in_schema=False)
 def adjudication_page(request: Request) -> Response:
     """What two reviewers disagree on, without their names, and the way to settle it."""
     return page_of(request, "adjudication.html", "adjudication", t("adjudication.title"), twin="/adjudication.json",
-                   disputes=_disputes(request), settled=verbs.settled(rooms_of(request).workspace),
+                   disputes=_disputes(request), settled=_settled(request),
                    kinds=verbs.DISAGREEMENTS, confidences=verbs.CONFIDENCES,
                    boot={"texts": for_script("adjudication"), "page": "adjudication"})  # fmt: skip
 
@@ -171,8 +171,9 @@ def adjudicate(request: Request, body: AdjudicationBody) -> Response:
     key = rooms.cover.key_of(body.id)
     with by_its_name(body.id, key):
         state = verbs.settle(
-            rooms.workspace, key, choice=body.choice, reason=body.reason, reviewer=body.reviewer or reviewer_of(request),
-            kind=body.kind, confidence=body.confidence, together=body.together, once=body.key,
+            rooms.workspace, rooms.honest, key, choice=body.choice, reason=body.reason,
+            reviewer=body.reviewer or reviewer_of(request), kind=body.kind, confidence=body.confidence,
+            together=body.together, once=body.key,
         )  # fmt: skip
     rooms.queue.done_with(key)
     return Answer({"ok": True, "state": state})
@@ -291,9 +292,13 @@ def _run(request: Request, run: str | None) -> str | None:
     return str(found[0].id)
 
 
+def _settled(request: Request) -> dict[str, dict[str, int]]:
+    return verbs.settled(rooms_of(request).workspace, covered=rooms_of(request).cover.covered())
+
+
 def _disputes(request: Request) -> list[dict[str, Any]]:
     found = []
-    for one in verbs.disputes(rooms_of(request).workspace):
+    for one in verbs.disputes(rooms_of(request).workspace, rooms_of(request).honest):
         order = panes_of(one.detail.row)
         labels = [f"Candidate {chr(65 + place)}" if place < 26 else str(place + 1) for place in range(len(order))]
         found.append({

@@ -6,8 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from assay.domain.assessment import Assessment, Grade
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Response
+from assay.domain.suite import Rubric, Scoring, Task
+from assay.scoring.flags import flags_of
 from assay.scoring.planting import GOOD, KINDS, Plant, Source, planted, reordered, unaltered
+from assay.scoring.reading import Reading
+from assay.scoring.scores import ReadGrade
 
 
 def an_assessment(*, ann: float = 0.9, bob: float = 0.3) -> Assessment:
@@ -142,3 +146,30 @@ def test_a_repeat_comes_in_another_order_with_the_same_grades(n: int) -> None:
         assert again.labels != real.labels
         assert set(again.labels.values()) == set(real.labels.values())
         assert (again.grades, again.report) == (real.grades, "")
+
+
+def test_what_comes_in_another_order_is_flagged_in_the_words_of_that_order() -> None:
+    names = ("ann", "bob", "cy")
+    grades = tuple(
+        Grade(candidate=name, criterion="fit", score=0.5, raw_score=5, min_score=0, max_score=10,
+              reason="Better than Candidate A, says `Candidate A`." if name == "ann" else "The same words of both.",
+              evidence=("drop(candidate B)",) if name == "cy" else ())
+        for name in names
+    )  # fmt: skip
+    reading = Reading(grades={(name, "fit"): ReadGrade(score=None) for name in names}, ranking=())
+    responses = tuple(Response(candidate=name, text="x = 1") for name in names)
+    task = Task(id="t", thing="t", language="python", scoring=Scoring(method="judge"))
+
+    def flags(labels: dict[str, str]) -> tuple[Flag, ...]:
+        return flags_of(reading, grades=grades, scores={}, rubric=Rubric(criteria=()), labels=labels,
+                        task=task, responses=responses, token_limit_hit=False)  # fmt: skip
+
+    labels = {"ann": "B", "bob": "C", "cy": "A"}
+    about_the_report = Flag(kind=FlagKind.QUOTE_NOT_FOUND, detail="Named in the report, but nowhere: “x”.")
+    real = Assessment(grades=grades, scores={}, labels=labels, flags=(*flags(labels), about_the_report))
+    assert {flag.kind for flag in real.flags} >= {FlagKind.DUPLICATE_REASON, FlagKind.QUOTE_NOT_FOUND}
+    for key in range(6):
+        again = reordered(real, seed=1, key=key)
+        assert again.flags == flags(dict(again.labels)), "as they would be said of a real assessment in this order"
+        reason = next(grade.reason for grade in again.grades if grade.candidate == "ann")
+        assert reason == f"Better than Candidate {again.labels['cy']}, says `Candidate A`."
