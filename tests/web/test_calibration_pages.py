@@ -158,6 +158,15 @@ def test_no_file_outside_the_folder_is_read(served: Served, server: ModelServer,
     assert not server.calls
 
 
+def test_a_judge_that_answers_nothing_gets_no_record(page: Page, served: Served, server: ModelServer) -> None:
+    server.answer = lambda call: "no idea"
+    page.goto(served.url + "/calibration")
+    post(served, "/api/calibrations", {"models": [JUDGE], "samples": "mine.json"})
+    page.reload()
+    page.locator("#jobs").get_by_text("scored none of 10 references, so nothing was measured").wait_for(timeout=30_000)
+    assert served.get("/calibration.json")["calibrations"] == []
+
+
 def test_the_same_key_is_the_same_start(served: Served, server: ModelServer) -> None:
     body = {"models": [JUDGE], "samples": "mine.json", "key": "pressed-twice"}
     first, second = (post(served, "/api/calibrations", body)["jobs"] for _ in range(2))
