@@ -25,7 +25,7 @@ from assay.domain.identifiers import RunId, TrialKey
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
-from assay.domain.suite import JudgeMode, JudgeSpec
+from assay.domain.suite import PERSON, JudgeMode, JudgeSpec
 from assay.engine.asking import Asker, GaveUp
 from assay.engine.planning import planned_run
 from assay.scoring.calibration import FIRST, SECOND, Sample, alone, family, identity_of, pairs, side_by_side
@@ -92,6 +92,8 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
     spec = model_candidate(workspace, model).model
     if spec is None:
         raise InputError("MODEL", f"{model!r} is no model.", remedy="Write provider/name.")
+    if spec.provider == PERSON:
+        raise InputError("MODEL", f"{model!r} is a person, and models are calibrated.", remedy="Write provider/name.")
     if suite is not None:
         loaded = _loaded(workspace, suite, model, spec.ref)
         judge = next((j for j in loaded.judges if j.model.ref == spec.ref), loaded.judges[0])
