@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.web.conftest import Served, Watch, eventually
 
 if TYPE_CHECKING:
@@ -86,3 +88,20 @@ def test_what_a_run_costs_stays_in_sight_and_wrong_numbers_are_said_at_their_fie
     page.fill("#f-limit", "1")
     page.wait_for_selector("#estimate b")
     assert page.locator('[data-error="limit"]').inner_text() == ""
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("limit", "0"), ("limit", "abc"), ("trials", "1.5"), ("budget", "-3")])
+def test_a_wrong_number_is_marked_and_never_stands_in_the_address(
+    page: Page, served: Served, watch: Watch, name: str, wrong: str
+) -> None:
+    watch.expected = ("422",)
+    page.goto(f"{served.url}/start?suite=gates.json&judge=human&limit=1&trials=4&budget=2")
+    page.wait_for_selector("#estimate b")
+    page.fill(f"#f-{name}", wrong)
+    page.wait_for_selector(f'#f-{name}[aria-invalid="true"]', state="attached")
+    assert page.locator(f'[data-error="{name}"]').inner_text().startswith("This is ")
+    assert page.input_value(f"#f-{name}") == wrong
+    assert f"{name}=" not in page.url
+    page.reload()
+    page.wait_for_selector("#estimate b")
+    assert page.locator("#judges input[value=human]").is_checked()
