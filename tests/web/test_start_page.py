@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: Served, watch: Watch) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/start")
-    page.get_by_label("Name of the set").fill("Pasted")
+    page.get_by_label("Name of the set").fill("A/B: Pasted")
     for place, name in enumerate(("wilhelmina", "bartholomew")):
         page.locator(f'[data-name="{place}"]').fill(name)
         page.locator(f"#t-0-s{place}").fill(f"def run():\n    return {place}\n")
@@ -30,7 +30,8 @@ def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: S
     page.get_by_role("button", name="Duplicate").click()
     assert page.get_by_role("textbox", name="Thing 2", exact=True).input_value() == "Gate 1 copy"
     page.get_by_role("button", name="Save and go on").click()
-    page.wait_for_url("**/start?suite=suites%2Fpasted.json")
+    page.wait_for_url("**/start?suite=suites%2Fa-b-pasted.json")
+    assert page.locator("h1").inner_text() == "A/B: Pasted"
     page.wait_for_selector("text=It cannot be started yet")
     recording = served.folder / "judge.jsonl"
     page.get_by_label("Add judge").first.fill(f"replay/{recording}")

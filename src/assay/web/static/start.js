@@ -391,7 +391,7 @@ if (write) {
     event.preventDefault();
     if (!set.name.trim()) return complain([{ field: "name", problem: t("start.needs_name"), remedy: "" }], byId("problems"));
     try {
-      const said = await ask("/api/suites", { name: `${set.name.trim()}.json`, text: `${JSON.stringify(asFile(), null, 2)}\n` });
+      const said = await ask("/api/suites", { name: `${set.name.trim()}.json`, title: set.name.trim(), text: `${JSON.stringify(asFile(), null, 2)}\n` });
       storage.remove(DRAFT);
       location.assign(`/start?suite=${encodeURIComponent(said.suite)}`);
     } catch (error) {
