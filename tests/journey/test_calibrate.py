@@ -138,9 +138,9 @@ def test_grades_are_stamped_until_the_judge_is_calibrated_for_the_run_s_settings
     assert "uncalibrated" in assay("review", "show", rows[0]["id"]).out
     document = assay("calibrate", JUDGE, "--json").document
     assert document["settings_of"].startswith("run ")
-    assert document["corrections"] == {"n": 4, "from_other_settings": 0, "approved_as_judged": 2}
+    assert document["corrections"] == {"n": 1, "from_other_settings": 0, "approved_as_judged": 2}
     corrected = [one for one in document["samples"] if one["source"] == "correction"]
-    assert {(one["judged"], one["expected"]) for one in corrected} == {(0.5, 0.2), (0.5, 0.5)}
+    assert [(one["judged"], one["expected"]) for one in corrected] == [(0.5, 0.2)], "nobody else's score was touched"
     assert not warned()
     shown = assay("review", "show", rows[0]["id"], "--json").document
     assert shown["calibration"] == {"tier": document["tier"], "at": document["at"], "version": 1}
@@ -174,6 +174,48 @@ def test_a_suite_that_demands_a_tier_does_not_run_before_it_is_shown(
     suite["judge"] = {**suite["judge"], "temperature": 0.9}  # type: ignore[dict-item]
     (project / "picky.yaml").write_text(yaml.safe_dump(suite), "utf-8")
     assert assay("run", "picky.yaml").code == 2
+
+
+def test_a_judge_that_answers_nothing_is_not_measured_by_old_corrections(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    server.answer = grading(deserved())
+    assay("run", write_set(project, things=1, trials=10), "--judge", JUDGE)
+    rows = assay("review", "list", "--json").document["assessments"]
+    for place, row in enumerate(rows):
+        assay("review", "correct", row["id"], "--score", f"nora={0.4 + place / 100}", "--reason", "it leaks")
+    server.answer = lambda call: "no idea"
+    done = assay("calibrate", JUDGE)
+    assert done.code == 1
+    assert f"{JUDGE}: scored none of 13 references, so nothing was measured or stored." in done.err
+    assert "unparsable" in done.err
+    assert assay("calibrate", "--list", "--json").document["calibrations"] == []
+    found = assay("stats", "--json").document
+    assert "uncalibrated_judge" in {warning["code"] for warning in found["warnings"]}
+
+
+def test_a_grade_that_does_not_weigh_makes_no_reference(assay: Command, server: ModelServer, project: Path) -> None:
+    server.answer = grading(lambda shown: 0.5)
+    suite = {
+        "name": "weighed",
+        "judge": JUDGE,
+        "rubric": [
+            {"name": name, "weight": weight, "guidance": "Is it so?"}
+            for name, weight in (("tone", 1), ("point", 1), ("aside", 0))
+        ],
+        "tasks": [{"id": "one", "prompt": "Say it.", "score": "judge", "snippets": {"nora": "it", "omar": "that"}}],
+    }
+    (project / "weighed.yaml").write_text(yaml.safe_dump(suite), "utf-8")
+    assert assay("run", "weighed.yaml").code == 0
+    (row,) = assay("review", "list", "--json").document["assessments"]
+    scores = ("nora/aside=0.1", "omar/tone=0.4", "omar/point=0.6")
+    said = [part for score in scores for part in ("--score", score)]
+    assert assay("review", "correct", row["id"], *said, "--reason", "so it is").code == 0
+    document = assay("calibrate", JUDGE, "--json").document
+    corrected = [one for one in document["samples"] if one["source"] == "correction"]
+    assert [one["id"].partition("/")[2] for one in corrected] == ["omar"], (
+        "two of omar's grades changed, though not the sum"
+    )
 
 
 def test_a_judge_that_cannot_be_read_is_a_miss_and_a_failure(assay: Command, server: ModelServer) -> None:

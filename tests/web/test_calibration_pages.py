@@ -7,6 +7,7 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,7 @@ def test_a_judge_is_measured_from_the_page(page: Page, served: Served, server: M
     page.get_by_label("Samples file").fill("mine.json")
     page.get_by_role("button", name="What would it cost?").click()
     page.get_by_text("10 calls, about $").wait_for()
+    assert page.locator("#estimate").inner_text().splitlines()[-1] == f"{JUDGE}, as in the defaults: 10 references"
     assert not server.calls, "the cost is said before anything is asked"
     server.delay_s = 0.1
     page.get_by_role("button", name="Measure", exact=True).click()
@@ -156,6 +158,56 @@ def test_no_file_outside_the_folder_is_read(served: Served, server: ModelServer,
         post(served, "/api/calibrations/look", {"models": [JUDGE], "samples": path})
     assert refused.value.code == 404
     assert not server.calls
+
+
+def test_a_judge_that_answers_nothing_gets_no_record(page: Page, served: Served, server: ModelServer) -> None:
+    server.answer = lambda call: "no idea"
+    page.goto(served.url + "/calibration")
+    post(served, "/api/calibrations", {"models": [JUDGE], "samples": "mine.json"})
+    page.reload()
+    page.locator("#jobs").get_by_text("scored none of 10 references, so nothing was measured").wait_for(timeout=30_000)
+    assert served.get("/calibration.json")["calibrations"] == []
+
+
+@pytest.mark.parametrize("model", ["echo", "replay/nope", "anthropic/no-key", "human"])
+def test_a_model_that_cannot_be_measured_is_the_user_s_to_mend(served: Served, server: ModelServer, model: str) -> None:
+    for path in ("/api/calibrations/look", "/api/calibrations"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            post(served, path, {"models": [model]})
+        assert refused.value.code == 422, path
+        assert json.load(refused.value)["error"]["problem"]
+
+
+def test_what_is_not_known_by_criterion_is_said_as_it_is(page: Page, served: Served) -> None:
+    from assay.app.wiring import Workspace
+
+    number = measured(served)
+    with Workspace.open(Path(served.folder)) as workspace:
+        record = workspace.calibrations.record(number)
+        assert record is not None
+        none = workspace.calibrations.keep(replace(record, document={**record.document, "by_criterion": {}}))
+        document = {name: value for name, value in record.document.items() if name != "by_criterion"}
+        old = workspace.calibrations.keep(replace(record, document=document))
+    page.goto(f"{served.url}/calibration/{none.number}")
+    page.get_by_text("The judge gave no grade to any reference of this record.").wait_for()
+    page.goto(f"{served.url}/calibration/{old.number}")
+    page.get_by_text("This record was measured before criteria were kept apart.").wait_for()
+
+
+def test_the_statistics_hear_of_a_new_calibration(served: Served, server: ModelServer) -> None:
+    server.answer = grading(lambda shown: 0.5)
+    task = {"id": "one", "prompt": "Say it.", "score": "judge", "snippets": {"nora": "it", "omar": "that"}}
+    suite = {"name": "kind", "review": "none", "judge": JUDGE, "tasks": [task]}
+    (Path(served.folder) / "kind.json").write_text(json.dumps(suite), "utf-8")
+    post(served, "/api/start", {"suite": "kind.json", "trials": 3})
+
+    def warned() -> list[bool]:
+        found = served.get("/statistics.json"), served.get("/statistics/behind.json")
+        return ["uncalibrated_judge" in json.dumps(one) for one in found]
+
+    eventually(lambda: warned() == [True, True], within_s=20)
+    measured(served, suite="kind.json")
+    assert warned() == [False, False]
 
 
 def test_the_same_key_is_the_same_start(served: Served, server: ModelServer) -> None:

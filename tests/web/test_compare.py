@@ -115,12 +115,27 @@ def test_a_wrong_address_says_what_is_right(served: Served, context: BrowserCont
     for path, said in (
         ("/compare?col=nonsense", "Write RUN~CANDIDATE"),
         (address(served, "nobody"), "There is no candidate “nobody”"),
-        (address(served, NAMES[0], read="(unclosed"), "cannot be read by"),
+        (address(served, *NAMES, read="(unclosed").replace("/compare?", "/compare/agreement?"), "cannot be read by"),
         (address(served, NAMES[0], only="some"), "Say one of all, agree"),
         (address(served, NAMES[0], after="x"), "no place of a page"),
     ):
         page.goto(served.url + path)
         assert said in page.locator("main").inner_text(), path
+
+
+def test_what_nothing_can_be_read_by_is_said_at_its_field(page: Page, served: Served) -> None:
+    page.goto(served.url + address(served, *NAMES))
+    for label, name in (("Read from answers", "read"), ("Title from the input", "title")):
+        field = page.get_by_label(label)
+        field.fill("(unclosed")
+        page.get_by_role("button", name="Apply").click()
+        page.locator(f"#wrong-{name}").wait_for()
+        assert f"{label}: '(unclosed' cannot be read by" in page.locator(f"#wrong-{name}").inner_text()
+        assert field.input_value() == "(unclosed"
+        assert field.get_attribute("aria-invalid") == "true"
+        assert page.locator("article.answer").count() == 2, "all the rest is there"
+    assert serious(page) == []
+    assert "unclosed" not in str(page.get_by_role("link", name="Who agrees with whom").get_attribute("href"))
 
 
 def test_scrolling_apart_stands_in_the_address_and_is_kept(page: Page, served: Served) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from assay.app import running
 from assay.app.wiring import Workspace
 from assay.web.server import create_app
 from tests.support.model_server import Mishap, ModelServer
@@ -162,6 +163,27 @@ def test_a_file_is_only_ever_saved_in_the_folder_for_suites(client: TestClient, 
     saved = post(client, "/api/suites", 201, name=name, text=SUITE)["suite"]
     assert (folder / saved).parent == folder / "suites"
     assert (folder / saved).name.removesuffix(".yaml").replace("-", "").isalnum()
+
+
+def test_a_set_keeps_its_whole_name(client: TestClient, workspace: Workspace, folder: Path) -> None:
+    things = [
+        {"thingName": "Gate 1", "language": "python", "trialsNeeded": 2, "context": "c {{x}}",
+         "snippets": [{"name": "ann", "content": "a {{y}}\n"}, {"name": "bob", "content": "@b"}]},
+    ]  # fmt: skip
+    sent = {"name": "A/B test.json", "title": "A/B test", "text": json.dumps(things)}
+    saved = post(client, "/api/suites", 201, **sent)["suite"]
+    assert saved == "suites/a-b-test.json"
+    assert post(client, "/api/suites", 201, **sent)["suite"] == saved, "the same again is the same file"
+    titled = client.get("/api/suites/read", params={"path": saved}).json()["suite"]
+    assert titled["name"] == "A/B test"
+    plain = post(client, "/api/suites", 201, name="gates.json", title="gates", text=json.dumps(things))["suite"]
+    assert json.loads((folder / plain).read_text("utf-8")) == things, "a file's name needs nothing beside it"
+    one, other = (running.load(workspace, Path(path), judge="human").tasks for path in (saved, plain))
+    assert list(one) == list(other), "what is in it is the same"
+    run = post(client, "/api/start", 201, suite=saved, judges=["human"], parameters={"temperature": 0.5})["run_id"]
+    assert workspace.journal.plan_of(run).suite == "A/B test"
+    wrong = post(client, "/api/suites", 422, **{**sent, "title": "x" * 201})
+    assert wrong["error"]["where"] == "body.title"
 
 
 def test_nothing_is_overwritten_and_nothing_wrong_is_saved(client: TestClient, folder: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.web.conftest import Served, Watch, eventually
 
 if TYPE_CHECKING:
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: Served, watch: Watch) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/start")
-    page.get_by_label("Name of the set").fill("Pasted")
+    page.get_by_label("Name of the set").fill("A/B: Pasted")
     for place, name in enumerate(("wilhelmina", "bartholomew")):
         page.locator(f'[data-name="{place}"]').fill(name)
         page.locator(f"#t-0-s{place}").fill(f"def run():\n    return {place}\n")
@@ -28,7 +30,8 @@ def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: S
     page.get_by_role("button", name="Duplicate").click()
     assert page.get_by_role("textbox", name="Thing 2", exact=True).input_value() == "Gate 1 copy"
     page.get_by_role("button", name="Save and go on").click()
-    page.wait_for_url("**/start?suite=suites%2Fpasted.json")
+    page.wait_for_url("**/start?suite=suites%2Fa-b-pasted.json")
+    assert page.locator("h1").inner_text() == "A/B: Pasted"
     page.wait_for_selector("text=It cannot be started yet")
     recording = served.folder / "judge.jsonl"
     page.get_by_label("Add judge").first.fill(f"replay/{recording}")
@@ -86,3 +89,20 @@ def test_what_a_run_costs_stays_in_sight_and_wrong_numbers_are_said_at_their_fie
     page.fill("#f-limit", "1")
     page.wait_for_selector("#estimate b")
     assert page.locator('[data-error="limit"]').inner_text() == ""
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("limit", "0"), ("limit", "abc"), ("trials", "1.5"), ("budget", "-3")])
+def test_a_wrong_number_is_marked_and_never_stands_in_the_address(
+    page: Page, served: Served, watch: Watch, name: str, wrong: str
+) -> None:
+    watch.expected = ("422",)
+    page.goto(f"{served.url}/start?suite=gates.json&judge=human&limit=1&trials=4&budget=2")
+    page.wait_for_selector("#estimate b")
+    page.fill(f"#f-{name}", wrong)
+    page.wait_for_selector(f'#f-{name}[aria-invalid="true"]', state="attached")
+    assert page.locator(f'[data-error="{name}"]').inner_text().startswith("This is ")
+    assert page.input_value(f"#f-{name}") == wrong
+    assert f"{name}=" not in page.url
+    page.reload()
+    page.wait_for_selector("#estimate b")
+    assert page.locator("#judges input[value=human]").is_checked()

@@ -239,3 +239,17 @@ def test_answers_that_nobody_graded_do_not_wait_for_review(tmp_path: Path) -> No
         said = client.get("/statistics").text
         assert "1 answer not graded" in said
         assert "waiting for review" not in said.partition("<main")[2].partition("</main")[0]
+
+
+def test_a_warning_names_the_page_s_way(tmp_path: Path) -> None:
+    task = {"id": "one", "prompt": "Say a.", "expected": "a", "snippets": {"x": "a", "y": "b"}}
+    for name, protocol in (("plain", {}), ("careful", {"protocol": {"blind": 0.2}})):
+        suite = {"name": name, "score": "exact", "tasks": [task], **protocol}
+        (tmp_path / f"{name}.json").write_text(json.dumps(suite), "utf-8")
+        done = warm.run("run", f"{name}.json", folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"})
+        said = client.get("/statistics").text
+    assert "Look at each by itself with the filter “run”." in said
+    assert "--run" not in said

@@ -18,14 +18,14 @@ from assay.app.paid_answers import FOLDER, PaidAnswers, question_of
 from assay.domain.assessment import Assessment
 from assay.domain.calibration import CalibrationRecord
 from assay.domain.digest import digest
-from assay.domain.errors import InputError, Interrupted
+from assay.domain.errors import InputError, Interrupted, Unanswered
 from assay.domain.events import nobody
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import RunId, TrialKey
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
-from assay.domain.suite import JudgeMode, JudgeSpec
+from assay.domain.suite import PERSON, JudgeMode, JudgeSpec
 from assay.engine.asking import Asker, GaveUp
 from assay.engine.planning import planned_run
 from assay.scoring.calibration import FIRST, SECOND, Sample, alone, family, identity_of, pairs, side_by_side
@@ -52,6 +52,7 @@ MOST_OF_A_REPLY = 2_000
 """Characters of a failed try's reply that are kept."""
 MOST_OF_A_TEXT = 4_000
 """Characters of a reference's prompt, answer and expected answer that are kept with the record."""
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,8 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
     spec = model_candidate(workspace, model).model
     if spec is None:
         raise InputError("MODEL", f"{model!r} is no model.", remedy="Write provider/name.")
+    if spec.provider == PERSON:
+        raise InputError("MODEL", f"{model!r} is a person, and models are calibrated.", remedy="Write provider/name.")
     if suite is not None:
         loaded = _loaded(workspace, suite, model, spec.ref)
         judge = next((j for j in loaded.judges if j.model.ref == spec.ref), loaded.judges[0])
@@ -210,6 +213,8 @@ def calibrate(
     Raises:
         InputError: a wrong reference, file or number, or a model that cannot be asked.
         Interrupted: somebody stopped it. Every answer so far is on disk, and the same call goes on from there.
+        Unanswered: the judge scored none of the references. Nothing is stored: corrected grades alone do not say how
+            the judge grades as it is set up now.
     """
     ahead = foreseen(
         workspace,
@@ -231,6 +236,8 @@ def calibrate(
             f"was stopped; {len(paid.replies)} answers are kept for a day.",
             remedy="The same command goes on from there.",
         ) from error
+    if all(one.judged is None or one.bypassed for one in judged):
+        raise _unanswered(setting, references, bench.failures)
     corrected, elsewhere, approved = _corrections(workspace, setting)
     everything = (*judged, *corrected)
     found = trust(everything, swaps)
@@ -269,6 +276,14 @@ def calibrate(
         calls=bench.calls,
         approved=approved,
         taken_over=bench.taken_over,
+    )
+
+
+def _unanswered(setting: Setting, references: Sequence[Sample], failures: Sequence[tuple[str, Failure]]) -> Unanswered:
+    asked = sum(not sample.bypassed for sample in references)
+    first = f" The first failure: {failures[0][1].kind}: {failures[0][1].detail}" if failures else ""
+    return Unanswered(
+        setting.judge.model.ref, f"scored none of {asked} references, so nothing was measured or stored.{first}"
     )
 
 
@@ -460,6 +475,7 @@ def _lead(found: Assessment | Failure) -> float | None:
 def _corrections(workspace: Workspace, setting: Setting) -> tuple[list[Judged], int, int]:
     """What people made of this model's grades: corrected ones, how many of them under other settings, and approvals.
 
+    Of a corrected assessment only the candidates count whose score a person had a part in: the others' is the judge's own.
     Corrections that a regrade took over are left out: the same decision would count twice.
     """
     ref = setting.judge.model.ref
@@ -486,9 +502,10 @@ def _corrections(workspace: Workspace, setting: Setting) -> tuple[list[Judged], 
             ):
                 continue
             same = identity_of(names[row.grader], plan.rubric) == identity
+            rescored = _rescored(detail.judged, row.assessment)
             for name, reference in row.assessment.scores.items():
                 judged = detail.judged.scores.get(name)
-                if reference is None or judged is None:
+                if reference is None or judged is None or name not in rescored:
                     continue
                 elsewhere += not same
                 model = models.get(name)
@@ -504,6 +521,20 @@ def _corrections(workspace: Workspace, setting: Setting) -> tuple[list[Judged], 
                     )
                 )
     return found, elsewhere, approved
+
+
+def _rescored(judged: Assessment, counted: Assessment) -> set[str]:
+    """Candidates whose own score a person changed, or a grade that weighs in it."""
+    grades = {(one.candidate, one.criterion): one.score for one in judged.grades}
+    weighing = (one for one in counted.grades if judged.weights.get(one.criterion, 1.0) > 0)
+    changed = {one.candidate for one in weighing if _differ(one.score, grades.get((one.candidate, one.criterion)))}
+    return changed | {name for name, score in counted.scores.items() if _differ(score, judged.scores.get(name))}
+
+
+def _differ(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is not other
+    return abs(one - other) > _SAME
 
 
 def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> Iterator[RunPlan]:

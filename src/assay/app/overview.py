@@ -183,10 +183,10 @@ class Overviews:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """What is behind, the state of the cells it was read beside, how long that took, and when it ended."""
+    """What is behind, the state it was read in (of the cells, and of calibrations), how long that took, and when it ended."""
 
     found: Behind
-    rebuilt: int
+    state: tuple[int, int]
     took: float
     at: float
 
@@ -200,7 +200,7 @@ class _Kept:
         self._workspace = workspace
         self._selection = selection
         self._cells: KeptCells | None = None
-        self._rules: tuple[int, findings.Rules, tuple[Caution, ...]] | None = None
+        self._rules: tuple[tuple[int, int], findings.Rules, tuple[Caution, ...]] | None = None
         self._behind: OrderedDict[tuple[object, ...], _Read] = OrderedDict()
 
     def overview(self, *, a: str | None, b: str | None, scope: str | None, margin: float | None) -> Overview:
@@ -253,26 +253,26 @@ class _Kept:
         with self.lock:
             cells, rules, _ = self._now()
             a, b = self._pair(cells.report(scope=scope), a, b)
-            newest, rebuilt = cells.newest, cells.rebuilt
+            newest, state = cells.newest, (cells.rebuilt, self._measured())
         key = (a, b, scope, rules.margin if margin is None else margin)
         known = self._behind.get(key)
-        if known is not None and (self._is_good(known, newest, rebuilt) or self._reading.locked()):
+        if known is not None and (self._is_good(known, newest, state) or self._reading.locked()):
             return self._as_of_now(known.found)
         with self._reading:
             known = self._behind.get(key)
-            if known is not None and self._is_good(known, newest, rebuilt):
+            if known is not None and self._is_good(known, newest, state):
                 return self._as_of_now(known.found)
             began = self._workspace.clock.monotonic()
             found = self._read(a, b, scope, margin, newest)
             ended = self._workspace.clock.monotonic()
-            self._behind[key] = _Read(found=found, rebuilt=rebuilt, took=ended - began, at=ended)
+            self._behind[key] = _Read(found=found, state=state, took=ended - began, at=ended)
             while len(self._behind) > SELECTIONS_KEPT:
                 self._behind.popitem(last=False)
             return found
 
-    def _is_good(self, known: _Read, newest: int, rebuilt: int) -> bool:
+    def _is_good(self, known: _Read, newest: int, state: tuple[int, int]) -> bool:
         """Whether nothing came since, or reading anew so soon would take too long."""
-        if newest <= known.found.newest and rebuilt == known.rebuilt:
+        if newest <= known.found.newest and state == known.state:
             return True
         return known.took > AT_ONCE_S and self._workspace.clock.monotonic() - known.at < PATIENCE * known.took
 
@@ -310,11 +310,16 @@ class _Kept:
         else:
             self._cells.refresh()
         cells = self._cells
-        if self._rules is None or self._rules[0] != cells.rebuilt:
+        state = (cells.rebuilt, self._measured())
+        if self._rules is None or self._rules[0] != state:
             rules = findings.rules_of(self._workspace, cells.runs)
             stamped = uncalibrated_judges(self._workspace, cells.runs, cells.graded_by)
-            self._rules = (cells.rebuilt, rules, (*rules.cautions, *stamped))
+            self._rules = (state, rules, (*rules.cautions, *stamped))
         return cells, self._rules[1], self._rules[2]
+
+    def _measured(self) -> int:
+        """The number of the newest calibration: a new one may lift a warning."""
+        return max(self._workspace.calibrations.newest_numbers().values(), default=0)
 
     def _pair(self, report: Report, a: str | None, b: str | None) -> tuple[str | None, str | None]:
         """The two to compare by their own spelling; whoever was not named is the next in rank."""

@@ -170,7 +170,7 @@ def check(workspace: Workspace, name: str, text: str) -> tuple[Path, tuple[Suite
     stem, dot, suffix = name.strip().rpartition(".")
     if not dot or f".{suffix.lower()}" not in SUFFIXES:
         stem, suffix = name.strip(), "json" if text.lstrip()[:1] in {"[", "{"} else "yaml"
-    plain_name = slug(Path(stem).name)
+    plain_name = slug(stem)
     if not plain_name:
         raise InputError("name", f"is {name!r}, expected a name with at least one letter or digit.")
     where = Path(SAVED_IN) / f"{plain_name[:80]}.{suffix.lower()}"
@@ -194,14 +194,19 @@ def _export_of(name: str, text: str) -> str | None:
     return None if reader is None or reader.NAME in ("set", "openai_batch_input") else str(reader.NAME)
 
 
-def save(workspace: Workspace, name: str, text: str) -> str:
+def save(workspace: Workspace, name: str, text: str, *, title: str | None = None) -> str:
     """Save a set or suite in the working folder and give its path there.
+
+    A set whose `title` is not what the file is called has it written into the file.
 
     Raises:
         SuiteErrors: what is wrong with it; nothing was saved.
         Refused: another file of that name is there.
     """
     where, wrong = check(workspace, name, text)
+    if not wrong and title is not None and title != where.stem:
+        text = _titled(text, title)
+        wrong = problems(workspace, _relative_to_here(workspace, where), text=text)
     if wrong:
         raise SuiteErrors(wrong)
     root = workspace.folder.resolve()
@@ -259,10 +264,29 @@ def _changed(path: Path, changes: Mapping[str, Any]) -> str:
             str(path), "is a batch file, whose rubric, parameters, policy and protocol are those of the defaults."
         )
     if is_set(document.value):
-        value = {"name": path.stem, "tasks": [_as_task(one) for one in (value if isinstance(value, list) else [value])]}
+        value = _as_suite(path.stem, value)
     if not isinstance(value, dict):
         raise InputError(str(path), "is no suite.")
     return json.dumps({**value, **changes}, ensure_ascii=False, indent=1)
+
+
+def _titled(text: str, title: str) -> str:
+    """A set written in JSON, with a name of its own; any other text as it is."""
+    try:
+        document = read_json(text)
+    except Unreadable:
+        return text
+    if not isinstance(document.value, list):
+        return text
+    return json.dumps({"name": title, "things": plain(document.value)}, ensure_ascii=False, indent=2) + "\n"
+
+
+def _as_suite(stem: str, value: Any) -> dict[str, Any]:
+    """The suite that a set stands for."""
+    name, some = None, value
+    if isinstance(value, dict) and "things" in value:
+        name, some = value.get("name"), value["things"]
+    return {"name": name or stem, "tasks": [_as_task(one) for one in (some if isinstance(some, list) else [some])]}
 
 
 def _as_task(thing: Any) -> Any:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import print_json, say, table
+from assay.cli.output import complain, print_json, say, table
+from assay.domain.errors import Unanswered
 
 if TYPE_CHECKING:
     from assay.analysis.calibration import Figure
@@ -75,9 +76,13 @@ def calibrate(
                 opened, model, samples=samples, with_built_in=built_in, suite=suite, repeat=repeat, budget_usd=cap
             )
             return _foretell(ahead, as_json=as_json)
-        done = calibrating.calibrate(
-            opened, model, samples=samples, with_built_in=built_in, suite=suite, repeat=repeat, budget_usd=cap
-        )
+        try:
+            done = calibrating.calibrate(
+                opened, model, samples=samples, with_built_in=built_in, suite=suite, repeat=repeat, budget_usd=cap
+            )
+        except Unanswered as error:
+            complain(str(error), as_json=as_json)
+            return 1
     if as_json:
         print_json(calibrating.calibration_document(done))
     else:

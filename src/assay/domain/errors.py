@@ -66,6 +66,10 @@ class Interrupted(AssayError):
     """The user stopped a run; what was done is kept and it can be resumed."""
 
 
+class Unanswered(AssayError):
+    """A model gave nothing that can be used, so that nothing was measured and nothing is stored."""
+
+
 def did_you_mean(found: str, known: Iterable[str]) -> str:
     """A hint such as ` Did you mean 'trials'?`, or an empty string when nothing known is close."""
     return _hint(nearest(found, known, most=1))

@@ -233,8 +233,8 @@ class _Reading:
         self._require_judge(judges)
         self._set_rules(declared, judges, None)
         self.rules.joint = self.rules.joint or not judges  # the judge to come is joint unless it says otherwise
-        tasks = things(document.value, self.complaints, self.rules, document.line_of)
-        return self._suite(judges=judges, candidates=self._candidates(declared), tasks=tuple(tasks))
+        name, tasks = things(document.value, self.complaints, self.rules, document.line_of)
+        return self._suite(name=name, judges=judges, candidates=self._candidates(declared), tasks=tuple(tasks))
 
     def batch_file(self) -> Suite | None:
         declared = self._given_candidates()

@@ -65,7 +65,7 @@ def _protocol() -> dict[str, JsonValue]:
 
 
 def set_json_schema() -> dict[str, JsonValue]:
-    """JSON Schema (2020-12) of a set file: one Thing, or a list of them."""
+    """JSON Schema (2020-12) of a set file: one Thing, a list of them, or such a list with the set's name."""
     snippet = _mapping({"name": _NAME, "content": {**_TEXT, "minLength": 1}}, required=("name", "content"))
     thing = _mapping(
         {
@@ -77,10 +77,11 @@ def set_json_schema() -> dict[str, JsonValue]:
         },
         required=("thingName", "snippets"),
     )
+    some: dict[str, JsonValue] = {"type": "array", "minItems": 1, "items": thing}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Assay set file",
-        "anyOf": [thing, {"type": "array", "minItems": 1, "items": thing}],
+        "anyOf": [thing, some, _mapping({"name": _NAME, "things": some}, required=("things",))],
     }
 
 

@@ -1,4 +1,4 @@
-"""Set files: a JSON array, or one object, of Things with the code of each candidate."""
+"""Set files: a JSON array, or one object, of Things with the code of each candidate; or `{name, things}`, to be called so."""
 
 from __future__ import annotations
 
@@ -22,19 +22,30 @@ def is_set(value: Value) -> bool:
     if isinstance(value, list):
         return True
     return isinstance(value, dict) and "tasks" not in value and not value.keys().isdisjoint(
-        ("thingName", "trialsNeeded", "snippets")
+        ("thingName", "trialsNeeded", "snippets", "things")
     )  # fmt: skip
 
 
-def things(value: Value, complaints: Complaints, rules: Rules, line_of: Callable[[Path, bool], int]) -> list[Task]:
-    """The tasks of a set, one for each Thing."""
-    items = value if isinstance(value, list) else [value]
+def things(
+    value: Value, complaints: Complaints, rules: Rules, line_of: Callable[[Path, bool], int]
+) -> tuple[str | None, list[Task]]:
+    """The name of a set, where it has one, and its tasks, one for each Thing."""
+    name: str | None = None
+    where: Path = ()
+    items: list[tuple[Path, Value]] = [((), value)]
+    if isinstance(value, list):
+        items = [((position,), item) for position, item in enumerate(value)]
+    elif isinstance(value, dict) and "things" in value:
+        named = Fields(value, (), complaints)
+        name, where, items = named.name("name"), named.at("things"), list(named.items("things"))
+        named.finish()
     if not items:
-        complaints.add((), "is an empty list, expected at least one Thing: {thingName, context, language, snippets}.")
+        complaints.add(
+            where, "is an empty list, expected at least one Thing: {thingName, context, language, snippets}."
+        )
     seen: dict[str, Path] = {}
     tasks = []
-    for position, item in enumerate(items):
-        path: Path = (position,) if isinstance(value, list) else ()
+    for path, item in items:
         fields = mapping(item, path, complaints)
         found = None if fields is None else _thing(fields, rules)
         if found is None:
@@ -47,7 +58,7 @@ def things(value: Value, complaints: Complaints, rules: Rules, line_of: Callable
             )
         seen.setdefault(found.id, path)
         tasks.append(found)
-    return tasks
+    return name, tasks
 
 
 def _thing(fields: Fields, rules: Rules) -> Task | None:

@@ -10,7 +10,7 @@ from pydantic import Field
 from assay.app import calibrations as verbs
 from assay.app import charting, starting
 from assay.app.calibrating import record_document
-from assay.domain.errors import InputError, Refused, UnknownName
+from assay.domain.errors import InputError, Refused, SettingsError, UnknownName
 from assay.web.api import Answer, Body, rooms_of
 from assay.web.errors import problem_of
 from assay.web.judging import judging_of
@@ -149,7 +149,8 @@ def calibration_page(request: Request, number: Number) -> Response:
         can_draw=charting.can_draw(), how_to_draw=charting.HOW_TO_DRAW,
         asked=t("calibration.cost", calls=count(document.get("calls", 0)), cost=cost),
         figures=[{"name": t(f"calibration.{name}"), **_figure(name, document[name])} for name in _FIGURES if name in document],
-        criteria=criteria, samples=[_sample(one) for one in samples[:SAMPLES_SHOWN]],
+        criteria=criteria, no_criteria=t(f"calibration.by_criterion_{'unread' if 'by_criterion' in document else 'none'}"),
+        samples=[_sample(one) for one in samples[:SAMPLES_SHOWN]],
         more=max(0, len(samples) - SAMPLES_SHOWN), lost=document.get("failed_tries", []),
         chart={
             "kind": chart.kind, "title": chart.title, "about": chart.about, "key": key, "rows": len(chart.rows),
@@ -164,7 +165,10 @@ def calibration_page(request: Request, number: Number) -> Response:
 def look(request: Request, body: MeasureBody) -> Response:
     """What a calibration would ask and cost; asks nobody. What keeps it from starting is the error."""
     workspace = rooms_of(request).workspace
-    found = [verbs.look(workspace, wanted) for wanted in body.wanted()]
+    try:
+        found = [verbs.look(workspace, wanted) for wanted in body.wanted()]
+    except SettingsError as error:  # told to whoever measures here, who can name another model
+        return Answer(problem_of(error), status_code=422)
     waiting = verbs.runs_under_review(workspace)
     return Answer({
         "judges": [

@@ -57,6 +57,18 @@ class Sides:
         self.together = one_of("together", query.get("together") or "yes", ["yes", "no"])
         self.after = place_of("after", query.get("after", "").strip())
 
+    def let_go(self) -> dict[str, str]:
+        """What nothing can be read by is no longer asked for; the complaint, by field."""
+        found = {}
+        for name in ("read", "title"):
+            try:
+                if getattr(self, name):
+                    _field(name, getattr(self, name))
+            except InputError as error:
+                found[name] = f"{error.problem} {error.remedy}"
+                setattr(self, name, "")
+        return found
+
     @property
     def wanted(self) -> Wanted:
         labels = tuple(one.strip() for one in self.labels.split(",") if one.strip())
@@ -133,6 +145,7 @@ def compare_page(request: Request) -> Response:
         "title": sides.title, "together": sides.together, "onlys": [one.value for one in Only], "most": MOST_COLUMNS,
         "find": request.query_params.get("find", "").strip(), "offers": RUNS_OFFERED,
     }  # fmt: skip
+    form["wrong"] = sides.let_go()
     if not sides.columns:
         return page_of(request, "compare_choose.html", "compare", t("compare.title"), twin="/compare.json",
                        offered=offered, chosen=(), form=form, boot={"texts": {}, "page": "compare"})  # fmt: skip

@@ -95,9 +95,13 @@ class DemoBody(Body):
 
 
 class FileBody(Body):
-    """A set or suite that a browser wrote or brought; with `only_look` it is checked and not saved."""
+    """A set or suite that a browser wrote or brought; with `only_look` it is checked and not saved.
 
-    name: str = Field(min_length=1, max_length=200)
+    `title`: what a set is called where that is more than a file's name can hold.
+    """
+
+    name: str = Field(min_length=1, max_length=210)
+    title: str | None = Field(default=None, min_length=1, max_length=200)
     text: str = Field(max_length=starting.LARGEST_TEXT)
     only_look: bool = False
 
@@ -123,7 +127,8 @@ def save(request: Request, body: FileBody) -> Response:
     try:
         where, wrong = starting.check(workspace, body.name, body.text)
         if not wrong and not body.only_look:
-            return Answer({"suite": starting.save(workspace, body.name, body.text), "problems": []}, status_code=201)
+            saved = starting.save(workspace, body.name, body.text, title=body.title)
+            return Answer({"suite": saved, "problems": []}, status_code=201)
     except InputError as error:
         return _refused(error, "")
     problems = [_problem(one, where.as_posix()) for one in wrong]

@@ -290,7 +290,8 @@ def _lacking(found: Overview, asked: Asked) -> list[dict[str, Any]]:
 
 
 def _warning(one: Caution) -> dict[str, str]:
-    return {"code": one.code, "text": one.text.removesuffix("; see `assay calibrate`.")}
+    own = t("stats.mixed_protocols") if one.code == "mixed_protocols" else one.text
+    return {"code": one.code, "text": own.removesuffix("; see `assay calibrate`.")}
 
 
 def _pressure(found: StandingDiagnostics, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -88,4 +88,5 @@ def test_typical_mistakes_are_wrong_by_schema_and_reader_alike(tmp_path: Path, t
 def test_sets_have_a_schema_of_their_own(wrong: Any) -> None:
     SETS.validate([thing(trialsNeeded=5)])
     SETS.validate(thing())
+    SETS.validate({"name": "A/B test", "things": [thing()]})
     assert not SETS.is_valid(wrong)

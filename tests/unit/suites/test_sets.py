@@ -37,6 +37,20 @@ def test_one_object_is_a_set_of_one(load: Load) -> None:
     assert [task.trials for task in suite.tasks] == [None]
 
 
+def test_a_set_may_say_its_name(load: Load) -> None:
+    suite = load(json.dumps({"name": "A/B test", "things": [thing()]}), "a-b-test.json", judge=JUDGE)
+    assert (suite.name, [task.id for task in suite.tasks]) == ("A/B test", ["auth-service"])
+    for wrong, message in (
+        ({"name": "A", "things": []}, "things: is an empty list"),
+        ({"name": "A", "things": [thing("???")]}, "things[0].thingName: is '???'"),
+        ({"name": "A", "thing": 1, "things": [thing()]}, "thing: is not a known key"),
+        ({"name": ["A"], "things": [thing()]}, "name: is a list"),
+    ):
+        with pytest.raises(SuiteErrors) as caught:
+            load(json.dumps(wrong), "set.json", judge=JUDGE)
+        assert message in str(caught.value)
+
+
 def test_names_match_whatever_their_case_across_things(load: Load) -> None:
     other = thing("Cache", snippets=[{"name": "ALICE", "content": "x"}, {"name": "carol", "content": "y"}])
     suite = load(json.dumps([thing(), other]), "set.json", judge=JUDGE)

@@ -51,7 +51,7 @@ async function look() {
       h("p", {}, h("b", {}, unpriced.length
         ? t("calibration.estimate_unpriced", { n: calls, models: unpriced.join(", ") })
         : t("calibration.estimate", { n: calls, likely: usd(likely), most: usd(most) }))),
-      judges.map((one) => h("p", { class: "soft small" },
+      ...judges.map((one) => h("p", { class: "soft small" },
         t("calibration.estimate_as", { model: one.model, source: one.settings_of, n: one.references }),
         one.taken_over ? `; ${t("calibration.estimate_kept", { n: one.taken_over })}` : "")));
   } catch (error) {

@@ -172,12 +172,16 @@ function fieldsOf(error) {
   return found;
 }
 
+/** Whether a number may stand in the address, which a reload has to open. */
+const sound = (name, value) => (name === "budget" ? value > 0 : Number.isInteger(value) && value >= 1 && value <= 1e9);
+
 async function look() {
   const mine = ++asked;
   byId("rotate-pick") && (byId("rotate-pick").hidden = checked("judge").length < 2);
   const state = new URLSearchParams({ suite: boot.path });
   const body = wish();
-  for (const name of ["trials", "mode", "review", "batch_id", "limit", "budget"]) if (body[name] !== undefined) state.set(name, body[name]);
+  for (const name of ["trials", "limit", "budget"]) if (sound(name, body[name])) state.set(name, body[name]);
+  for (const name of ["mode", "review", "batch_id"]) if (body[name] !== undefined) state.set(name, body[name]);
   if (body.benchmark) state.set("benchmark", "1");
   for (const name of ["candidates", "judges"]) for (const one of body[name] ?? []) state.append(name.slice(0, -1), one);
   if (body.rotate) state.set("rotate", "1");
@@ -217,6 +221,7 @@ function restore() {
     const known = form.querySelector(`input[name=trials][value="${CSS.escape(trials)}"]`);
     (known ?? form.querySelector("input[name=trials][value=own]")).checked = true;
     if (!known) byId("f-trials").value = trials;
+    byId("f-trials").hidden = Boolean(known);
   }
   for (const [id, name] of [["f-mode", "mode"], ["f-review", "review"], ["f-batch_id", "batch_id"], ["f-limit", "limit"], ["f-budget", "budget"]]) {
     if (state.get(name) && byId(id)) byId(id).value = state.get(name);
@@ -386,7 +391,7 @@ if (write) {
     event.preventDefault();
     if (!set.name.trim()) return complain([{ field: "name", problem: t("start.needs_name"), remedy: "" }], byId("problems"));
     try {
-      const said = await ask("/api/suites", { name: `${set.name.trim()}.json`, text: `${JSON.stringify(asFile(), null, 2)}\n` });
+      const said = await ask("/api/suites", { name: `${set.name.trim()}.json`, title: set.name.trim(), text: `${JSON.stringify(asFile(), null, 2)}\n` });
       storage.remove(DRAFT);
       location.assign(`/start?suite=${encodeURIComponent(said.suite)}`);
     } catch (error) {

@@ -64,6 +64,7 @@ TEXTS: Final[dict[str, str]] = {
     "calibration.by_criterion": "Bias by criterion",
     "calibration.by_criterion_about": "Mean of the judge's grade less the score that is deserved, over the samples; above 0 "
     "it is too mild.",
+    "calibration.by_criterion_unread": "The judge gave no grade to any reference of this record.",
     "calibration.by_criterion_none": "This record was measured before criteria were kept apart.",
     "calibration.each": "Reference by reference",
     "calibration.reference": "Reference",

@@ -24,6 +24,8 @@ TEXTS: Final[dict[str, str]] = {
     "stats.incomplete.most": "up to {high} of them incomplete for a candidate",
     "stats.incomplete.of": "{n} of the {of} trials have no score of it that counts: rejected, failed or waiting.",
     "stats.incomplete.of.one": "1 of the {of} trials has no score of it that counts: rejected, failed or waiting.",
+    "stats.mixed_protocols": "The selected runs were reviewed under different protocols. "
+    "Look at each by itself with the filter “run”.",
     "stats.filters": "Filters",
     "stats.filters_none": "Everything in the store.",
     "stats.remove": "Remove {name} {value}",
