@@ -390,8 +390,16 @@ class Archive(Protocol):
         """The trials of an assessment's task, first to last, each with what the same grader's work on it stands at."""
         ...
 
-    def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
-        """Trials in plan order."""
+    def trials(
+        self,
+        selection: Selection,
+        /,
+        *,
+        failed_only: bool = False,
+        candidate: str | None = None,
+        number: int | None = None,
+    ) -> Iterator[TrialRow]:
+        """Trials in plan order; with `candidate` those it took part in or is to, with `number` that one of each task."""
         ...
 
     def newest(self, *, limit: int, before: str | None = None, reviewed: bool = False) -> tuple[RunSummary, ...]:

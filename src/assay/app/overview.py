@@ -337,10 +337,19 @@ class _Kept:
 
 
 def trials_behind(
-    workspace: Workspace, selection: Selection, *, number: int | None = None, start: int = 0, limit: int = 100
+    workspace: Workspace,
+    selection: Selection,
+    *,
+    candidate: str | None = None,
+    number: int | None = None,
+    start: int = 0,
+    limit: int = 100,
 ) -> tuple[tuple[CountedTrial, ...], bool]:
-    """A page of the selection's trials with what counts of each, and whether more follow; only the `number`-th of each task."""
-    trials = (row for row in workspace.archive.trials(selection) if number in (None, row.k))
+    """A page of the selection's trials with what counts of each, and whether more follow.
+
+    With `candidate` only those it took part in, with `number` only that one of each task.
+    """
+    trials = workspace.archive.trials(selection, candidate=candidate, number=number)
     rows = list(islice(trials, start, start + limit + 1))
     shown = rows[:limit]
     keys: tuple[TrialKey, ...] = tuple(row.key for row in shown)
