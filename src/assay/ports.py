@@ -491,6 +491,10 @@ class Archive(Protocol):
 
     def excluded(self, selection: Selection, /) -> Excluded: ...
 
+    def took_part(self, selection: Selection, /) -> Mapping[str, int]:
+        """By candidate, of how many trials that count there is an answer or a score of it; every score is looked at."""
+        ...
+
     def record(self, run: RunId, /) -> Iterator[dict[str, JsonValue]]:
         """A run as lines from which it can be stored again, from one snapshot; raises `UnknownName`."""
         ...

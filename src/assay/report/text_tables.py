@@ -140,12 +140,7 @@ def criterion_rows(report: Report) -> tuple[tuple[str, ...], list[tuple[str, ...
 
 def counts_sentence(report: Report) -> str:
     """How many trials count, and what became of the others."""
-    out = report.excluded
-    count = "counts" if report.counted == 1 else "count"
-    return (
-        f"{wording.count(report.counted, 'trial')} {count}; not counted: {out.pending} pending, {out.rejected} rejected, "
-        f"{out.failed} failed; {wording.count(out.superseded, 'superseded attempt')}."
-    )
+    return f"{wording.what_counts(report.counted, report.excluded)}."
 
 
 def _md(text: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
     from assay.analysis.anytime import Anytime, Looks
     from assay.analysis.partly import PartlyReviewed
+    from assay.domain.selection import Excluded
     from assay.statistics.brackets import Coverage
     from assay.statistics.comparisons import Comparison
     from assay.statistics.estimates import Estimate, TaskEstimate
@@ -68,6 +69,16 @@ def signed(value: float, places: int = 1) -> str:
 def count(n: int, noun: str) -> str:
     """`1 task`, `12 tasks`, `no task`."""
     return f"no {noun}" if n == 0 else f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def what_counts(n: int, out: Excluded) -> str:
+    """How many trials count, and what became of the others."""
+    partly = f", {out.partly:,} of them with more grades waiting for review" if out.partly else ""
+    not_graded = f", {out.not_graded} not graded" if out.not_graded else ""
+    return (
+        f"{count(n, 'trial')} {'counts' if n == 1 else 'count'}{partly}; not counted: {out.pending} pending, "
+        f"{out.rejected} rejected, {out.failed} failed{not_graded}; {count(out.superseded, 'superseded attempt')}"
+    )
 
 
 def _trials(n: int, approved: bool) -> str:

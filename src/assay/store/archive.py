@@ -396,6 +396,11 @@ class StoreArchive:
         with self._database.reading() as connection:
             return columns.excluded(connection, scope_of(connection, selection))
 
+    def took_part(self, selection: Selection, /) -> dict[str, int]:
+        """By candidate, of how many trials that count there is an answer or a score of it; every score is looked at."""
+        with self._database.reading() as connection:
+            return columns.took_part(connection, scope_of(connection, selection))
+
     def record(self, run: RunId, /) -> Iterator[dict[str, Any]]:
         """A run as lines from which it can be stored again (`run_record`), from one snapshot; raises `UnknownName`."""
         with self._database.reading() as connection:

@@ -54,7 +54,7 @@ def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, 
                 "line": wording.estimate_line(one.estimate, approved=found.approved),
                 "rank": wording.rank_range(one),
                 "said": wording.estimate_sentence(one.estimate, approved=found.approved),
-                "lacks": t("stats.incomplete.of", n=n, of=found.n_trials)
+                "lacks": t("stats.incomplete.of", n=n, of=n + one.estimate.n_trials)
                 if (n := found.incomplete.get(str(one.candidate), 0))
                 else None,
                 "trials": asked.address("/statistics/trials", candidate=str(one.candidate)),
@@ -260,15 +260,18 @@ def _beneath(found: Overview) -> str:
 
 def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
     one = found.excluded
-    links = {"pending": _review(found, asked), "rejected": None, "failed": None, "superseded": None}
-    numbers = {"pending": one.pending, "rejected": one.rejected, "failed": one.failed, "superseded": one.superseded}
+    links = {"pending": _review(found, asked), "partly": _review(found, asked)}
+    numbers = {
+        "partly": one.partly, "pending": one.pending, "rejected": one.rejected, "failed": one.failed,
+        "superseded": one.superseded, "not_graded": one.not_graded,
+    }  # fmt: skip
     if len(found.runs) == 1:
         links["rejected"] = links["failed"] = f"/runs/{found.runs[0]}"
         links["superseded"] = "/compare/grades?" + urlencode({"run": found.runs[0], "by": "attempts"})
-    numbers["not_graded"] = found.not_graded
     links["not_graded"] = f"/runs/{found.runs[0]}" if len(found.runs) == 1 else "/registry"
     return [
-        {"name": name, "n": n, "word": t(f"stats.left.{name}", n=n), "open": links[name]} for name, n in numbers.items()
+        {"name": name, "n": n, "word": t(f"stats.left.{name}", n=n), "open": links.get(name)}
+        for name, n in numbers.items()
     ]
 
 

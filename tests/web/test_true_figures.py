@@ -1,0 +1,120 @@
+"""What stands beside the numbers of several runs is true of each: what waits, what nobody graded, what was compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from fastapi.testclient import TestClient
+
+from assay.app import findings
+from assay.app.wiring import Workspace
+from assay.domain.lifecycle import AssessmentState, RunState
+from assay.domain.run import Entry
+from assay.domain.selection import Selection
+from assay.web.server import create_app
+from tests.contract.stores import WEIGHTS, a_plan, a_task, grades, judged, planned, wait
+from tests.support import warm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+TASKS = tuple(f"task{n}" for n in range(6))
+
+
+def page(client: TestClient, address: str) -> str:
+    """What stands between the head and the foot of a page."""
+    answer = client.get(address, headers={"accept": "text/html"})
+    assert answer.status_code == 200
+    return answer.text.partition("<main")[2].partition("</main")[0]
+
+
+def grade_all(workspace: Workspace, suite: str, names: Sequence[str], state: AssessmentState | None) -> None:
+    """A run in which each trial is graded alike; with no state nobody grades it."""
+    plan = a_plan(f"20250101-000000-{suite}-aaaa", suite=suite, candidates=names)
+    workspace.journal.open_run(plan, planned(*(a_task(task) for task in TASKS)))
+    for number, trial in enumerate(workspace.journal.claim(plan.id, limit=100)):
+        values = {name: 0.1 + 0.1 * place + 0.02 * number * place for place, name in enumerate(names)}
+        whole = grades({name: dict.fromkeys(WEIGHTS, value) for name, value in values.items()})
+        entry = Entry(trial=trial.key, finished=True) if state is None else judged(trial, whole, state=state)
+        wait(workspace.journal.record(entry))
+    workspace.journal.set_state(plan.id, RunState.FINISHED)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("figures")
+
+
+@pytest.fixture(scope="module")
+def store(folder: Path) -> Iterator[Workspace]:
+    """Three that are graded, a run of two others that waits, and answers that nobody graded."""
+    with Workspace.open(folder, environment={}) as workspace:
+        grade_all(workspace, "alpha", ("ann", "bob", "cas"), AssessmentState.EXEMPT)
+        grade_all(workspace, "beta", ("dan", "eve"), AssessmentState.PENDING)
+        grade_all(workspace, "gamma", ("ann", "bob"), None)
+        yield workspace
+
+
+@pytest.fixture(scope="module")
+def client(store: Workspace) -> TestClient:
+    return TestClient(create_app(store), base_url="http://127.0.0.1:8000", follow_redirects=False)
+
+
+def test_answers_nobody_graded_are_told_apart_from_those_that_wait(client: TestClient, folder: Path) -> None:
+    said = page(client, "/statistics?a=bob&b=ann")
+    assert "6 waiting for review" in said
+    assert "6 answers not graded" in said
+    excluded = client.get("/statistics.json").json()["stats"]["excluded"]
+    assert (excluded["pending"], excluded["not_graded"], excluded["partly"]) == (6, 6, 0)
+    alone = page(client, "/statistics?suite=alpha&suite=gamma")
+    assert "6 answers not graded" in alone
+    assert "waiting for review" not in alone
+    lines = warm.run("stats", "--suite", "alpha", "--suite", "gamma", folder=folder).stdout.splitlines()
+    assert (
+        lines[0] == "6 trials count; not counted: 0 pending, 0 rejected, 0 failed, 6 not graded; no superseded attempt"
+    )
+
+
+def test_a_caveat_stands_only_where_something_of_the_two_waits(
+    store: Workspace, client: TestClient, folder: Path
+) -> None:
+    assert "for the planned end" not in page(client, "/statistics?a=bob&b=ann")
+    assert client.get("/statistics.json?a=bob&b=ann").json()["compare"]["anytime"] is None
+    assert findings.compare(store, Selection(), "bob", "ann").anytime is None
+    assert "for the planned end" not in warm.run("compare", "bob", "ann", folder=folder).stdout
+    assert "6 trials wait for review" in page(client, "/statistics?a=dan&b=eve")
+    assert "6 trials wait for review" in warm.run("compare", "dan", "eve", folder=folder).stdout
+
+
+def test_no_trial_is_missing_to_a_candidate_it_was_never_put_to(tmp_path: Path) -> None:
+    header = "task,candidate,trial,score\n"
+    pairs = ("ann,bob", "bob,cas", "cas,ann", "ann,bob")
+    rows = [f"t{n},{name},1,0.{n}\n" for n, pair in enumerate(pairs) for name in pair.split(",")]
+    (tmp_path / "pairs.csv").write_text(header + "".join(rows), "utf-8")
+    done = warm.run("import", "pairs.csv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+        assert "no score of it that counts" not in page(client, "/statistics")
+        assert client.get("/statistics.json").json()["incomplete"] == {}
+
+
+def test_grades_that_wait_in_trials_that_count_are_told(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        names, judges = ("ann", "bob"), ("first", "second")
+        plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=names, judges=judges)
+        workspace.journal.open_run(plan, planned(*(a_task(task) for task in TASKS)))
+        for number, trial in enumerate(workspace.journal.claim(plan.id, limit=100)):
+            whole = grades({"ann": dict.fromkeys(WEIGHTS, 0.1 * number), "bob": dict.fromkeys(WEIGHTS, 0.5)})
+            first = judged(trial, whole, grader="first", state=AssessmentState.EXEMPT, finished=False)
+            wait(workspace.journal.record(first))
+            wait(workspace.journal.record(judged(trial, whole, grader="second")))
+        workspace.journal.set_state(plan.id, RunState.FINISHED)
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+        said = page(client, "/statistics")
+        assert "6 of them with more grades waiting for review" in said
+        assert "6 trials wait for review" in said
+        assert client.get("/statistics.json").json()["stats"]["excluded"]["partly"] == 6
+        assert "6 trials count, 6 of them with more grades waiting" in warm.run("stats", folder=tmp_path).stdout
