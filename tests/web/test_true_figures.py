@@ -35,7 +35,7 @@ def grade_all(workspace: Workspace, suite: str, names: Sequence[str], state: Ass
     plan = a_plan(f"20250101-000000-{suite}-aaaa", suite=suite, candidates=names)
     workspace.journal.open_run(plan, planned(*(a_task(task) for task in TASKS)))
     for number, trial in enumerate(workspace.journal.claim(plan.id, limit=100)):
-        values = {name: 0.1 + 0.1 * place + 0.02 * number * place for place, name in enumerate(names)}
+        values = {name: 0.1 + 0.05 * place + 0.005 * number * place for place, name in enumerate(names)}
         whole = grades({name: dict.fromkeys(WEIGHTS, value) for name, value in values.items()})
         entry = Entry(trial=trial.key, finished=True) if state is None else judged(trial, whole, state=state)
         wait(workspace.journal.record(entry))
@@ -118,3 +118,31 @@ def test_grades_that_wait_in_trials_that_count_are_told(tmp_path: Path) -> None:
         assert "6 trials wait for review" in said
         assert client.get("/statistics.json").json()["stats"]["excluded"]["partly"] == 6
         assert "6 trials count, 6 of them with more grades waiting" in warm.run("stats", folder=tmp_path).stdout
+
+
+def test_only_what_shares_a_task_is_compared_and_counted(client: TestClient, folder: Path, tmp_path: Path) -> None:
+    made, apart = "3 comparisons were made", "7 pairs have no counted task in common and are not compared."
+    said = page(client, "/statistics")
+    table = said.partition('id="stats-pairs"')[2].partition("</section>")[0]
+    assert made in table
+    assert apart in table
+    assert table.count("<tr>") == 1 + 3
+    ranks = client.get("/statistics.json").json()["rank"]
+    assert ranks["comparisons"] == 3 == sum(one["n_tasks"] > 0 for one in ranks["pairs"])
+    lines = warm.run("rank", folder=folder).stdout
+    assert made in lines
+    assert apart in lines
+    assert "dan − eve" not in lines
+    report = tmp_path / "report.html"
+    assert warm.run("export", "html", "--output", str(report), folder=folder).returncode == 0
+    assert made in report.read_text("utf-8")
+    assert made in client.get("/statistics/charts/pairs.json").text
+
+
+def test_pairs_beyond_the_first_fifty_are_folded_away(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        grade_all(workspace, "many", [f"c{n}" for n in range(12)], AssessmentState.EXEMPT)
+        said = page(TestClient(create_app(workspace), base_url="http://127.0.0.1:8000"), "/statistics")
+        first, fold, rest = said.partition('id="stats-pairs"')[2].partition("</section>")[0].partition("<details>")
+        assert (first.count("<tr>"), fold, rest.count("<tr>")) == (1 + 50, "<details>", 1 + 16)
+        assert "16 more pairs" in rest

@@ -520,6 +520,7 @@ def ranks_document(found: Ranks) -> dict[str, Any]:
              "n_tasks": one.n_tasks, "reason": one.reason}
             for one in found.ranking.pairs
         ],
+        "comparisons": found.ranking.n_tested,
         "groups": [list(group) for group in found.ranking.groups],
         "preferences": None if found.preferences is None else _strengths_document(found.preferences),
         "excluded": excluded_document(found.basis.excluded),

@@ -179,13 +179,13 @@ def say_ranks(found: Ranks) -> None:
     rows = [
         (f"{p.a} − {p.b}", "" if p.difference is None else wording.signed(p.difference),
          "" if p.ci95 is None else wording.difference_range(p.ci95), _p(p.p_value), _p(p.p_holm), p.decision)
-        for p in found.ranking.pairs
+        for p in found.ranking.compared
     ]  # fmt: skip
     if rows:
         say()
         say(table(("pair", "points", "95% range", "p", "p (Holm)", "decision"), rows, numbers=frozenset({1, 3, 4})))
-    if len(rows) > 1:
-        say(wording.many_comparisons(len(rows)))
+    if made := wording.comparisons_made(found.ranking):
+        say(made)
     document = findings.ranks_document(found)
     if document["preferences"] is not None:
         _say_preferences(document["preferences"])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from assay.statistics.comparisons import Comparison
     from assay.statistics.estimates import Estimate, TaskEstimate
     from assay.statistics.planning import Plan
-    from assay.statistics.ranking import Ranked, RankedPair
+    from assay.statistics.ranking import Ranked, RankedPair, Ranking
 
 MISSING = {
     "no_approved_trials": "No approved trial yet: nothing can be said.",
@@ -434,6 +434,16 @@ def many_comparisons(n: int) -> str:
     return (
         f"{n} comparisons were made; the bar was raised so that the chance of even one false 'better' stays below 5%."
     )
+
+
+def comparisons_made(ranking: Ranking) -> str:
+    """How many of all pairs were compared, and how many could not be; empty where there is nothing to say of them."""
+    said = [many_comparisons(ranking.n_tested)] if ranking.n_tested > 1 else []
+    apart = len(ranking.pairs) - len(ranking.compared)
+    if apart:
+        has, are = ("has", "is") if apart == 1 else ("have", "are")
+        said.append(f"{count(apart, 'pair')} {has} no counted task in common and {are} not compared.")
+    return " ".join(said)
 
 
 def unfinished(*, running: bool, pending: int, p_value: bool) -> str:

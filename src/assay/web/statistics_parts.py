@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from assay.web.asked import Asked
 
 TASKS_SHOWN: Final = 100
+PAIRS_SHOWN: Final = 50
+"""Of the pairs in the order of the ranking; the rest is folded away."""
+
 NOTHING: Final = "–"
 _GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 
@@ -73,8 +76,10 @@ def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, 
                 "open": asked.address("/statistics", a=str(one.a), b=str(one.b)),
             }
             for one in found.pairs
+            if one.n_tasks
         ],
-        "many": wording.many_comparisons(len(ranking.pairs)) if len(ranking.pairs) > 1 else None,
+        "pairs_shown": PAIRS_SHOWN,
+        "many": wording.comparisons_made(ranking),
         "newest": found.newest,
     }  # fmt: skip
 
@@ -238,10 +243,10 @@ def _undecided(found: Overview, asked: Asked) -> tuple[str, str] | None:
     two = found.contrast
     if two is None or (asked.a and asked.b):
         return None
-    pairs = found.report.ranking.pairs
-    pair = next((one for one in pairs if {one.a, one.b} == {two.a, two.b}), None)
-    n = len(found.report.ranking.candidates)
-    return None if pair is None else wording.undecided_among(two, pair, n_candidates=n, n_pairs=len(pairs))
+    ranking = found.report.ranking
+    pair = next((one for one in ranking.pairs if {one.a, one.b} == {two.a, two.b}), None)
+    n = len(ranking.candidates)
+    return None if pair is None else wording.undecided_among(two, pair, n_candidates=n, n_pairs=ranking.n_tested)
 
 
 def _headline(found: Overview) -> str:

@@ -56,6 +56,8 @@ TEXTS: Final[dict[str, str]] = {
     "stats.second": "Second",
     "stats.pairs": "All pairs",
     "stats.pair": "Pair",
+    "stats.pairs_more": "{n} more pairs",
+    "stats.pairs_more.one": "1 more pair",
     "stats.points": "Points",
     "stats.range": "95% range",
     "stats.p_holm": "p (Holm)",
