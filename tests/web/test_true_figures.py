@@ -146,3 +146,24 @@ def test_pairs_beyond_the_first_fifty_are_folded_away(tmp_path: Path) -> None:
         first, fold, rest = said.partition('id="stats-pairs"')[2].partition("</section>")[0].partition("<details>")
         assert (first.count("<tr>"), fold, rest.count("<tr>")) == (1 + 50, "<details>", 1 + 16)
         assert "16 more pairs" in rest
+
+
+def test_one_trial_of_each_task_asks_for_a_second_and_not_for_an_approval(
+    client: TestClient, folder: Path, tmp_path: Path
+) -> None:
+    lacks = "No range about exactly these tasks can be given: it takes a second trial of each."
+    how = "assay extend 20250101-000000-alpha-aaaa --trials 1"
+    said = page(client, "/statistics?suite=alpha&scope=these-tasks&a=bob&b=ann")
+    assert lacks in said
+    assert how in said.partition("</ul>")[0]
+    assert how in client.get("/statistics.json?suite=alpha&scope=these-tasks&a=bob&b=ann").json()["compare"]["verdict"]
+    told = warm.run("compare", "bob", "ann", "--suite", "alpha", "--scope", "these-tasks", folder=folder).stdout
+    assert lacks in told
+    assert how in told
+    assert "Approve at least one" not in said + told
+    rows = [f"t{n},{name},1,0.{n + place}\n" for n in range(6) for place, name in enumerate(("ann", "bob"))]
+    (tmp_path / "once.csv").write_text("task,candidate,trial,score\n" + "".join(rows), "utf-8")
+    assert warm.run("import", "once.csv", folder=tmp_path).returncode == 0
+    imported = warm.run("compare", "bob", "ann", "--scope", "these-tasks", folder=tmp_path).stdout
+    assert lacks in imported
+    assert "extend" not in imported

@@ -216,13 +216,23 @@ def compare(
     still_open = still_open_between(workspace, selection, basis.still_open, a, b)
     return Contrast(
         comparison=found,
-        verdict=wording.verdict(found),
+        verdict=verdict_of(workspace, found, basis.runs),
         basis=basis,
         diagnostics=beside,
         still_open=still_open,
         anytime=anytime_difference(basis.table, found) if still_open.any else None,
         looks=_looks(basis) if still_open.any else None,
     )
+
+
+def verdict_of(workspace: Workspace, found: Comparison, runs: Sequence[str]) -> str:
+    """The sentence on two; where a second trial of each task is lacking, with the command that adds it to what can be added to."""
+    said = wording.verdict(found)
+    if found.reason != "need_at_least_2_trials" or found.n_tasks < 2:
+        return said
+    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    ours = [plan.id for plan in plans if not plan.imported and plan.regrade_of is None]
+    return f"{said} {wording.more_trials(ours[0] if len(ours) == 1 else None)}" if ours else said
 
 
 def still_open_between(

@@ -219,7 +219,7 @@ class _Kept:
             runs=cells.runs,
             report=report,
             contrast=contrast,
-            verdict=None if contrast is None else wording.verdict(contrast),
+            verdict=None if contrast is None else findings.verdict_of(self._workspace, contrast, cells.runs),
             anytime=anytime_over_tasks(contrast)
             if theirs.any and contrast is not None and contrast.scope == TASKS_LIKE_THESE
             else None,

@@ -39,6 +39,9 @@ MISSING = {
 }
 """A sentence for each reason a number is missing."""
 
+SECOND_TRIALS: Final = "No range about exactly these tasks can be given: it takes a second trial of each."
+"""In place of `need_at_least_2_trials` where there are several tasks."""
+
 TAKEN_BACK: Final = "Counting in that all pairs were compared, this is not decided."
 """Beside a verdict on one pair that the correction for all pairs does not let stand."""
 
@@ -108,7 +111,7 @@ def estimate_sentence(found: Estimate, *, approved: bool = True) -> str:
     name = found.candidate
     if found.mean is None or found.ci95 is None:
         score = "" if found.mean is None else f"{name} scores {number(found.mean)}. "
-        return score + MISSING.get(found.reason or "", "No range can be given.")
+        return score + _no_range(found.reason, found.n_tasks)
     basis = f"{count(found.n_tasks, 'task')}, {_trials(found.n_trials, approved)}"
     if found.method == "bounded_identical":
         return _identical(found, approved)
@@ -123,6 +126,17 @@ def estimate_sentence(found: Estimate, *, approved: bool = True) -> str:
         f"Across {basis}, {name} scores {number(found.mean)}. Run again on {these}, it would plausibly score "
         f"{range_words(found.ci95)} (95% range); this says nothing yet about other tasks."
     )
+
+
+def _no_range(reason: str | None, n_tasks: int) -> str:
+    if n_tasks > 1 and reason == "need_at_least_2_trials":
+        return SECOND_TRIALS
+    return MISSING.get(reason or "", "No range can be given.")
+
+
+def more_trials(run: str | None) -> str:
+    """The command that adds a trial of each task, to a run or to whichever is meant."""
+    return f"`assay extend {run or 'RUN'} --trials 1` adds one of each."
 
 
 def _identical(found: Estimate, approved: bool) -> str:
@@ -265,7 +279,7 @@ def _undecided(found: Comparison) -> str:
     if found.ci95 is None and found.reason == "zero_variance":
         return f"Not decided: {ahead} {_alike(found)}"
     if found.ci95 is None:
-        return f"Not decided: {ahead}. {MISSING.get(found.reason or '', 'No range can be given.')}"
+        return f"Not decided: {ahead}. {_no_range(found.reason, found.n_tasks)}"
     text = (
         f"Not decided: {ahead}, but anything from {difference_range(found.ci95)} for {a} fits the data{_where(found)}."
     )

@@ -260,7 +260,10 @@ def _headline(found: Overview) -> str:
 def _beneath(found: Overview) -> str:
     if found.n_trials == 0:
         return t("stats.nothing_about")
-    return "" if found.contrast is None else wording.beneath_headline(found.contrast)
+    if found.contrast is None or found.verdict is None:
+        return ""
+    beneath = wording.beneath_headline(found.contrast)
+    return found.verdict if beneath == wording.verdict(found.contrast) else beneath
 
 
 def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
