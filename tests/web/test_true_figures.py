@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,11 +10,11 @@ from fastapi.testclient import TestClient
 
 from assay.app import findings
 from assay.app.wiring import Workspace
-from assay.domain.lifecycle import AssessmentState, RunState
+from assay.domain.lifecycle import AssessmentState, RunState, Verb
 from assay.domain.run import Entry
 from assay.domain.selection import Selection
 from assay.web.server import create_app
-from tests.contract.stores import WEIGHTS, a_plan, a_task, grades, judged, planned, wait
+from tests.contract.stores import WEIGHTS, a_decision, a_plan, a_task, grades, judged, planned, wait
 from tests.support import warm
 
 if TYPE_CHECKING:
@@ -167,3 +168,32 @@ def test_one_trial_of_each_task_asks_for_a_second_and_not_for_an_approval(
     imported = warm.run("compare", "bob", "ann", "--scope", "these-tasks", folder=tmp_path).stdout
     assert lacks in imported
     assert "extend" not in imported
+
+
+def test_a_cell_of_a_run_says_whether_anybody_approved_it(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha")
+        workspace.journal.open_run(plan, planned(*(a_task(task) for task in TASKS)))
+        states = (
+            AssessmentState.NOT_REQUIRED,
+            AssessmentState.NOT_REQUIRED,
+            AssessmentState.EXEMPT,
+            AssessmentState.PENDING,
+        )
+        for trial, state in zip(workspace.journal.claim(plan.id, limit=4), states, strict=True):
+            wait(workspace.journal.record(judged(trial, state=state)))
+        waiting = [
+            row.key for row in workspace.archive.assessments(Selection()) if row.state is AssessmentState.PENDING
+        ]
+        workspace.desk.decide([a_decision(Verb.APPROVE, key) for key in waiting])
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+        words = ["scored by rule", "scored by rule", "not reviewed", "approved", "planned", "planned"]
+        said = page(client, f"/runs/{plan.id}")
+        assert re.findall('class="word">([^<]*)<', said) == words
+        tallies = re.sub("<[^>]*>", "", said.partition('class="tallies"')[2].partition("</ul>")[0])
+        assert "2 scored by rule" in tallies
+        assert "1 not reviewed" in tallies
+        cells = [
+            cell["state"] for task in client.get(f"/runs/{plan.id}.json").json()["tasks"] for cell in task["cells"]
+        ]
+        assert cells == ["not_required", "not_required", "exempt", "approved", "pending", "pending"]
