@@ -397,8 +397,16 @@ class Archive(Protocol):
         """The trials of an assessment's task, first to last, each with what the same grader's work on it stands at."""
         ...
 
-    def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
-        """Trials in plan order."""
+    def trials(
+        self,
+        selection: Selection,
+        /,
+        *,
+        failed_only: bool = False,
+        candidate: str | None = None,
+        number: int | None = None,
+    ) -> Iterator[TrialRow]:
+        """Trials in plan order; with `candidate` those it took part in or is to, with `number` that one of each task."""
         ...
 
     def newest(self, *, limit: int, before: str | None = None, reviewed: bool = False) -> tuple[RunSummary, ...]:
@@ -489,6 +497,10 @@ class Archive(Protocol):
         ...
 
     def excluded(self, selection: Selection, /) -> Excluded: ...
+
+    def took_part(self, selection: Selection, /) -> Mapping[str, int]:
+        """By candidate, of how many trials that count there is an answer or a score of it; every score is looked at."""
+        ...
 
     def record(self, run: RunId, /) -> Iterator[dict[str, JsonValue]]:
         """A run as lines from which it can be stored again, from one snapshot; raises `UnknownName`."""

@@ -255,7 +255,8 @@ def test_with_a_judge_trials_are_excluded_as_if_only_it_had_graded(store: Store)
         wait(store.journal.record(judged(trial, grader="second")))
     rows = [row for row in store.archive.assessments(EVERYTHING) if row.grader == "second"]
     store.desk.decide([a_decision(Verb.REJECT, rows[0].key, reason="no")])
-    assert store.archive.excluded(EVERYTHING) == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+    whole = Excluded(pending=0, rejected=0, failed=0, superseded=0, partly=2)
+    assert store.archive.excluded(EVERYTHING) == store.archive.excluded(Selection(tasks=("auth",))) == whole
     assert store.archive.excluded(Selection(judges=("first",))).pending == 0
     second = store.archive.excluded(Selection(judges=("second",)))
     assert second == Excluded(pending=2, rejected=1, failed=0, superseded=0)
@@ -624,3 +625,42 @@ def test_review_columns_say_which_trial_of_its_task_each_row_is_of(two_runs: Sto
     assert found.number is not None
     assert found.number.tolist() == [trials[key] for key in found.trial.tolist()]
     assert set(found.number.tolist()) == {1, 2}
+
+
+def test_what_nobody_was_asked_to_grade_does_not_wait(two_runs: Store) -> None:
+    other = "20250301-000000-gamma-cccc"
+    plan = a_plan(other, suite="gamma", candidates=("bob", "dan"))
+    two_runs.journal.open_run(plan, planned(a_task("auth"), a_task("slow"), trials=2))
+    for trial in two_runs.journal.claim(RunId(other), limit=3):
+        wait(two_runs.journal.record(Entry(trial=trial.key, finished=True)))
+    ungraded = Excluded(pending=1, rejected=0, failed=0, superseded=0, not_graded=3)
+    assert two_runs.archive.excluded(EVERYTHING) == two_runs.archive.excluded(Selection(suites=("gamma",))) == ungraded
+    assert two_runs.archive.excluded(Selection(tasks=("auth",))).not_graded == 2
+    assert two_runs.archive.excluded(Selection(compared=("bob", "dan"))) == ungraded
+    elsewhere = two_runs.archive.excluded(Selection(compared=("alice", "bob")))
+    assert elsewhere == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+
+
+# Trials of one candidate
+
+
+def test_a_candidates_trials_are_those_it_took_part_in(two_runs: Store) -> None:
+    trials = two_runs.archive.trials
+    assert {str(one.run_id) for one in trials(EVERYTHING, candidate="Carol")} == {NEW}
+    assert len(list(trials(EVERYTHING, candidate="bob"))) == 5
+    assert [one.k for one in trials(EVERYTHING, candidate="bob", number=2)] == [2, 2]
+    assert list(trials(Selection(suites=("alpha",)), candidate="carol")) == []
+    assert list(trials(EVERYTHING, candidate="nobody")) == []
+    assert two_runs.archive.took_part(EVERYTHING) == {"alice": 4, "bob": 5, "carol": 1}
+
+
+def test_a_trial_that_others_answered_alone_is_not_a_candidates(store: Store) -> None:
+    names = ("ann", "bob", "cas")
+    store.journal.open_run(a_plan(OLD, candidates=names), planned(a_task("auth"), a_task("pay"), a_task("mail")))
+    auth, pay, _ = store.journal.claim(RunId(OLD), limit=3)
+    one = {"integrity": 1.0, "fitness": 0.5}
+    wait(store.journal.record(judged(auth, grades({"ann": one, "bob": one}))))
+    wait(store.journal.record(judged(pay, grades({"cas": one}), state=STATE.EXEMPT)))
+    own = {name: [row.task for row in store.archive.trials(EVERYTHING, candidate=name)] for name in names}
+    assert own == {"ann": ["auth", "mail"], "bob": ["auth", "mail"], "cas": ["pay", "mail"]}  # mail is still to be done
+    assert store.archive.took_part(EVERYTHING) == {"cas": 1}

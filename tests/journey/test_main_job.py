@@ -59,7 +59,9 @@ def test_nothing_counts_before_a_person_approves(assay: Command, server: ModelSe
     assay("run", write_set(project), "--judge", JUDGE)
     stats = assay("stats", "--json").document
     assert all(one["mean"] is None and one["reason"] == "no_approved_trials" for one in stats["candidates"])
-    assert stats["excluded"] == {"pending": 15, "rejected": 0, "failed": 0, "superseded": 0}
+    assert stats["excluded"] == {
+        "pending": 15, "rejected": 0, "failed": 0, "superseded": 0, "not_graded": 0, "partly": 0,
+    }  # fmt: skip
     compared = assay("compare", "nora", "omar", "--json").document
     assert compared["difference"] is None
     assert compared["reason"] == "no_approved_trials"
@@ -83,7 +85,9 @@ def test_statistics_equal_an_independent_calculation_over_what_was_approved(
     assert len(counted) == 12
     assert rerun["id"] in {r["id"] for r in counted}
     stats = assay("stats", "--json").document
-    assert stats["excluded"] == {"pending": 1, "rejected": 2, "failed": 0, "superseded": 1}
+    assert stats["excluded"] == {
+        "pending": 1, "rejected": 2, "failed": 0, "superseded": 1, "not_graded": 0, "partly": 0,
+    }  # fmt: skip
     for one in stats["candidates"]:
         by_task = [
             mean(r["scores"][one["candidate"]] for r in counted if r["task"] == task) for task in _tasks(counted)

@@ -253,3 +253,22 @@ def test_a_warning_names_the_page_s_way(tmp_path: Path) -> None:
         said = client.get("/statistics").text
     assert "Look at each by itself with the filter “run”." in said
     assert "--run" not in said
+
+
+def test_a_candidates_trials_are_its_own_and_each_link_leads_somewhere(tmp_path: Path) -> None:
+    header = "task,candidate,trial,score\n"
+    (tmp_path / "one.csv").write_text(header + "t1,ann,1,0.5\nt1,bob,1,0.4\nt2,bob,1,0.1\nt2,cas,1,0.9\n", "utf-8")
+    (tmp_path / "two.csv").write_text(header + "".join(f"x{n},dan,1,0.5\n" for n in range(3)), "utf-8")
+    for name in ("two.csv", "one.csv"):
+        done = warm.run("import", name, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+        for name, tasks in (("ann", ["t1"]), ("bob", ["t1", "t2"]), ("dan", ["x0", "x1", "x2"])):
+            found = client.get(f"/statistics/trials.json?candidate={name}").json()
+            assert [one["task"] for one in found["trials"]] == tasks
+            for row in found["trials"]:
+                assert row["words"] != ["–"]
+                assert client.get(row["open"]).status_code == 200
+            page = client.get(f"/statistics/trials?candidate={name}", headers={"accept": "text/html"}).text
+            assert page.count("/trials/t") == 2 * len(tasks)

@@ -5,7 +5,7 @@ What would be the case if the reviewing had gone otherwise stands under `diagnos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -81,7 +81,23 @@ class Basis:
     @property
     def unfinished(self) -> bool:
         """Whether more may still come: then numbers for the planned end are not for now."""
-        return self.running or self.excluded.pending > 0
+        return self.still_open.any
+
+    @property
+    def still_open(self) -> StillOpen:
+        return StillOpen(running=self.running, waiting=self.excluded.pending + self.excluded.partly)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StillOpen:
+    """What may still change a number: whether a run is `running`, and how many trials are `waiting` for review."""
+
+    running: bool
+    waiting: int
+
+    @property
+    def any(self) -> bool:
+        return self.running or self.waiting > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,12 +116,16 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """Two candidates, and the sentence that says which is better. `anytime`: evidence for now, while more may come."""
+    """Two candidates, and the sentence that says which is better.
+
+    `still_open`: what may still come of their own runs. `anytime`: evidence for now, while more may.
+    """
 
     comparison: Comparison
     verdict: str
     basis: Basis
     diagnostics: diagnostics.ContrastDiagnostics | None
+    still_open: StillOpen
     anytime: Anytime | None
     looks: Looks | None
 
@@ -193,14 +213,38 @@ def compare(
     if diagnose:
         reviews = workspace.archive.review_columns(selection) if reviews is None else reviews
         beside = diagnostics.of_contrast(basis.table, found, reviews, margin=margin, rng=rng)
+    still_open = still_open_between(workspace, selection, basis.still_open, a, b)
     return Contrast(
         comparison=found,
-        verdict=wording.verdict(found),
+        verdict=verdict_of(workspace, found, basis.runs),
         basis=basis,
         diagnostics=beside,
-        anytime=anytime_difference(basis.table, found) if basis.unfinished else None,
-        looks=_looks(basis) if basis.unfinished else None,
+        still_open=still_open,
+        anytime=anytime_difference(basis.table, found) if still_open.any else None,
+        looks=_looks(basis) if still_open.any else None,
     )
+
+
+def verdict_of(workspace: Workspace, found: Comparison, runs: Sequence[str]) -> str:
+    """The sentence on two; where a second trial of each task is lacking, with the command that adds it to what can be added to."""
+    said = wording.verdict(found)
+    if found.reason != "need_at_least_2_trials" or found.n_tasks < 2:
+        return said
+    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    ours = [plan.id for plan in plans if not plan.imported and plan.regrade_of is None]
+    return f"{said} {wording.more_trials(ours[0] if len(ours) == 1 else None)}" if ours else said
+
+
+def still_open_between(
+    workspace: Workspace, selection: Selection, whole: StillOpen, a: str | None, b: str | None
+) -> StillOpen:
+    """What of the whole concerns these two: of their own runs, in suites that both have run; all of it without two."""
+    if a is None or b is None or not whole.any:
+        return whole
+    theirs = replace(selection, compared=(a, b))
+    excluded = workspace.archive.excluded(theirs)
+    running = workspace.archive.run_totals(theirs).going_on
+    return StillOpen(running=running, waiting=excluded.pending + excluded.partly)
 
 
 def rank(
@@ -294,6 +338,7 @@ class Rules:
     """What the runs of a selection were fixed to before there was anything to see; fields as in `Basis`.
 
     `protocols` are the distinct review protocols that hold now, each with its `runs`. `same_candidates`: in each of the runs.
+    `all_asked`: whether every candidate of a run was asked in each of its trials, as it is here; files may hold less.
     """
 
     margin: float | None
@@ -302,6 +347,7 @@ class Rules:
     cautions: tuple[Caution, ...]
     protocols: tuple[dict[str, Any], ...]
     same_candidates: bool
+    all_asked: bool
 
 
 def rules_of(workspace: Workspace, runs: Sequence[str]) -> Rules:
@@ -325,6 +371,7 @@ def rules_of(workspace: Workspace, runs: Sequence[str]) -> Rules:
         random_order=bool(plans) and all(plan.protocol.get("order") == "random" for plan in plans),
         protocols=in_use,
         same_candidates=len({frozenset(one.name for one in plan.candidates) for plan in plans}) <= 1,
+        all_asked=not any(plan.imported or plan.regrade_of is not None for plan in plans),
     )
 
 
@@ -483,6 +530,7 @@ def ranks_document(found: Ranks) -> dict[str, Any]:
              "n_tasks": one.n_tasks, "reason": one.reason}
             for one in found.ranking.pairs
         ],
+        "comparisons": found.ranking.n_tested,
         "groups": [list(group) for group in found.ranking.groups],
         "preferences": None if found.preferences is None else _strengths_document(found.preferences),
         "excluded": excluded_document(found.basis.excluded),
@@ -536,12 +584,14 @@ def estimate_document(one: Estimate) -> dict[str, Any]:
 
 
 def excluded_document(excluded: Excluded) -> dict[str, int]:
-    """How many trials do not count and why; `superseded` counts attempts."""
+    """How many trials do not count and why; `superseded` counts attempts, `partly` trials that count while more of them waits."""
     return {
         "pending": excluded.pending,
         "rejected": excluded.rejected,
         "failed": excluded.failed,
         "superseded": excluded.superseded,
+        "not_graded": excluded.not_graded,
+        "partly": excluded.partly,
     }
 
 

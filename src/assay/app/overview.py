@@ -25,7 +25,6 @@ from assay.app.kept import KeptCells
 from assay.app.stamps import uncalibrated_judges
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import shown_trial
-from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.report import charts, wording
 from assay.statistics.coding import places
@@ -70,10 +69,9 @@ class Overview:
         anytime: evidence for now while more may come, and only for tasks like these; the rest stands behind.
         margin: the one asked for, else the runs' own.
         tasks: what each task's name stands for, in the order of the matrix.
-        not_graded: trials with answers that nobody has graded or was asked to grade; not among `excluded`.
         approved: whether a person passed every score that counts.
-        incomplete: of the `n_trials`, how many lack a score that counts, by candidate: rejected, failed or waiting beside others
-            that count. Empty where none does, or where the runs do not have the same candidates.
+        incomplete: of the `n_trials` it takes part in, how many lack a score that counts, by candidate: rejected, failed or
+            waiting beside others that count. Empty where none does, or where the runs do not have the same candidates.
         hides: whether judges' scores that wait must not be seen before the verdict.
         newest: the review event up to which all this holds.
     """
@@ -87,7 +85,6 @@ class Overview:
     looks: Looks | None
     unfinished: str | None
     excluded: Excluded
-    not_graded: int
     n_trials: int
     incomplete: Mapping[str, int]
     cautions: tuple[Caution, ...]
@@ -214,28 +211,25 @@ class _Kept:
         excluded = self._workspace.archive.excluded(self._selection)
         totals = self._workspace.archive.run_totals(self._selection)
         running = totals.going_on
-        waits = running or totals.assessments.get(AssessmentState.PENDING)
-        not_graded = 0 if waits else excluded.pending
-        excluded = replace(excluded, pending=excluded.pending - not_graded)
-        open_still = running or excluded.pending > 0
+        whole = findings.StillOpen(running=running, waiting=excluded.pending + excluded.partly)
+        theirs = findings.still_open_between(self._workspace, self._selection, whole, a, b)
         p_value = contrast is not None and contrast.p_value is not None
         return Overview(
             selection=self._selection,
             runs=cells.runs,
             report=report,
             contrast=contrast,
-            verdict=None if contrast is None else wording.verdict(contrast),
+            verdict=None if contrast is None else findings.verdict_of(self._workspace, contrast, cells.runs),
             anytime=anytime_over_tasks(contrast)
-            if open_still and contrast is not None and contrast.scope == TASKS_LIKE_THESE
+            if theirs.any and contrast is not None and contrast.scope == TASKS_LIKE_THESE
             else None,
-            looks=findings.looks_now(rules.looks, cells.n_trials, excluded) if open_still else None,
-            unfinished=wording.unfinished(running=running, pending=excluded.pending, p_value=p_value)
-            if open_still
+            looks=findings.looks_now(rules.looks, cells.n_trials, excluded) if theirs.any else None,
+            unfinished=wording.unfinished(running=theirs.running, pending=theirs.waiting, p_value=p_value)
+            if theirs.any
             else None,
             excluded=excluded,
-            not_graded=not_graded,
             n_trials=cells.n_trials,
-            incomplete=_incomplete(report, cells.n_trials) if rules.same_candidates else {},
+            incomplete=self._incomplete(report, cells.n_trials, rules) if rules.same_candidates else {},
             cautions=_once(
                 (*cells.cautions, *cautions, *report.ranking.warnings, *(contrast.warnings if contrast else ()))
             ),
@@ -244,9 +238,19 @@ class _Kept:
             running=running,
             tasks=cells.tasks,
             protocols=rules.protocols,
-            hides=excluded.pending > 0 and any(one.get("mode") in _BLIND for one in rules.protocols),
+            hides=whole.waiting > 0 and any(one.get("mode") in _BLIND for one in rules.protocols),
             newest=cells.newest,
         )
+
+    def _incomplete(self, report: Report, n_trials: int, rules: findings.Rules) -> dict[str, int]:
+        """By candidate the trials that count and that it takes part in, without a score of it that does; empty where none is."""
+        counted = {str(one.candidate): one.estimate.n_trials for one in report.ranking.candidates}
+        if all(n == n_trials for n in counted.values()):
+            return {}
+        whole = dict.fromkeys(counted, n_trials)
+        its = whole if rules.all_asked else self._workspace.archive.took_part(self._selection)
+        lacking = {name: max(0, its.get(name, 0) - n) for name, n in counted.items()}
+        return lacking if any(lacking.values()) else {}
 
     def behind(self, *, a: str | None, b: str | None, scope: str | None, margin: float | None) -> Behind:
         """Whoever asks while somebody else reads gets what was read last, if anything was."""
@@ -342,21 +346,24 @@ class _Kept:
 
 
 def trials_behind(
-    workspace: Workspace, selection: Selection, *, number: int | None = None, start: int = 0, limit: int = 100
+    workspace: Workspace,
+    selection: Selection,
+    *,
+    candidate: str | None = None,
+    number: int | None = None,
+    start: int = 0,
+    limit: int = 100,
 ) -> tuple[tuple[CountedTrial, ...], bool]:
-    """A page of the selection's trials with what counts of each, and whether more follow; only the `number`-th of each task."""
-    trials = (row for row in workspace.archive.trials(selection) if number in (None, row.k))
+    """A page of the selection's trials with what counts of each, and whether more follow.
+
+    With `candidate` only those it took part in, with `number` only that one of each task.
+    """
+    trials = workspace.archive.trials(selection, candidate=candidate, number=number)
     rows = list(islice(trials, start, start + limit + 1))
     shown = rows[:limit]
     keys: tuple[TrialKey, ...] = tuple(row.key for row in shown)
     scores = {one.trial: one.scores for one in workspace.archive.trial_scores(selection, keys)} if keys else {}
     return tuple(CountedTrial(row=row, scores=scores.get(int(row.key), {})) for row in shown), len(rows) > limit
-
-
-def _incomplete(report: Report, n_trials: int) -> dict[str, int]:
-    """By candidate the trials, of those that count, without a score of it that does; empty where there is none."""
-    lacking = {str(one.candidate): n_trials - one.estimate.n_trials for one in report.ranking.candidates}
-    return lacking if any(lacking.values()) else {}
 
 
 def _turned(one: RankedPair) -> RankedPair:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.analysis.columns import STATES
 from assay.app.provenance import provenance
 from assay.app.stamps import Stamps, words
-from assay.domain.lifecycle import RunState
+from assay.domain.lifecycle import COUNTS, AssessmentState, RunState
 from assay.domain.register import RunFilter
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from assay.app.provenance import Provenance
     from assay.app.wiring import Workspace
-    from assay.domain.identifiers import RunId
+    from assay.domain.identifiers import RunId, TrialKey
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary, TrialRow
 
@@ -76,3 +77,21 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
         stamps=tuple(words(stamps.of(summary.id, judge.name)) for judge in plan.judges),
         trials=tuple(workspace.archive.trials(Selection(runs=(summary.id,)))),
     )
+
+
+def passed_unseen(
+    workspace: Workspace, summary: RunSummary, trials: Collection[TrialKey]
+) -> dict[TrialKey, AssessmentState]:
+    """Those of a run's trials whose grades count without any approval: by rule, or exempt if one of them is."""
+    unseen = {AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT}
+    if not trials or not any(summary.assessments.get(state) for state in unseen):
+        return {}
+    columns = workspace.archive.review_columns(Selection(runs=(summary.id,)), trials=trials)
+    counting: dict[int, set[AssessmentState]] = {}
+    for trial, state in zip(columns.trial.tolist(), columns.state.tolist(), strict=True):
+        counting.setdefault(trial, set()).update({STATES[state]} & COUNTS)
+    return {
+        key: AssessmentState.EXEMPT if AssessmentState.EXEMPT in states else AssessmentState.NOT_REQUIRED
+        for key in trials
+        if (states := counting.get(int(key))) and states <= unseen
+    }

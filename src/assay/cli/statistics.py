@@ -10,7 +10,7 @@ from assay.cli.options import common, filters, selection, workspace
 from assay.cli.output import print_json, say, table
 
 if TYPE_CHECKING:
-    from assay.app.findings import Basis, Contrast, Ranks, Standing
+    from assay.app.findings import Basis, Contrast, Ranks, Standing, StillOpen
     from assay.app.planning import Planning, Way
 
 EXIT_GATE_CLOSED = 3
@@ -156,7 +156,7 @@ def say_standing(found: Standing) -> None:
             say(f"  {wording.task_line(task, approved=found.basis.approved)}")
     if found.anytime is not None:
         say()
-        _say_unfinished(found.basis, p_value=False)
+        _say_unfinished(found.basis.still_open, p_value=False)
         for one, now in zip(found.estimates, found.anytime, strict=True):
             say(f"  {wording.anytime_mean(str(one.candidate), now)}")
     if found.looks is not None:
@@ -179,13 +179,13 @@ def say_ranks(found: Ranks) -> None:
     rows = [
         (f"{p.a} − {p.b}", "" if p.difference is None else wording.signed(p.difference),
          "" if p.ci95 is None else wording.difference_range(p.ci95), _p(p.p_value), _p(p.p_holm), p.decision)
-        for p in found.ranking.pairs
+        for p in found.ranking.compared
     ]  # fmt: skip
     if rows:
         say()
         say(table(("pair", "points", "95% range", "p", "p (Holm)", "decision"), rows, numbers=frozenset({1, 3, 4})))
-    if len(rows) > 1:
-        say(wording.many_comparisons(len(rows)))
+    if made := wording.comparisons_made(found.ranking):
+        say(made)
     document = findings.ranks_document(found)
     if document["preferences"] is not None:
         _say_preferences(document["preferences"])
@@ -231,7 +231,7 @@ def _say_contrast(found: Contrast, document: dict[str, Any]) -> None:
     if one.d_total is not None:
         say(f"effect size d = {one.d_total:.2f} ({one.effect_label})")
     if found.anytime is not None:
-        _say_unfinished(found.basis, p_value=one.p_value is not None)
+        _say_unfinished(found.still_open, p_value=one.p_value is not None)
         say(wording.anytime_difference(found.anytime))
         if found.looks is not None:
             say(wording.looks(found.looks, one.p_value))
@@ -274,10 +274,10 @@ def _way(way: Way | None) -> str:
     return f"{way.needed:,} ({way.trials:,} trials to run{bill})"
 
 
-def _say_unfinished(basis: Basis, *, p_value: bool) -> None:
+def _say_unfinished(still_open: StillOpen, *, p_value: bool) -> None:
     from assay.app.findings import wording
 
-    say(wording.unfinished(running=basis.running, pending=basis.excluded.pending, p_value=p_value))
+    say(wording.unfinished(running=still_open.running, pending=still_open.waiting, p_value=p_value))
 
 
 def _say_diagnostics(lines: list[str]) -> None:
@@ -290,10 +290,7 @@ def _say_diagnostics(lines: list[str]) -> None:
 def _say_basis(basis: Basis) -> None:
     from assay.app.findings import wording
 
-    excluded, n = basis.excluded, basis.n_trials
-    say(f"{wording.count(n, 'trial')} {'counts' if n == 1 else 'count'}; not counted: {excluded.pending} pending, "
-        f"{excluded.rejected} rejected, {excluded.failed} failed; "
-        f"{wording.count(excluded.superseded, 'superseded attempt')}")  # fmt: skip
+    say(wording.what_counts(basis.n_trials, basis.excluded))
     shown = ", ".join(basis.runs[:3]) + (f" and {len(basis.runs) - 3} more" if len(basis.runs) > 3 else "")
     say(f"runs: {shown or 'none'}")
     for one in basis.protocols[:3]:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Filters; an empty one leaves everything in. Within a filter any value matches, across filters all must."""
+    """Filters; an empty one leaves everything in. Within a filter any value matches, across filters all must.
+
+    `compared` is no filter of the contract: it leaves the runs of these candidates, in suites that each of them has run.
+    """
 
     runs: tuple[str, ...] = ()
     suites: tuple[str, ...] = ()
@@ -31,6 +34,7 @@ class Selection:
     languages: tuple[str, ...] = ()
     criteria: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,12 +154,19 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excluded:
-    """What does not count: trials by why, but `superseded` counts attempts. A trial with anything that counts is not here."""
+    """What does not count: trials by why, but `superseded` counts attempts. A trial with anything that counts is not here.
+
+    Attributes:
+        not_graded: trials whose answers are there and which nobody has graded or was asked to grade; they are not `pending`.
+        partly: trials that count by some of their grades while others wait; they are among none of the rest.
+    """
 
     pending: int
     rejected: int
     failed: int
     superseded: int
+    not_graded: int = 0
+    partly: int = 0
 
 
 class NotCounted(StrEnum):

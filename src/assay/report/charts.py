@@ -233,7 +233,7 @@ def pairs(ranking: Ranking) -> Chart:
     return Chart(
         kind="pairs",
         title="All pairs: row less column, in points",
-        about=f"Differences of all pairs. {wording.many_comparisons(len(ranking.pairs))}"
+        about=f"Differences of all pairs. {wording.comparisons_made(ranking)}".strip()
         if len(ranking.pairs) > 1
         else "The difference of the two candidates.",
         rows=tuple(rows),

@@ -31,10 +31,9 @@ def markdown(report: Report) -> str:
     parts = [f"# {_md(report.title)}", _md(report.about)]
     parts.append("\n".join(f"* {_md(verdict)}" for verdict in report.verdicts))
     parts += ["## Scores", _md_table(score_header(), (score_row(one) for one in in_order(report)), numbers={1, 2})]
-    if report.ranking.pairs:
-        parts += ["## All pairs", _md_table(PAIR_HEADER, map(pair_row, report.ranking.pairs), numbers={1, 3, 4})]
-        if len(report.ranking.pairs) > 1:
-            parts.append(_md(wording.many_comparisons(len(report.ranking.pairs))))
+    if report.ranking.compared:
+        parts += ["## All pairs", _md_table(PAIR_HEADER, map(pair_row, report.ranking.compared), numbers={1, 3, 4})]
+        parts.append(_md(wording.comparisons_made(report.ranking)))
     header, rows, left_out = task_rows(report)
     if rows:
         parts += ["## Tasks", _md_table(header, rows, numbers=set(range(1, len(header))))]
@@ -67,10 +66,10 @@ def latex(report: Report) -> str:
     ]
     caption = f"Scores of 100. {counts_sentence(report)}"
     lines += _latex_table(score_header(), [score_row(one) for one in in_order(report)], "lrrll", caption, "scores")
-    if report.ranking.pairs:
-        note = f" {wording.many_comparisons(len(report.ranking.pairs))}" if len(report.ranking.pairs) > 1 else ""
-        rows = [pair_row(one) for one in report.ranking.pairs]
-        lines += _latex_table(PAIR_HEADER, rows, "lrlrrl", f"Differences in points.{note}", "pairs")
+    if report.ranking.compared:
+        caption = f"Differences in points. {wording.comparisons_made(report.ranking)}".strip()
+        rows = [pair_row(one) for one in report.ranking.compared]
+        lines += _latex_table(PAIR_HEADER, rows, "lrlrrl", caption, "pairs")
     return "\n".join(lines) + "\n"
 
 
@@ -140,12 +139,7 @@ def criterion_rows(report: Report) -> tuple[tuple[str, ...], list[tuple[str, ...
 
 def counts_sentence(report: Report) -> str:
     """How many trials count, and what became of the others."""
-    out = report.excluded
-    count = "counts" if report.counted == 1 else "count"
-    return (
-        f"{wording.count(report.counted, 'trial')} {count}; not counted: {out.pending} pending, {out.rejected} rejected, "
-        f"{out.failed} failed; {wording.count(out.superseded, 'superseded attempt')}."
-    )
+    return f"{wording.what_counts(report.counted, report.excluded)}."
 
 
 def _md(text: str) -> str:

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
     from assay.analysis.anytime import Anytime, Looks
     from assay.analysis.partly import PartlyReviewed
+    from assay.domain.selection import Excluded
     from assay.statistics.brackets import Coverage
     from assay.statistics.comparisons import Comparison
     from assay.statistics.estimates import Estimate, TaskEstimate
     from assay.statistics.planning import Plan
-    from assay.statistics.ranking import Ranked, RankedPair
+    from assay.statistics.ranking import Ranked, RankedPair, Ranking
 
 MISSING = {
     "no_approved_trials": "No approved trial yet: nothing can be said.",
@@ -37,6 +38,9 @@ MISSING = {
     "unequal_weights": "not given: the tasks weigh differently.",
 }
 """A sentence for each reason a number is missing."""
+
+SECOND_TRIALS: Final = "No range about exactly these tasks can be given: it takes a second trial of each."
+"""In place of `need_at_least_2_trials` where there are several tasks."""
 
 TAKEN_BACK: Final = "Counting in that all pairs were compared, this is not decided."
 """Beside a verdict on one pair that the correction for all pairs does not let stand."""
@@ -70,6 +74,16 @@ def count(n: int, noun: str) -> str:
     return f"no {noun}" if n == 0 else f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def what_counts(n: int, out: Excluded) -> str:
+    """How many trials count, and what became of the others."""
+    partly = f", {out.partly:,} of them with more grades waiting for review" if out.partly else ""
+    not_graded = f", {out.not_graded} not graded" if out.not_graded else ""
+    return (
+        f"{count(n, 'trial')} {'counts' if n == 1 else 'count'}{partly}; not counted: {out.pending} pending, "
+        f"{out.rejected} rejected, {out.failed} failed{not_graded}; {count(out.superseded, 'superseded attempt')}"
+    )
+
+
 def _trials(n: int, approved: bool) -> str:
     """`58 approved trials`, or `58 trials` where a scorer or a policy let some pass that no person saw."""
     return count(n, "approved trial" if approved else "trial")
@@ -97,7 +111,7 @@ def estimate_sentence(found: Estimate, *, approved: bool = True) -> str:
     name = found.candidate
     if found.mean is None or found.ci95 is None:
         score = "" if found.mean is None else f"{name} scores {number(found.mean)}. "
-        return score + MISSING.get(found.reason or "", "No range can be given.")
+        return score + _no_range(found.reason, found.n_tasks)
     basis = f"{count(found.n_tasks, 'task')}, {_trials(found.n_trials, approved)}"
     if found.method == "bounded_identical":
         return _identical(found, approved)
@@ -112,6 +126,17 @@ def estimate_sentence(found: Estimate, *, approved: bool = True) -> str:
         f"Across {basis}, {name} scores {number(found.mean)}. Run again on {these}, it would plausibly score "
         f"{range_words(found.ci95)} (95% range); this says nothing yet about other tasks."
     )
+
+
+def _no_range(reason: str | None, n_tasks: int) -> str:
+    if n_tasks > 1 and reason == "need_at_least_2_trials":
+        return SECOND_TRIALS
+    return MISSING.get(reason or "", "No range can be given.")
+
+
+def more_trials(run: str | None) -> str:
+    """The command that adds a trial of each task, to a run or to whichever is meant."""
+    return f"`assay extend {run or 'RUN'} --trials 1` adds one of each."
 
 
 def _identical(found: Estimate, approved: bool) -> str:
@@ -254,7 +279,7 @@ def _undecided(found: Comparison) -> str:
     if found.ci95 is None and found.reason == "zero_variance":
         return f"Not decided: {ahead} {_alike(found)}"
     if found.ci95 is None:
-        return f"Not decided: {ahead}. {MISSING.get(found.reason or '', 'No range can be given.')}"
+        return f"Not decided: {ahead}. {_no_range(found.reason, found.n_tasks)}"
     text = (
         f"Not decided: {ahead}, but anything from {difference_range(found.ci95)} for {a} fits the data{_where(found)}."
     )
@@ -423,6 +448,16 @@ def many_comparisons(n: int) -> str:
     return (
         f"{n} comparisons were made; the bar was raised so that the chance of even one false 'better' stays below 5%."
     )
+
+
+def comparisons_made(ranking: Ranking) -> str:
+    """How many of all pairs were compared, and how many could not be; empty where there is nothing to say of them."""
+    said = [many_comparisons(ranking.n_tested)] if ranking.n_tested > 1 else []
+    apart = len(ranking.pairs) - len(ranking.compared)
+    if apart:
+        has, are = ("has", "is") if apart == 1 else ("have", "are")
+        said.append(f"{count(apart, 'pair')} {has} no counted task in common and {are} not compared.")
+    return " ".join(said)
 
 
 def unfinished(*, running: bool, pending: int, p_value: bool) -> str:

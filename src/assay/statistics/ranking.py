@@ -73,6 +73,16 @@ class Ranking:
     scope: str
     warnings: tuple[Caution, ...]
 
+    @property
+    def compared(self) -> tuple[RankedPair, ...]:
+        """The pairs that share a counted task; of the others nothing can be said."""
+        return tuple(one for one in self.pairs if one.n_tasks > 0)
+
+    @property
+    def n_tested(self) -> int:
+        """How many of the pairs were tested, which is what Holm's p holds for."""
+        return sum(one.p_value is not None for one in self.pairs)
+
 
 def rank(scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None) -> Ranking:
     """Rank all candidates with the uncertainty of the ranks, and compare all pairs.

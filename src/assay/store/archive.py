@@ -11,7 +11,18 @@ from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.store import answers, columns, criteria, exporting, graded, model_calls, run_record, run_totals, schema
+from assay.store import (
+    answers,
+    columns,
+    criteria,
+    exporting,
+    graded,
+    model_calls,
+    run_record,
+    run_totals,
+    schema,
+    taking_part,
+)
 from assay.store.call_totals import call_totals
 from assay.store.events import event_of_key, first_broken
 from assay.store.names import candidate_names
@@ -235,17 +246,30 @@ class StoreArchive:
         with self._database.reading() as connection:
             return AssessmentReader().marks(connection, row)
 
-    def trials(self, selection: Selection, /, *, failed_only: bool = False) -> Iterator[TrialRow]:
-        """Trials, oldest run first, in plan order within each."""
+    def trials(
+        self,
+        selection: Selection,
+        /,
+        *,
+        failed_only: bool = False,
+        candidate: str | None = None,
+        number: int | None = None,
+    ) -> Iterator[TrialRow]:
+        """Trials, oldest run first, in plan order within each; only those of a `candidate`, or the `number`-th of each task."""
         table = schema.trial
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)
-            run_keys = scope.runs
+            run_keys, only = scope.runs, [] if number is None else [table.c.k == number]
+            if candidate is not None:
+                key, its = taking_part.runs_of(connection, scope, candidate)
+                run_keys = tuple(one for one in run_keys if one in its)
+                only.append(taking_part.takes_part(table, key))
         for run_key in run_keys:
             position, k = -1, 0
             while True:
                 statement = trial_rows().where(
                     *scope.where(table),
+                    *only,
                     table.c.run_key == run_key,
                     (table.c.position > position) | ((table.c.position == position) & (table.c.k > k)),
                 )
@@ -377,6 +401,11 @@ class StoreArchive:
         """What does not count; with `judges`, as if only those had graded."""
         with self._database.reading() as connection:
             return columns.excluded(connection, scope_of(connection, selection))
+
+    def took_part(self, selection: Selection, /) -> dict[str, int]:
+        """By candidate, of how many trials that count there is an answer or a score of it; every score is looked at."""
+        with self._database.reading() as connection:
+            return columns.took_part(connection, scope_of(connection, selection))
 
     def record(self, run: RunId, /) -> Iterator[dict[str, Any]]:
         """A run as lines from which it can be stored again (`run_record`), from one snapshot; raises `UnknownName`."""

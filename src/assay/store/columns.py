@@ -5,17 +5,19 @@ NumPy is imported when the first column is asked for, so that commands without s
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Double, Select, and_, case, cast, func, or_, select
+from sqlalchemy import Double, Select, and_, case, cast, func, or_, select, union
 
 from assay.analysis.columns import STATES, CriterionMoments, ReviewColumns, ScoreColumns, TaskLabel, TrialScores
 from assay.domain.lifecycle import COUNTS, AssessmentState, Standing, TrialState
 from assay.domain.selection import Excluded
 from assay.store import schema
 from assay.store.codec import bytes_json
-from assay.store.projection import ASSESSMENT, STANDING
+from assay.store.projection import ASSESSMENT, STANDING, TRIAL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -173,17 +175,11 @@ def decided_since(connection: Connection, event: int | None) -> tuple[int, tuple
 def excluded(connection: Connection, scope: Scope) -> Excluded:
     """Trials by why they do not count, and superseded attempts."""
     if scope.graders is not None:
-        trials = _standings_by_grader(connection, scope)
+        trials, not_graded, partly = _standings_by_grader(connection, scope)
     elif scope.narrows_tasks or scope.families.contested:
-        table = schema.trial
-        rows = connection.execute(
-            select(table.c.standing, func.count())
-            .where(*scope.where(table), *scope.families.stand(table))
-            .group_by(table.c.standing)
-        )
-        trials = {stands: int(n) for stands, n in rows}
+        trials, not_graded, partly = _standings(_counted_by_run(connection, scope))
     else:
-        trials = _tallied(connection, scope, STANDING)
+        trials, not_graded, partly = _standings(_tallied_by_wait(connection, scope))
     if scope.graders is None and not scope.narrows_tasks:
         superseded = _tallied(connection, scope, ASSESSMENT).get(AssessmentState.SUPERSEDED, 0)
     else:
@@ -191,11 +187,40 @@ def excluded(connection: Connection, scope: Scope) -> Excluded:
         which = (*scope.where(its), *scope.where_grader(its), its.c.state == AssessmentState.SUPERSEDED.value)
         superseded = connection.execute(select(func.count()).select_from(its).where(*which)).scalar_one()
     return Excluded(
-        pending=trials.get(Standing.PENDING, 0),
+        pending=trials.get(Standing.PENDING, 0) - not_graded,
         rejected=trials.get(Standing.REJECTED, 0),
         failed=trials.get(Standing.FAILED, 0),
         superseded=superseded,
+        not_graded=not_graded,
+        partly=partly,
     )
+
+
+def took_part(connection: Connection, scope: Scope) -> dict[str, int]:
+    """By candidate, of how many trials with anything that counts there is an answer or a score of it."""
+    score, response, candidate = schema.score, schema.response, schema.candidate
+    counts = (
+        select(score.c.trial_key)
+        .where(
+            *scope.where(score),
+            *scope.where_grader(score),
+            *scope.families.hold(score),
+            score.c.state.in_(COUNTING),
+            score.c.value.is_not(None),
+        )
+        .distinct()
+        .correlate(None)
+    )
+    parts = union(
+        select(response.c.candidate_key, response.c.trial_key).where(response.c.trial_key.in_(counts)),
+        select(score.c.candidate_key, score.c.trial_key).where(*scope.where(score), score.c.trial_key.in_(counts)),
+    ).subquery()
+    rows = connection.execute(
+        select(candidate.c.name, func.count())
+        .join(parts, parts.c.candidate_key == candidate.c.key)
+        .group_by(candidate.c.key, candidate.c.name)
+    )
+    return {name: int(n) for name, n in rows}
 
 
 def _scores(scope: Scope) -> Select[Any]:
@@ -506,8 +531,67 @@ def _tallied(connection: Connection, scope: Scope, subject: str) -> dict[str, in
     return {state: int(n) for state, n in rows}
 
 
-def _standings_by_grader(connection: Connection, scope: Scope) -> dict[str, int]:
-    """Standings as they were if only the selected judges had graded."""
+_OPEN: Final = (TrialState.PENDING.value, TrialState.RUNNING.value, TrialState.NEEDS_REVIEW.value)
+
+_Tally = Mapping[tuple[bool, str, str], int]
+"""How many trials by whether something of their run waits for a person, by subject (`trial`, `standing`) and by state."""
+
+
+def _standings(found: _Tally) -> tuple[dict[str, int], int, int]:
+    """Trials by standing, those that nobody graded, and those that count while something of them waits.
+
+    A trial that nobody is to decide on is one of a run in which nothing waits. A trial that still is to come to something
+    stands as pending unless something of it counts.
+    """
+
+    def n(waits: bool, subject: str, *states: str) -> int:
+        return sum(found.get((waits, subject, state), 0) for state in states)
+
+    stands = {state.value: n(False, STANDING, state) + n(True, STANDING, state) for state in Standing}
+    to_come = (TrialState.PENDING.value, TrialState.RUNNING.value)
+    not_graded = n(False, STANDING, Standing.PENDING) - n(False, TRIAL, *to_come)
+    partly = n(True, TRIAL, *_OPEN) - n(True, STANDING, Standing.PENDING)
+    return stands, max(0, not_graded), max(0, partly)
+
+
+def _tallied_by_wait(connection: Connection, scope: Scope) -> _Tally:
+    table = schema.run_tally
+    each = (
+        select(table.c.subject, table.c.state, table.c.n, table.c.run_key.in_(_waiting_runs()).label("waits"))
+        .where(*scope.where_run(table), table.c.subject.in_((TRIAL, STANDING)))
+        .subquery()
+    )
+    sums = select(each.c.waits, each.c.subject, each.c.state, func.sum(each.c.n))
+    rows = connection.execute(sums.group_by(each.c.waits, each.c.subject, each.c.state))
+    return {(bool(waits), subject, state): int(n) for waits, subject, state, n in rows}
+
+
+def _counted_by_run(connection: Connection, scope: Scope) -> _Tally:
+    """The same of single tasks, counted."""
+    table = schema.trial
+    waiting = set(connection.execute(_waiting_runs()).scalars())
+    rows = connection.execute(
+        select(table.c.run_key, table.c.standing, table.c.state, func.count())
+        .where(*scope.where(table), *scope.families.stand(table))
+        .group_by(table.c.run_key, table.c.standing, table.c.state)
+    )
+    found: Counter[tuple[bool, str, str]] = Counter()
+    for run_key, stands, state, n in rows:
+        found[run_key in waiting, STANDING, stands] += n
+        found[run_key in waiting, TRIAL, state] += n
+    return found
+
+
+def _waiting_runs() -> Select[tuple[int]]:
+    """Keys of runs of which something waits for a person."""
+    waits = schema.run_tally.alias("waits")
+    return select(waits.c.run_key).where(
+        waits.c.subject == ASSESSMENT, waits.c.state == AssessmentState.PENDING.value, waits.c.n > 0
+    )
+
+
+def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str, int], int, int]:
+    """As `_standings`, as they were if only the selected judges had graded; what they never graded is not theirs."""
     trial, its = schema.trial, schema.assessment
     counts = func.max(case((its.c.state.in_(COUNTING), 1), else_=0))
     waits = func.max(case((its.c.state == AssessmentState.PENDING.value, 1), else_=0))
@@ -523,8 +607,9 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> dict[str, int]
         (trial.c.state == TrialState.FAILED.value, Standing.FAILED.value),
         else_=Standing.REJECTED.value,
     ).label("stands")
+    partly = case((and_(counts == 1, waits == 1), 1), else_=0).label("partly")
     each = (
-        select(stands)
+        select(stands, partly)
         .select_from(trial)
         .join(its, current, isouter=True)
         .where(*scope.where(trial), *scope.families.stand(trial))
@@ -533,5 +618,7 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> dict[str, int]
         .having(or_(func.count(its.c.key) > 0, trial.c.state.in_((*open_states, TrialState.FAILED.value))))
         .subquery()
     )
-    rows = connection.execute(select(each.c.stands, func.count()).group_by(each.c.stands))
-    return {stands: int(n) for stands, n in rows}
+    rows = connection.execute(
+        select(each.c.stands, func.count(), func.sum(each.c.partly)).group_by(each.c.stands)
+    ).all()
+    return {stands: int(n) for stands, n, _ in rows}, 0, sum(int(n) for *_, n in rows)

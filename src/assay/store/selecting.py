@@ -164,6 +164,8 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         criteria = tuple(_matching("criterion", selection.criteria, _pairs(connection, *_named(schema.criterion))))
         its = schema.run_criterion
         conditions.append(run.c.key.in_(select(its.c.run_key).where(its.c.criterion_key.in_(criteria))))
+    if selection.compared:
+        conditions += _compared(selection.compared)
     every_run = not conditions
     listed = Listed(connection, [*conditions, run.c.key.not_in(half)] if half else conditions)
     of_runs: list[ColumnElement[bool]] = (
@@ -180,6 +182,21 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         criteria=criteria,
         families=families(connection, lambda: [key for key, _ in listed.rows], graders=graders),
     )
+
+
+def _compared(names: Sequence[str]) -> list[ColumnElement[bool]]:
+    """Runs of any of these candidates, in suites that all of them have run."""
+    run, own, candidate, beside = schema.run, schema.run_candidate, schema.candidate, schema.run.alias("beside")
+    runs_of = [
+        select(own.c.run_key)
+        .join(candidate, candidate.c.key == own.c.candidate_key)
+        .where(candidate.c.folded == folded(name))
+        for name in names
+    ]
+    return [
+        or_(*(run.c.key.in_(of_one) for of_one in runs_of)),
+        *(run.c.suite_key.in_(select(beside.c.suite_key).where(beside.c.key.in_(of_one))) for of_one in runs_of),
+    ]
 
 
 def unsorted(column: ColumnElement[V]) -> ColumnElement[V]:

@@ -127,7 +127,12 @@ def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, al
     candidate = _candidate(request, asked)
     number = _number(request)
     rows, more = trials_behind(
-        rooms_of(request).workspace, _told(request, asked), number=number, start=start, limit=TRIALS_SHOWN
+        rooms_of(request).workspace,
+        _told(request, asked),
+        candidate=candidate,
+        number=number,
+        start=start,
+        limit=TRIALS_SHOWN,
     )
     parts = trial_parts(rows, asked, candidate)
     state: dict[str, str | int | None] = {"candidate": candidate, "trial": number}
@@ -143,10 +148,18 @@ def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, al
     candidate = _candidate(request, asked)
     number = _number(request)
     rows, more = trials_behind(
-        rooms_of(request).workspace, _told(request, asked), number=number, start=start, limit=TRIALS_SHOWN
+        rooms_of(request).workspace,
+        _told(request, asked),
+        candidate=candidate,
+        number=number,
+        start=start,
+        limit=TRIALS_SHOWN,
     )
     if start and not rows:
-        within("from", start, sum(1 for _ in rooms_of(request).workspace.archive.trials(_told(request, asked))))
+        all_of_them = rooms_of(request).workspace.archive.trials(
+            _told(request, asked), candidate=candidate, number=number
+        )
+        within("from", start, sum(1 for _ in all_of_them))
     state: dict[str, str | int | None] = {"candidate": candidate, "trial": number}
     earlier = asked.address("/statistics/trials", **state, **{"from": max(start - TRIALS_SHOWN, 0) or None})
     later = asked.address("/statistics/trials", **state, **{"from": start + TRIALS_SHOWN})

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from assay.web.asked import Asked
 
 TASKS_SHOWN: Final = 100
+PAIRS_SHOWN: Final = 50
+"""Of the pairs in the order of the ranking; the rest is folded away."""
+
 NOTHING: Final = "–"
 _GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 
@@ -54,7 +57,7 @@ def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, 
                 "line": wording.estimate_line(one.estimate, approved=found.approved),
                 "rank": wording.rank_range(one),
                 "said": wording.estimate_sentence(one.estimate, approved=found.approved),
-                "lacks": t("stats.incomplete.of", n=n, of=found.n_trials)
+                "lacks": t("stats.incomplete.of", n=n, of=n + one.estimate.n_trials)
                 if (n := found.incomplete.get(str(one.candidate), 0))
                 else None,
                 "trials": asked.address("/statistics/trials", candidate=str(one.candidate)),
@@ -73,8 +76,10 @@ def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, 
                 "open": asked.address("/statistics", a=str(one.a), b=str(one.b)),
             }
             for one in found.pairs
+            if one.n_tasks
         ],
-        "many": wording.many_comparisons(len(ranking.pairs)) if len(ranking.pairs) > 1 else None,
+        "pairs_shown": PAIRS_SHOWN,
+        "many": wording.comparisons_made(ranking),
         "newest": found.newest,
     }  # fmt: skip
 
@@ -238,10 +243,10 @@ def _undecided(found: Overview, asked: Asked) -> tuple[str, str] | None:
     two = found.contrast
     if two is None or (asked.a and asked.b):
         return None
-    pairs = found.report.ranking.pairs
-    pair = next((one for one in pairs if {one.a, one.b} == {two.a, two.b}), None)
-    n = len(found.report.ranking.candidates)
-    return None if pair is None else wording.undecided_among(two, pair, n_candidates=n, n_pairs=len(pairs))
+    ranking = found.report.ranking
+    pair = next((one for one in ranking.pairs if {one.a, one.b} == {two.a, two.b}), None)
+    n = len(ranking.candidates)
+    return None if pair is None else wording.undecided_among(two, pair, n_candidates=n, n_pairs=ranking.n_tested)
 
 
 def _headline(found: Overview) -> str:
@@ -255,20 +260,26 @@ def _headline(found: Overview) -> str:
 def _beneath(found: Overview) -> str:
     if found.n_trials == 0:
         return t("stats.nothing_about")
-    return "" if found.contrast is None else wording.beneath_headline(found.contrast)
+    if found.contrast is None or found.verdict is None:
+        return ""
+    beneath = wording.beneath_headline(found.contrast)
+    return found.verdict if beneath == wording.verdict(found.contrast) else beneath
 
 
 def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:
     one = found.excluded
-    links = {"pending": _review(found, asked), "rejected": None, "failed": None, "superseded": None}
-    numbers = {"pending": one.pending, "rejected": one.rejected, "failed": one.failed, "superseded": one.superseded}
+    links = {"pending": _review(found, asked), "partly": _review(found, asked)}
+    numbers = {
+        "partly": one.partly, "pending": one.pending, "rejected": one.rejected, "failed": one.failed,
+        "superseded": one.superseded, "not_graded": one.not_graded,
+    }  # fmt: skip
     if len(found.runs) == 1:
         links["rejected"] = links["failed"] = f"/runs/{found.runs[0]}"
         links["superseded"] = "/compare/grades?" + urlencode({"run": found.runs[0], "by": "attempts"})
-    numbers["not_graded"] = found.not_graded
     links["not_graded"] = f"/runs/{found.runs[0]}" if len(found.runs) == 1 else "/registry"
     return [
-        {"name": name, "n": n, "word": t(f"stats.left.{name}", n=n), "open": links[name]} for name, n in numbers.items()
+        {"name": name, "n": n, "word": t(f"stats.left.{name}", n=n), "open": links.get(name)}
+        for name, n in numbers.items()
     ]
 
 

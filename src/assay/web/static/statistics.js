@@ -26,6 +26,8 @@ function fetched(address) {
 function exchange(there, here) {
   for (const fresh of there.querySelectorAll("[data-live]")) {
     const old = here.querySelector(`#${CSS.escape(fresh.id)}`);
+    const folded = fresh.querySelectorAll("details");
+    old?.querySelectorAll("details").forEach((one, place) => folded[place] && (folded[place].open = one.open));
     if (!old || old.isEqualNode(fresh)) continue;
     const had = old.contains(document.activeElement) ? [...old.querySelectorAll("a, [tabindex]")].indexOf(document.activeElement) : -1;
     const mine = document.importNode(fresh, true);

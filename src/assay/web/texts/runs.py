@@ -19,6 +19,8 @@ TEXTS: Final[dict[str, str]] = {
     "trial.not_graded": "not graded",
     "trial.under_review": "under review",
     "trial.approved": "approved",
+    "trial.not_required": "scored by rule",
+    "trial.exempt": "not reviewed",
     "trial.rejected": "rejected",
     "trial.failed": "failed",
     "run.planned": "planned",
