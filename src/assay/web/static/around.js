@@ -16,8 +16,7 @@ export async function showLines(page, span, pane) {
   }
   let first = page.lit(span);
   if (!first && !view.whole) { // beyond the beginning
-    const { showWhole } = await import("./own.js");
-    if (!(await showWhole(page))) return;
+    if (!(await view.onWhole())) return;
     first = page.lit(span);
   }
   page.center(first);

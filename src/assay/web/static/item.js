@@ -1,6 +1,6 @@
 // One assessment on the page: heading, responses, grades. Draws what it is given and reports what is clicked.
 
-import { boot, button, glyph, h, quoteButton, t, visible } from "./dom.js";
+import { boot, button, glyph, h, load, quoteButton, t, visible } from "./dom.js";
 import { paint } from "./paint.js";
 
 const MOST_LINES = 1500;
@@ -197,7 +197,7 @@ function scoreField(item, view, row, pane) {
 export const formOf = (item) => (item.blind ? "blind" : item.person ? "person" : "about");
 
 function drawCorrection(item, view) {
-  const reason = h("select", { id: "correct-reason", on: { change: (event) => view.onCorrectionReason(event.target.value) } },
+  const reason = h("select", { id: "correct-reason", on: { change: (event) => view.onWords("reason", event.target.value) } },
     ["", "correct.too_high", "correct.too_low", "correct.both_ways", "correct.missing"].map((key) =>
       h("option", { value: key, selected: view.draft.reason === key }, key ? t(key) : t(view.derivedReason()))));
   return h("div", { class: "correction" },
@@ -205,7 +205,7 @@ function drawCorrection(item, view) {
     view.later("own", item),
     h("div", { class: "fields" },
       isOwn(item) ? null : h("label", {}, t("correct.reason"), reason),
-      h("label", { class: "grow" }, t("panel.note"), h("input", { id: "correct-note", value: view.draft.note, on: { input: (event) => view.onCorrectionNote(event.target.value) } }))),
+      h("label", { class: "grow" }, t("panel.note"), h("input", { id: "correct-note", value: view.draft.note, on: { input: (event) => view.onWords("note", event.target.value) } }))),
     h("p", { class: "error", id: "correct-error", role: "alert" }),
     h("div", { class: "buttons" },
       button("go", () => view.onSave(), {}, t(`do.save.${formOf(item)}`), h("kbd", {}, view.badge("commit"))),
@@ -236,8 +236,8 @@ export function drawReason(item, view) {
 
 function drawReport(item, view) {
   const ranking = item.ranking.length ? soft(t("review.ranking", { list: item.ranking.map((pane) => shortLabel(item.panes[pane])).join(", ") })) : null;
-  const fill = (details) => details.open && item.report.length && import("./report.js").then((found) =>
-    details.querySelector(".prose").replaceChildren(...found.fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane))));
+  const fill = (details) => details.open && item.report.length && load("report").then((found) => found.fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane)), (error) => [error.message])
+    .then((parts) => details.querySelector(".prose").replaceChildren(...parts));
   return h("details", { class: "card report", open: view.reportOpen, on: { toggle: (event) => { view.onReport(event.target.open); fill(event.target); } } },
     h("summary", {}, t("review.report"), h("kbd", {}, view.badge("report"))),
     h("div", { class: "prose" }, item.report.length ? null : h("p", { class: "soft" }, t("review.no_report"))),

@@ -5,9 +5,9 @@
 // the next item in the same frame; what the server says later is told, and a refused decision brings its item back.
 
 import "./page.js";
-import { boot, button, byId, call, fill, fresh, h, painted, storage, t } from "./dom.js";
+import { boot, button, byId, call, fill, fresh, h, load, painted, storage, t } from "./dom.js";
 import { drawHeading, drawJudgement, drawReason, drawResponses, formOf, light, missingWords, rowOf, shownScore, what, worded } from "./item.js";
-import { bindKeys, withOwnKeys } from "./keys.js";
+import { bindKeys, isField, withOwnKeys } from "./keys.js";
 import { BOX, Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
 
@@ -85,14 +85,13 @@ const view = {
   },
   onField(row, pane) { if (row >= 0) { view.row = row; if (pane !== view.pane) { view.pane = pane; view.rules = false; drawLeft(); } drawSelectedReason(); } },
   onScore: changeScore,
-  onCorrectionReason(key) { view.draft.reason = key; keepDraft(); },
-  onCorrectionNote(text) { view.draft.note = text; keepDraft(); },
+  onWords(part, text) { view.draft[part] = text; keepDraft(); },
   onSave: saveCorrection,
   onDiscard: discardDraft,
   derivedReason,
   later(name, item) {
     const place = h("div", {});
-    import(`./${name}.js`).then((found) => place.replaceWith(found.draw(item, page)), () => {});
+    load(name).then((found) => place.replaceWith(found.draw(item, page)), (error) => place.append(error.message));
     return place;
   },
 };
@@ -324,21 +323,6 @@ function takeOut(id) {
   if (index <= at) at -= 1;
 }
 
-/** The item as it came from the store, next in line. */
-function putNext(item) {
-  takeOut(item.id);
-  const record = put(item, at + 1);
-  if (itemBox.hidden) show(at + 1);
-  return record;
-}
-
-/** What is known of an item is now what the store says. */
-function renew(record, item) {
-  const decided = item.state === "pending" ? null : item.state;
-  Object.assign(record, { item, decided, revealed: decided !== null });
-  if (current() === record) show(at, { focus: false });
-}
-
 const openAhead = () => trail.filter((id, index) => index > at && isOpen(records.get(id)));
 
 async function refill(first = null) {
@@ -348,7 +332,14 @@ async function refill(first = null) {
   fetching = null;
   if (!came) return;
   if (byId("said").textContent === t("said.no_next")) say("");
-  if (spent || !current() || itemBox.hidden) advance();
+  follow();
+}
+
+/** Go on where the item on the page is done with, unless somebody is in a dialog about it. */
+function follow() {
+  if (!spent && current() && !itemBox.hidden) return;
+  if (current() && document.querySelector("dialog[open]")) setTimeout(follow, 300);
+  else advance();
 }
 
 async function fetchMore(first) {
@@ -414,26 +405,16 @@ function step(by) {
   say(t("said.end"));
 }
 
-async function visit(id) {
+/** Show an item; whether it is shown. */
+function visit(id) {
   const known = trail.indexOf(id);
-  if (known >= 0) return show(known);
-  try {
-    put(await asStored(id), at + 1);
-    show(at + 1);
-  } catch (error) {
-    alertOf(error);
-  }
+  if (known < 0) return apart("answered", "visited", id, current());
+  show(known);
+  return true;
 }
 
-/** A decided item, once more from the server: its names are no secret any more. */
-async function reveal(record, elsewhere) {
-  try {
-    const item = await asStored(record.item.id);
-    if (item.state !== (elsewhere ? stateOf(record) : "pending")) renew(record, item);
-  } catch {
-    /* the item as it was stays on the page */
-  }
-}
+/** Where the server is not reached the item as it was stays on the page. */
+const reveal = (record, changed) => load("answered").then((found) => found.reveal(page, record, changed), () => {});
 
 // --- deciding ------------------------------------------------------------------------------------------------------
 
@@ -533,8 +514,7 @@ async function undo() {
   if (!last) return say(t("said.nothing_to_undo"));
   if (last.draft) storage.set(draftKey(last.id), last.draft);
   if (last.key === undefined) {
-    await visit(last.id);
-    return say(t("said.draft_back", last));
+    return (await visit(last.id)) && say(t("said.draft_back", last));
   }
   const unsent = last.key !== null && outbox.drop(last.key);
   const isRerun = last.verb === "rerun";
@@ -546,7 +526,7 @@ async function undo() {
     progress.waiting += 1;
     progress.decided -= 1;
   }
-  if (!unsent) outbox.add(entryOf("undo", last));
+  if (!unsent) outbox.add(entryOf("undo", last, { from: here?.item.id }));
   const back = unsent || record?.item.state === "pending";
   if (record && back) {
     record.decided = unsent ? record.before ?? null : null;
@@ -611,6 +591,7 @@ function correct() {
 const keepDraft = () => storage.set(draftKey(current().item.id), { ...view.draft, kept: undefined });
 /** The draft, where there is something in it. */
 const begun = () => (view.draft && (view.draft.note || Object.keys(view.draft.values).length) ? view.draft : undefined);
+const writing = () => document.querySelector("dialog[open]") || (view.draft && isField(document.activeElement));
 
 function beforeOf(row, pane) {
   const { item } = current();
@@ -676,10 +657,10 @@ function saveCorrection(event) {
 }
 
 /** What is rarely needed is fetched when first needed. */
-const apart = (file, name, ...said) => import(`./${file}.js`).then((found) => found[name](page, ...said), alertOf);
+const apart = (file, name, ...said) => load(file).then((found) => found[name](page, ...said), alertOf);
 /** Blind items, forms and second opinions: once fetched it is called at once. */
 const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : apart("own", name, ...said));
-const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), renew, putNext, bringBack, visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
+const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), put, takeOut, bringBack, writing, busy: () => writing() || begun(), visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: (by = 0, how = {}) => show(at + by, how), next: () => at + 1, stateOf, itemBox, draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
@@ -708,7 +689,6 @@ function leave() {
 
 function moveCell(rows, panes) {
   if (itemBox.hidden) return false;
-  if (document.activeElement?.matches("[role=tab]") && rows) return false;
   select(view.row + rows, view.pane + panes);
   return undefined;
 }
@@ -775,7 +755,7 @@ for (const one of document.querySelectorAll("[data-action]")) {
   if (mark) mark.textContent = badge(action);
   one.addEventListener("click", (event) => actions[action](event));
 }
-byId("remap")?.addEventListener("click", () => import("./remap.js").then((found) => found.openRemap(boot.keys), alertOf));
+byId("remap")?.addEventListener("click", () => load("remap").then((found) => found.openRemap(boot.keys), alertOf));
 byId("again").addEventListener("click", () => {
   exhausted = false;
   skipped.clear();
