@@ -49,6 +49,8 @@ let behind = [left, right].map((side) => side.cloneNode());
 let ahead = null;
 for (const side of behind) side.classList.add("behind");
 itemBox.append(...behind);
+const wide = matchMedia("(min-width: 1000px) and (min-height: 34rem)");
+addEventListener("resize", () => { ahead = null; });
 const DECIDED = new Set(["approved", "corrected", "rejected"]);
 const fieldAt = (row, pane) => right.querySelector(`[data-field="${row}.${pane}"]`);
 const alertOf = (error) => say(error.said?.problem ?? error.message, { alert: true });
@@ -74,8 +76,8 @@ const view = {
   onPane(pane) { view.onCell(view.row, pane); },
   onRules: toggleRules,
   onCell(row, pane) { view.rules = false; select(row, pane); },
-  onQuote: (lines, pane = view.pane) => apart("around", "showLines", lines, pane),
-  onLine: (event, item) => apart("around", "chooseLine", event, item),
+  onQuote: (lines, pane = view.pane) => around("showLines", lines, pane),
+  onLine: (event, item) => around("chooseLine", event, item),
   onWhole: () => own("showWhole"),
   onReport(open) { if (view.reportOpen !== open) ahead = null; view.reportOpen = open; storage.set("assay.report", open); },
   onTrial(event, trial) {
@@ -125,17 +127,21 @@ function show(index, { focus = true } = {}) {
   Object.assign(view, beginning(record));
   byId("empty").hidden = true;
   itemBox.hidden = false;
+  const other = itemBox.dataset.id !== item.id;
   itemBox.dataset.id = item.id;
   itemBox.dataset.state = stateOf(record);
   drawTop();
   drawActions();
-  if (ahead === item && !view.draft && stateOf(record) === "pending") turn();
-  else {
+  if (ahead === item && !view.draft && stateOf(record) === "pending") {
+    turn();
+    if (!wide.matches) center(left.querySelector(".lit"));
+  } else {
     drawRight();
     drawLeft(); // last: it asks where a line is, and the page is laid out for that
     right.scrollTop = 0;
   }
   ahead = null;
+  if (other && !wide.matches) byId("heading").scrollIntoView({ block: "nearest", behavior: "instant" });
   remember();
   document.title = `${what(item)} · Assay`;
   if (item.own) own("recall", record);
@@ -161,7 +167,9 @@ const drawTop = () => fill(byId("heading"), drawHeading(asShown(), view));
 const drawRight = () => fill(right, drawJudgement(asShown(), view));
 
 function drawLeft(side = left, item = current().item) {
+  const inTabs = side.querySelector(".tabs:focus-within");
   side.replaceChildren(...drawResponses(item, view));
+  if (inTabs) side.querySelector("[aria-selected=true]").focus({ preventScroll: true });
   if (!view.rules) center(light(side, item, view), side);
 }
 
@@ -211,7 +219,7 @@ function turn() {
 /** Bring a line to the middle of its pane, and of nothing else. */
 function center(line, side = left) {
   const box = side.querySelector("pre");
-  const top = line && box ? line.offsetTop - box.offsetTop : -1;
+  const top = line && box ? line.offsetTop : -1;
   if (top >= 0 && (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 30)) box.scrollTop = Math.max(0, top - box.clientHeight / 3);
 }
 
@@ -220,8 +228,9 @@ function drawSelectedReason() {
   for (const cell of right.querySelectorAll("[data-cell], [data-field]")) {
     const on = (cell.dataset.cell ?? cell.dataset.field) === `${view.row}.${view.pane}`;
     cell.classList.toggle("on", on);
-    if (cell.dataset.cell) cell.setAttribute("aria-pressed", String(on));
-    if (cell.dataset.cell) cell.tabIndex = on ? 0 : -1;
+    if (!cell.dataset.cell) continue;
+    cell.setAttribute("aria-pressed", String(on));
+    cell.tabIndex = on ? 0 : -1;
   }
   right.querySelectorAll(".grades:first-of-type thead th").forEach((head, place) => head.classList.toggle("on", place - 1 === view.pane));
 }
@@ -427,7 +436,7 @@ function decidable() {
     return null;
   }
   const state = stateOf(record);
-  const why = state === "pending" ? record.item.closed : "not_pending";
+  const why = state !== "pending" ? "not_pending" : record.wished ? "wished" : record.item.closed;
   if (why) {
     say(t(spent && state !== "pending" ? "said.no_next" : `said.${why}`, { state: t(`state.${state}`) }));
     return null;
@@ -473,6 +482,7 @@ function approve(event) {
   const record = decidable();
   if (!record) return;
   if (record.item.missing.length) return say(whyNot(record.item), { alert: true });
+  if (begun()) return say(t("said.unsaved", { save: badge("commit"), leave: badge("leave") }), { alert: true });
   decide(record, "approve", "approved", {}, event?.timeStamp);
 }
 
@@ -658,9 +668,14 @@ function saveCorrection(event) {
 
 /** What is rarely needed is fetched when first needed. */
 const apart = (file, name, ...said) => load(file).then((found) => found[name](page, ...said), alertOf);
+/** Only of the item it was asked at. */
+const around = (name, ...said) => {
+  const record = current();
+  return load("around").then((found) => current() === record && found[name](page, ...said), alertOf);
+};
 /** Blind items, forms and second opinions: once fetched it is called at once. */
 const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : apart("own", name, ...said));
-const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), put, takeOut, bringBack, writing, busy: () => writing() || begun(), visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: (by = 0, how = {}) => show(at + by, how), next: () => at + 1, stateOf, itemBox, draftKey, drawHeading: drawTop };
+const page = { wide, waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), put, takeOut, bringBack, writing, busy: () => writing() || begun(), visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: (by = 0, how = {}) => show(at + by, how), next: () => at + 1, stateOf, itemBox, draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
@@ -726,7 +741,12 @@ const outbox = new Outbox({
 
 const actions = {
   approve, correct, reject, rerun, skip, undo,
-  second: () => own("second"),
+  second() {
+    const record = decidable();
+    if (!record) return;
+    record.wished = true;
+    own("second", record).finally(() => { record.wished = false; });
+  },
   score: (event) => (view.draft ? own("scoreByKey", event.key) : false),
   top: () => (view.draft ? own("scoreByKey", null) : false),
   commit: (event) => (view.draft ? saveCorrection(event) : false),
@@ -734,13 +754,13 @@ const actions = {
   row_up: () => moveCell(-1, 0),
   pane_right: () => moveCell(0, 1),
   pane_left: () => moveCell(0, -1),
-  evidence: () => apart("around", "nextEvidence"),
+  evidence: () => around("nextEvidence"),
   rules: toggleRules,
   report: () => { const report = right.querySelector("details.report"); if (report) report.open = !report.open; },
   next: () => step(1),
   previous: () => step(-1),
-  trial_next: () => apart("around", "visitTrial", 1),
-  trial_previous: () => apart("around", "visitTrial", -1),
+  trial_next: () => around("visitTrial", 1),
+  trial_previous: () => around("visitTrial", -1),
   go_queue: () => location.assign("/"),
   go_run: () => current() && location.assign(`/runs/${encodeURIComponent(current().item.run_id)}`),
   note: () => (view.draft ? byId("correct-note").focus() : false),

@@ -55,6 +55,7 @@ TEXTS: Final[dict[str, str]] = {
     "review.closed.given": "your opinion is kept; somebody else gives the second",
     "review.closed.disputed": "disputed; only adjudication settles it",
     "review.blind": "Names, grades, reasons and report follow once your verdict is kept. Yours stays beside the judge's.",
+    "review.unseen": "Names, grades, reasons and report are not shown: no verdict of your own was given before.",
     "review.person": "Graded by people alone. Names are hidden until it is graded.",
     "review.attempts": "Attempts side by side",
     "review.decided": "{n} of {total} decided",
@@ -130,6 +131,7 @@ TEXTS: Final[dict[str, str]] = {
     "said.corrected": "{what} corrected.",
     "said.graded": "{what} graded.",
     "said.verdict": "Your verdict is kept. Now approve the judge's grades, or correct them.",
+    "said.verdict_there": "Your verdict is kept. The judge's grades are shown once you leave the field.",
     "said.verdict_waits": "The server does not answer. Your verdict is kept as a draft and sent as soon as it does, "
     "while you stay with this item.",
     "said.second_waits": "The server does not answer. It is asked for a second opinion until it does, while you stay with "
@@ -137,6 +139,8 @@ TEXTS: Final[dict[str, str]] = {
     "said.second_lost": "{what}: the server was not reached, so no second opinion is asked for. Go back to it to ask again.",
     "said.all_set": "Every criterion has a score. {key} keeps them.",
     "said.second": "Two people decide this one. Give your verdict; somebody else gives theirs.",
+    "said.second_of": "Two people decide {what}.",
+    "said.wished": "The server is being asked whether two people decide this one; it can be decided once it has answered.",
     "said.opinion": "{what}: your opinion is kept; a second person decides as well.",
     "said.rejected": "{what} rejected.",
     "said.rerun": "{what} is judged again.",
@@ -145,6 +149,7 @@ TEXTS: Final[dict[str, str]] = {
     "said.undone_next": "{what} waits again, and comes next.",
     "said.comes_next": "{what} is there, and comes next.",
     "said.changed": "{what} was changed elsewhere while you were at it. What you typed stays; it may be refused when you save it.",
+    "said.unsaved": "Nothing is decided: the correction is not saved. {save} saves it, {leave} leaves it.",
     "said.undoing": "Taking the decision on {what} back.",
     "panel.too_long": "A note has at most 20,000 characters.",
     "said.discarded": "Discarded. {key} brings back what you had typed.",
