@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.web.conftest import CRITERIA, NAMES, Served, eventually, item_of, judged_store, pressed, ready
-from tests.web.test_at_work import late
+from tests.web.test_at_work import held, late
 from tests.web.test_blind_first import switch
 from tests.web.test_pages import serious
 
@@ -123,3 +123,16 @@ def test_grades_that_come_late_do_not_replace_a_note_one_writes(page: Page, serv
     page.keyboard.press("Escape")
     page.wait_for_selector(".right:not(.behind) [data-cell]")
     assert served.events() == []
+
+
+def test_a_digit_that_comes_late_scores_no_other_item(page: Page, served: Served) -> None:
+    kept = held(page, "own")
+    page.goto(f"{served.url}/review?run={served.run_id}")
+    ready(page)
+    page.keyboard.press("7")
+    pressed(page, "j")
+    for request in kept:
+        request.continue_()
+    page.wait_for_selector(".right:not(.behind) .ways")
+    page.wait_for_timeout(200)
+    assert {field.input_value() for field in page.locator("[data-field]").all()} == {""}

@@ -662,19 +662,20 @@ function saveCorrection(event) {
   if (both) return wrong(t("correct.both", { candidate: item.panes[both.pane].label }), `-1.${both.pane}`);
   const lacking = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
   if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${rowOf(item, lacking[0][1])}.${lacking[0][0]}`);
-  if (item.blind) return own("sendVerdict", record, corrections);
+  if (item.blind) return apart("own", "sendVerdict", record, corrections);
   decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
 }
 
 /** What is rarely needed is fetched when first needed. */
 const apart = (file, name, ...said) => load(file).then((found) => found[name](page, ...said), alertOf);
-/** Only of the item it was asked at. */
-const around = (name, ...said) => {
+/** The same, of the item it was asked at alone. */
+const here = (file, name, ...said) => {
   const record = current();
-  return load("around").then((found) => current() === record && found[name](page, ...said), alertOf);
+  return load(file).then((found) => record && current() === record && found[name](page, ...said), alertOf);
 };
-/** Blind items, forms and second opinions: once fetched it is called at once. */
-const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : apart("own", name, ...said));
+const around = (name, ...said) => here("around", name, ...said);
+/** Blind items, forms and long responses: once fetched it is called at once. */
+const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : here("own", name, ...said));
 const page = { wide, waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), put, takeOut, bringBack, writing, busy: () => writing() || begun(), visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: (by = 0, how = {}) => show(at + by, how), next: () => at + 1, stateOf, itemBox, draftKey, drawHeading: drawTop };
 
 function discardDraft() {
@@ -745,7 +746,7 @@ const actions = {
     const record = decidable();
     if (!record) return;
     record.wished = true;
-    own("second", record).finally(() => { record.wished = false; });
+    apart("own", "second", record).finally(() => { record.wished = false; });
   },
   score: (event) => (view.draft ? own("scoreByKey", event.key) : false),
   top: () => (view.draft ? own("scoreByKey", null) : false),
