@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.web.conftest import CRITERIA, NAMES, Served, eventually, judged_store, ready
+from tests.web.conftest import CRITERIA, NAMES, Served, eventually, item_of, judged_store, pressed, ready
+from tests.web.test_at_work import held, late
 from tests.web.test_blind_first import switch
 from tests.web.test_pages import serious
 
@@ -93,3 +94,45 @@ def test_keys_can_be_switched_off(page: Page, served: Served) -> None:
         page.keyboard.press(key)
     assert ready(page) == first
     assert page.locator("dialog[open]").count() == 0
+
+
+def test_a_blind_item_that_is_judged_again_shows_no_grades_and_says_why(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/review?run={served.run_id}")
+    first = ready(page)
+    page.locator("#thing").focus()
+    pressed(page, "r", "1")
+    assert item_of(page) != first
+    assert pressed(page, "k") == first
+    right = page.locator(".right:not(.behind)")
+    assert right.locator(".none").count() == 0
+    assert "follow once your verdict is kept" not in (right.text_content() or "")
+    assert "no verdict of your own was given before" in (right.text_content() or "")
+
+
+def test_grades_that_come_late_do_not_replace_a_note_one_writes(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/assessments/a2")
+    ready(page)
+    late(page, "/api/review/verdict")
+    for _ in range(len(CRITERIA) * len(NAMES)):
+        page.keyboard.press("5")
+    page.keyboard.press("Control+Enter")
+    page.locator("#correct-note").focus()
+    page.keyboard.type("a kind axe")
+    eventually(lambda: "once you leave the field" in page.locator("#said").inner_text())
+    assert page.locator("#correct-note").input_value() == "a kind axe"
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".right:not(.behind) [data-cell]")
+    assert served.events() == []
+
+
+def test_a_digit_that_comes_late_scores_no_other_item(page: Page, served: Served) -> None:
+    kept = held(page, "own")
+    page.goto(f"{served.url}/review?run={served.run_id}")
+    ready(page)
+    page.keyboard.press("7")
+    pressed(page, "j")
+    for request in kept:
+        request.continue_()
+    page.wait_for_selector(".right:not(.behind) .ways")
+    page.wait_for_timeout(200)
+    assert {field.input_value() for field in page.locator("[data-field]").all()} == {""}

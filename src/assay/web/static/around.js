@@ -3,7 +3,8 @@
 import { boot, t } from "./dom.js";
 import { light, quotesOf } from "./item.js";
 
-let quoteAt = 0;
+let quoteAt = -1;
+let quotedIn = null;
 
 /** Show the lines that a quotation stands at, and light them up alone. */
 export async function showLines(page, span, pane) {
@@ -16,19 +17,22 @@ export async function showLines(page, span, pane) {
   }
   let first = page.lit(span);
   if (!first && !view.whole) { // beyond the beginning
-    const { showWhole } = await import("./own.js");
-    if (!(await showWhole(page))) return;
+    if (!(await view.onWhole())) return;
     first = page.lit(span);
   }
   page.center(first);
-  if (first && matchMedia("(max-width: 1099px)").matches) first.scrollIntoView({ block: "center" });
+  if (first && !page.wide.matches) first.scrollIntoView({ block: "center" });
 }
 
-/** The next quotation of the selected grade. */
+/** The next quotation of the selected grade, the first one to begin with. */
 export function nextEvidence(page) {
   const { view } = page;
-  const spans = quotesOf(page.current().item.criteria[view.row]?.cells[view.pane]).map((quote) => quote.at).filter(Boolean);
+  const cell = page.current().item.criteria[view.row]?.cells[view.pane];
+  const found = quotesOf(cell).map((quote) => quote.at).filter(Boolean);
+  const spans = [...new Map(found.map((span) => [span.join("-"), span])).values()]; // what is quoted twice counts once
   if (!spans.length) return page.say(t("said.no_quote"));
+  if (cell !== quotedIn) quoteAt = -1;
+  quotedIn = cell;
   quoteAt = (quoteAt + 1) % spans.length;
   return showLines(page, spans[quoteAt], view.pane);
 }

@@ -77,6 +77,11 @@ export async function call(path, body, options = {}) {
   throw Object.assign(new Error(error.problem), { status: response.ok ? 0 : response.status, said: error });
 }
 
+/** A script that is fetched when first needed. */
+export const load = (file) => import(`./${file}.js`).catch((cause) => {
+  throw new Error(document.body.dataset.offline, { cause });
+});
+
 /** A promise that is kept once what was just changed has been painted. */
 export function painted() {
   return new Promise((resolve) => {

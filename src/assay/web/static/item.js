@@ -113,7 +113,7 @@ export function light(root, item, view, only = null) {
 }
 
 export const card = (name, ...children) => h("section", { class: "card", "aria-labelledby": `${name}-title` }, h("h2", { id: `${name}-title`, class: "quiet" }, t(`review.${name}`)), children);
-const soft = (...children) => h("p", { class: "soft small" }, children);
+export const soft = (...children) => h("p", { class: "soft small" }, children);
 
 /** Flags, grades, the selected reason, attempts and the report. */
 export function drawJudgement(item, view) {
@@ -122,7 +122,7 @@ export function drawJudgement(item, view) {
     card("grades", soft(item.stamp), drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
     isOwn(item) ? null : h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
     item.attempts.length ? view.later("attempts", item) : null,
-    isOwn(item) ? soft(t(item.blind ? "review.blind" : "review.person")) : drawReport(item, view),
+    isOwn(item) ? soft(t(item.person ? "review.person" : view.draft ? "review.blind" : "review.unseen")) : drawReport(item, view),
   ];
 }
 
@@ -152,7 +152,7 @@ function drawTable(item, view) {
   const rows = item.criteria.map((criterion, row) => h("tr", {},
     h("th", { scope: "row" }, h("span", { title: criterion.guidance || null }, visible(criterion.name)), criterion.weight === 1 ? null : h("small", { title: t("review.weight", { n: criterion.weight }) }, `×${criterion.weight}`),
       view.draft ? h("small", { class: "scale" }, visible(`${criterion.scale} ${criterion.guidance}`)) : null),
-    criterion.cells.map((cell, pane) => h("td", {}, view.draft ? scoreField(item, view, row, pane) : gradeButton(item, view, criterion, cell, row, pane)))));
+    criterion.cells.map((cell, pane) => h("td", {}, view.draft ? scoreField(item, view, row, pane) : item.blind ? "–" : gradeButton(item, view, criterion, cell, row, pane)))));
   const total = h("tr", { class: "total" }, h("th", { scope: "row" }, t("review.total")),
     item.panes.map((pane, place) => h("td", {}, view.draft ? scoreField(item, view, -1, place) : [h("span", {}, shownScore(pane.score)), was(pane.score, pane.judged, shownScore), own(item, place, null)])));
   return h("div", { class: "scroll" }, h("table", { class: "grades" }, h("thead", {}, head), h("tbody", {}, rows), h("tfoot", {}, total)));
@@ -197,7 +197,7 @@ function scoreField(item, view, row, pane) {
 export const formOf = (item) => (item.blind ? "blind" : item.person ? "person" : "about");
 
 function drawCorrection(item, view) {
-  const reason = h("select", { id: "correct-reason", on: { change: (event) => view.onCorrectionReason(event.target.value) } },
+  const reason = h("select", { id: "correct-reason", on: { change: (event) => view.onWords("reason", event.target.value) } },
     ["", "correct.too_high", "correct.too_low", "correct.both_ways", "correct.missing"].map((key) =>
       h("option", { value: key, selected: view.draft.reason === key }, key ? t(key) : t(view.derivedReason()))));
   return h("div", { class: "correction" },
@@ -205,7 +205,7 @@ function drawCorrection(item, view) {
     view.later("own", item),
     h("div", { class: "fields" },
       isOwn(item) ? null : h("label", {}, t("correct.reason"), reason),
-      h("label", { class: "grow" }, t("panel.note"), h("input", { id: "correct-note", value: view.draft.note, on: { input: (event) => view.onCorrectionNote(event.target.value) } }))),
+      h("label", { class: "grow" }, t("panel.note"), h("input", { id: "correct-note", value: view.draft.note, on: { input: (event) => view.onWords("note", event.target.value) } }))),
     h("p", { class: "error", id: "correct-error", role: "alert" }),
     h("div", { class: "buttons" },
       button("go", () => view.onSave(), {}, t(`do.save.${formOf(item)}`), h("kbd", {}, view.badge("commit"))),
@@ -235,11 +235,9 @@ export function drawReason(item, view) {
 }
 
 function drawReport(item, view) {
-  const ranking = item.ranking.length ? soft(t("review.ranking", { list: item.ranking.map((pane) => shortLabel(item.panes[pane])).join(", ") })) : null;
-  const fill = (details) => details.open && item.report.length && import("./report.js").then((found) =>
-    details.querySelector(".prose").replaceChildren(...found.fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane))));
-  return h("details", { class: "card report", open: view.reportOpen, on: { toggle: (event) => { view.onReport(event.target.open); fill(event.target); } } },
-    h("summary", {}, t("review.report"), h("kbd", {}, view.badge("report"))),
-    h("div", { class: "prose" }, item.report.length ? null : h("p", { class: "soft" }, t("review.no_report"))),
-    ranking, soft(t(item.judge ? "review.judge" : "review.no_names", { name: item.judge })));
+  const toggle = ({ target }) => {
+    view.onReport(target.open);
+    if (target.open) target.replaceChildren(target.firstChild, view.later("report", item));
+  };
+  return h("details", { class: "card report", open: view.reportOpen, on: { toggle } }, h("summary", {}, t("review.report"), h("kbd", {}, view.badge("report"))));
 }

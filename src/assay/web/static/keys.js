@@ -68,7 +68,7 @@ export function bindKeys(registry, actions) {
       if (firsts.has(key) && !event.repeat) [started, startedAt] = [key, event.timeStamp];
       return;
     }
-    if (key.startsWith("Arrow") && event.target.closest?.(".scroll, pre")) return; // these scroll
+    if (key.startsWith("Arrow") && event.target.closest?.(".scroll, pre") && !event.target.dataset.cell) return; // these scroll
     if (event.repeat && !key.startsWith("Arrow") && key !== "j" && key !== "k") return;
     if (actions[entry.action](event) !== false) event.preventDefault();
   });

@@ -6,6 +6,7 @@ import { shownScore, what, worded } from "./item.js";
 import * as all from "./own.js";
 
 const AGAIN_MS = 3000;
+const LOOK_MS = 300;
 
 /** Ask until the server answers, as long as the item is on the page; null where it is not any more. */
 async function insist(page, record, path, more, waits) {
@@ -27,10 +28,15 @@ export async function sendVerdict(page, record, scores) {
   const { item } = record;
   const asking = Boolean(record.verdict);
   record.verdict = scores;
+  if (page.writing()) byId("thing").focus({ preventScroll: true }); // who goes on writing now is not disturbed below
   if (asking) return; // what is asked for anyway goes with the newest scores
   try {
     const graded = await insist(page, record, "/api/review/verdict", () => ({ scores: record.verdict }), "said.verdict_waits");
     if (!graded) return;
+    while (page.current() === record && page.writing()) {
+      page.say(t("said.verdict_there"));
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
     record.item = graded;
     storage.remove(page.draftKey(item.id));
     if (page.current() === record) page.show();
@@ -177,21 +183,18 @@ export async function showWhole(page) {
   return true;
 }
 
-/** Have two people decide the item on the page. */
-export async function second(page) {
-  const record = page.decidable();
-  if (!record || record.wished) return;
-  record.wished = true;
+/** Have two people decide an item. */
+export async function second(page, record) {
   try {
     const asked = await insist(page, record, "/api/review/second", () => ({}), "said.second_waits");
     if (!asked) return page.say(t("said.second_lost", { what: what(record.item) }), { alert: true });
     record.item.second = true;
-    if (page.current() === record) page.drawHeading();
+    if (page.current() !== record) return page.say(t("said.second_of", { what: what(record.item) }));
+    page.drawHeading();
+    page.drawActions();
     page.say(t("said.second"));
   } catch (error) {
     page.alertOf(error);
-  } finally {
-    record.wished = false;
   }
 }
 

@@ -1,18 +1,11 @@
 // What every page has: colours, the reviewer's name, dialogs.
 
-import { boot, byId, call } from "./dom.js";
+import { byId } from "./dom.js";
 import { keysAreOff, turnKeys } from "./keys.js";
 
-const THEMES = ["auto", "light", "dark"];
-
-byId("theme")?.addEventListener("click", (event) => {
-  const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length];
-  document.documentElement.dataset.theme = next;
-  document.cookie = `assay_theme=${next}; path=/; max-age=31536000; samesite=strict`;
-  event.currentTarget.setAttribute("aria-label", event.currentTarget.dataset[next]);
-  event.currentTarget.title = event.currentTarget.dataset[next];
+byId("theme")?.addEventListener("click", ({ currentTarget }) => {
+  import("./theme.js").then((found) => found.next(currentTarget));
 });
-
 for (const button of document.querySelectorAll("[data-dialog]")) {
   button.addEventListener("click", () => byId(button.dataset.dialog).showModal());
 }
@@ -23,15 +16,9 @@ for (const dialog of document.querySelectorAll("dialog")) {
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close()); // its backdrop
 }
 
-byId("reviewer-form")?.addEventListener("submit", async (event) => {
+byId("reviewer-form")?.addEventListener("submit", (event) => {
   event.preventDefault();
-  const name = byId("reviewer-name").value.trim();
-  if (!name) return byId("reviewer-name").focus();
-  const said = await call("/api/reviewer", { name });
-  boot.reviewer = said.reviewer;
-  byId("reviewer-shown").textContent = said.reviewer;
-  byId("reviewer").close();
-  dispatchEvent(new Event("assay:reviewer"));
+  import("./rename.js").then((found) => found.rename());
 });
 
 const single = byId("single-keys");

@@ -4,12 +4,11 @@ import { button, byId, h, t } from "./dom.js";
 import { isField, written } from "./keys.js";
 
 /** Ask for a reason. Resolves to `{reason, note}`, or null where the person changed their mind. */
-export function askReason({ title, about, reasons, noteLabel, note = "" }) {
+export function askReason({ title, about, reasons, noteLabel }) {
   return new Promise((resolve) => {
     let chosen = null;
     const field = h("textarea", { id: "panel-note", rows: 2 });
-    field.value = note;
-    const finish = (outcome) => {
+      const finish = (outcome) => {
       dialog.close();
       dialog.remove();
       resolve(outcome);

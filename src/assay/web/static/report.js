@@ -1,10 +1,18 @@
 // The judge's report as elements, fetched when a report is first opened.
 
-import { h, quoteButton, visible } from "./dom.js";
+import { h, quoteButton, t, visible } from "./dom.js";
+import { shortLabel, soft } from "./item.js";
 
 const TAGS = new Set(
   "p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong del a table thead tbody tr th td".split(" "),
 );
+
+export function draw(item, { view }) {
+  const said = item.report.length ? fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane)) : h("p", { class: "soft" }, t("review.no_report"));
+  return h("div", {}, h("div", { class: "prose" }, said),
+    item.ranking.length ? soft(t("review.ranking", { list: item.ranking.map((pane) => shortLabel(item.panes[pane])).join(", ") })) : null,
+    soft(t(item.judge ? "review.judge" : "review.no_names", { name: item.judge })));
+}
 
 /** Nodes of a server-made tree; `onCode(pane, from, to)` makes quoted code lead to its lines. */
 export function fromTree(nodes, onCode) {

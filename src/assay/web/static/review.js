@@ -5,9 +5,9 @@
 // the next item in the same frame; what the server says later is told, and a refused decision brings its item back.
 
 import "./page.js";
-import { boot, button, byId, call, fill, fresh, h, painted, storage, t } from "./dom.js";
+import { boot, button, byId, call, fill, fresh, h, load, painted, storage, t } from "./dom.js";
 import { drawHeading, drawJudgement, drawReason, drawResponses, formOf, light, missingWords, rowOf, shownScore, what, worded } from "./item.js";
-import { bindKeys, withOwnKeys } from "./keys.js";
+import { bindKeys, isField, withOwnKeys } from "./keys.js";
 import { BOX, Outbox } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
 
@@ -49,6 +49,8 @@ let behind = [left, right].map((side) => side.cloneNode());
 let ahead = null;
 for (const side of behind) side.classList.add("behind");
 itemBox.append(...behind);
+const wide = matchMedia("(min-width: 1000px) and (min-height: 34rem)");
+addEventListener("resize", () => { ahead = null; });
 const DECIDED = new Set(["approved", "corrected", "rejected"]);
 const fieldAt = (row, pane) => right.querySelector(`[data-field="${row}.${pane}"]`);
 const alertOf = (error) => say(error.said?.problem ?? error.message, { alert: true });
@@ -74,8 +76,8 @@ const view = {
   onPane(pane) { view.onCell(view.row, pane); },
   onRules: toggleRules,
   onCell(row, pane) { view.rules = false; select(row, pane); },
-  onQuote: (lines, pane = view.pane) => apart("around", "showLines", lines, pane),
-  onLine: (event, item) => apart("around", "chooseLine", event, item),
+  onQuote: (lines, pane = view.pane) => around("showLines", lines, pane),
+  onLine: (event, item) => around("chooseLine", event, item),
   onWhole: () => own("showWhole"),
   onReport(open) { if (view.reportOpen !== open) ahead = null; view.reportOpen = open; storage.set("assay.report", open); },
   onTrial(event, trial) {
@@ -85,14 +87,13 @@ const view = {
   },
   onField(row, pane) { if (row >= 0) { view.row = row; if (pane !== view.pane) { view.pane = pane; view.rules = false; drawLeft(); } drawSelectedReason(); } },
   onScore: changeScore,
-  onCorrectionReason(key) { view.draft.reason = key; keepDraft(); },
-  onCorrectionNote(text) { view.draft.note = text; keepDraft(); },
+  onWords(part, text) { view.draft[part] = text; keepDraft(); },
   onSave: saveCorrection,
   onDiscard: discardDraft,
   derivedReason,
   later(name, item) {
     const place = h("div", {});
-    import(`./${name}.js`).then((found) => place.replaceWith(found.draw(item, page)), () => {});
+    load(name).then((found) => place.replaceWith(found.draw(item, page)), (error) => place.append(error.message));
     return place;
   },
 };
@@ -126,17 +127,21 @@ function show(index, { focus = true } = {}) {
   Object.assign(view, beginning(record));
   byId("empty").hidden = true;
   itemBox.hidden = false;
+  const other = itemBox.dataset.id !== item.id;
   itemBox.dataset.id = item.id;
   itemBox.dataset.state = stateOf(record);
   drawTop();
   drawActions();
-  if (ahead === item && !view.draft && stateOf(record) === "pending") turn();
-  else {
+  if (ahead === item && !view.draft && stateOf(record) === "pending") {
+    turn();
+    if (!wide.matches) center(left.querySelector(".lit"));
+  } else {
     drawRight();
     drawLeft(); // last: it asks where a line is, and the page is laid out for that
     right.scrollTop = 0;
   }
   ahead = null;
+  if (other && !wide.matches) byId("heading").scrollIntoView({ block: "nearest", behavior: "instant" });
   remember();
   document.title = `${what(item)} · Assay`;
   if (item.own) own("recall", record);
@@ -162,7 +167,9 @@ const drawTop = () => fill(byId("heading"), drawHeading(asShown(), view));
 const drawRight = () => fill(right, drawJudgement(asShown(), view));
 
 function drawLeft(side = left, item = current().item) {
+  const inTabs = side.querySelector(".tabs:focus-within");
   side.replaceChildren(...drawResponses(item, view));
+  if (inTabs) side.querySelector("[aria-selected=true]").focus({ preventScroll: true });
   if (!view.rules) center(light(side, item, view), side);
 }
 
@@ -212,7 +219,7 @@ function turn() {
 /** Bring a line to the middle of its pane, and of nothing else. */
 function center(line, side = left) {
   const box = side.querySelector("pre");
-  const top = line && box ? line.offsetTop - box.offsetTop : -1;
+  const top = line && box ? line.offsetTop : -1;
   if (top >= 0 && (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 30)) box.scrollTop = Math.max(0, top - box.clientHeight / 3);
 }
 
@@ -221,8 +228,9 @@ function drawSelectedReason() {
   for (const cell of right.querySelectorAll("[data-cell], [data-field]")) {
     const on = (cell.dataset.cell ?? cell.dataset.field) === `${view.row}.${view.pane}`;
     cell.classList.toggle("on", on);
-    if (cell.dataset.cell) cell.setAttribute("aria-pressed", String(on));
-    if (cell.dataset.cell) cell.tabIndex = on ? 0 : -1;
+    if (!cell.dataset.cell) continue;
+    cell.setAttribute("aria-pressed", String(on));
+    cell.tabIndex = on ? 0 : -1;
   }
   right.querySelectorAll(".grades:first-of-type thead th").forEach((head, place) => head.classList.toggle("on", place - 1 === view.pane));
 }
@@ -324,21 +332,6 @@ function takeOut(id) {
   if (index <= at) at -= 1;
 }
 
-/** The item as it came from the store, next in line. */
-function putNext(item) {
-  takeOut(item.id);
-  const record = put(item, at + 1);
-  if (itemBox.hidden) show(at + 1);
-  return record;
-}
-
-/** What is known of an item is now what the store says. */
-function renew(record, item) {
-  const decided = item.state === "pending" ? null : item.state;
-  Object.assign(record, { item, decided, revealed: decided !== null });
-  if (current() === record) show(at, { focus: false });
-}
-
 const openAhead = () => trail.filter((id, index) => index > at && isOpen(records.get(id)));
 
 async function refill(first = null) {
@@ -348,7 +341,14 @@ async function refill(first = null) {
   fetching = null;
   if (!came) return;
   if (byId("said").textContent === t("said.no_next")) say("");
-  if (spent || !current() || itemBox.hidden) advance();
+  follow();
+}
+
+/** Go on where the item on the page is done with, unless somebody is in a dialog about it. */
+function follow() {
+  if (!spent && current() && !itemBox.hidden) return;
+  if (current() && document.querySelector("dialog[open]")) setTimeout(follow, 300);
+  else advance();
 }
 
 async function fetchMore(first) {
@@ -414,26 +414,16 @@ function step(by) {
   say(t("said.end"));
 }
 
-async function visit(id) {
+/** Show an item; whether it is shown. */
+function visit(id) {
   const known = trail.indexOf(id);
-  if (known >= 0) return show(known);
-  try {
-    put(await asStored(id), at + 1);
-    show(at + 1);
-  } catch (error) {
-    alertOf(error);
-  }
+  if (known < 0) return apart("answered", "visited", id, current());
+  show(known);
+  return true;
 }
 
-/** A decided item, once more from the server: its names are no secret any more. */
-async function reveal(record, elsewhere) {
-  try {
-    const item = await asStored(record.item.id);
-    if (item.state !== (elsewhere ? stateOf(record) : "pending")) renew(record, item);
-  } catch {
-    /* the item as it was stays on the page */
-  }
-}
+/** Where the server is not reached the item as it was stays on the page. */
+const reveal = (record, changed) => load("answered").then((found) => found.reveal(page, record, changed), () => {});
 
 // --- deciding ------------------------------------------------------------------------------------------------------
 
@@ -446,7 +436,7 @@ function decidable() {
     return null;
   }
   const state = stateOf(record);
-  const why = state === "pending" ? record.item.closed : "not_pending";
+  const why = state !== "pending" ? "not_pending" : record.wished ? "wished" : record.item.closed;
   if (why) {
     say(t(spent && state !== "pending" ? "said.no_next" : `said.${why}`, { state: t(`state.${state}`) }));
     return null;
@@ -492,6 +482,7 @@ function approve(event) {
   const record = decidable();
   if (!record) return;
   if (record.item.missing.length) return say(whyNot(record.item), { alert: true });
+  if (begun()) return say(t("said.unsaved", { save: badge("commit"), leave: badge("leave") }), { alert: true });
   decide(record, "approve", "approved", {}, event?.timeStamp);
 }
 
@@ -533,8 +524,7 @@ async function undo() {
   if (!last) return say(t("said.nothing_to_undo"));
   if (last.draft) storage.set(draftKey(last.id), last.draft);
   if (last.key === undefined) {
-    await visit(last.id);
-    return say(t("said.draft_back", last));
+    return (await visit(last.id)) && say(t("said.draft_back", last));
   }
   const unsent = last.key !== null && outbox.drop(last.key);
   const isRerun = last.verb === "rerun";
@@ -546,7 +536,7 @@ async function undo() {
     progress.waiting += 1;
     progress.decided -= 1;
   }
-  if (!unsent) outbox.add(entryOf("undo", last));
+  if (!unsent) outbox.add(entryOf("undo", last, { from: here?.item.id }));
   const back = unsent || record?.item.state === "pending";
   if (record && back) {
     record.decided = unsent ? record.before ?? null : null;
@@ -611,6 +601,7 @@ function correct() {
 const keepDraft = () => storage.set(draftKey(current().item.id), { ...view.draft, kept: undefined });
 /** The draft, where there is something in it. */
 const begun = () => (view.draft && (view.draft.note || Object.keys(view.draft.values).length) ? view.draft : undefined);
+const writing = () => document.querySelector("dialog[open]") || (view.draft && isField(document.activeElement));
 
 function beforeOf(row, pane) {
   const { item } = current();
@@ -671,15 +662,21 @@ function saveCorrection(event) {
   if (both) return wrong(t("correct.both", { candidate: item.panes[both.pane].label }), `-1.${both.pane}`);
   const lacking = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
   if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${rowOf(item, lacking[0][1])}.${lacking[0][0]}`);
-  if (item.blind) return own("sendVerdict", record, corrections);
+  if (item.blind) return apart("own", "sendVerdict", record, corrections);
   decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
 }
 
 /** What is rarely needed is fetched when first needed. */
-const apart = (file, name, ...said) => import(`./${file}.js`).then((found) => found[name](page, ...said), alertOf);
-/** Blind items, forms and second opinions: once fetched it is called at once. */
-const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : apart("own", name, ...said));
-const page = { waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), renew, putNext, bringBack, visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: () => show(at), draftKey, drawHeading: drawTop };
+const apart = (file, name, ...said) => load(file).then((found) => found[name](page, ...said), alertOf);
+/** The same, of the item it was asked at alone. */
+const here = (file, name, ...said) => {
+  const record = current();
+  return load(file).then((found) => record && current() === record && found[name](page, ...said), alertOf);
+};
+const around = (name, ...said) => here("around", name, ...said);
+/** Blind items, forms and long responses: once fetched it is called at once. */
+const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : here("own", name, ...said));
+const page = { wide, waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), put, takeOut, bringBack, writing, busy: () => writing() || begun(), visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: (by = 0, how = {}) => show(at + by, how), next: () => at + 1, stateOf, itemBox, draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
@@ -708,7 +705,6 @@ function leave() {
 
 function moveCell(rows, panes) {
   if (itemBox.hidden) return false;
-  if (document.activeElement?.matches("[role=tab]") && rows) return false;
   select(view.row + rows, view.pane + panes);
   return undefined;
 }
@@ -746,7 +742,12 @@ const outbox = new Outbox({
 
 const actions = {
   approve, correct, reject, rerun, skip, undo,
-  second: () => own("second"),
+  second() {
+    const record = decidable();
+    if (!record) return;
+    record.wished = true;
+    apart("own", "second", record).finally(() => { record.wished = false; });
+  },
   score: (event) => (view.draft ? own("scoreByKey", event.key) : false),
   top: () => (view.draft ? own("scoreByKey", null) : false),
   commit: (event) => (view.draft ? saveCorrection(event) : false),
@@ -754,13 +755,13 @@ const actions = {
   row_up: () => moveCell(-1, 0),
   pane_right: () => moveCell(0, 1),
   pane_left: () => moveCell(0, -1),
-  evidence: () => apart("around", "nextEvidence"),
+  evidence: () => around("nextEvidence"),
   rules: toggleRules,
   report: () => { const report = right.querySelector("details.report"); if (report) report.open = !report.open; },
   next: () => step(1),
   previous: () => step(-1),
-  trial_next: () => apart("around", "visitTrial", 1),
-  trial_previous: () => apart("around", "visitTrial", -1),
+  trial_next: () => around("visitTrial", 1),
+  trial_previous: () => around("visitTrial", -1),
   go_queue: () => location.assign("/"),
   go_run: () => current() && location.assign(`/runs/${encodeURIComponent(current().item.run_id)}`),
   note: () => (view.draft ? byId("correct-note").focus() : false),
@@ -775,7 +776,7 @@ for (const one of document.querySelectorAll("[data-action]")) {
   if (mark) mark.textContent = badge(action);
   one.addEventListener("click", (event) => actions[action](event));
 }
-byId("remap")?.addEventListener("click", () => import("./remap.js").then((found) => found.openRemap(boot.keys), alertOf));
+byId("remap")?.addEventListener("click", () => load("remap").then((found) => found.openRemap(boot.keys), alertOf));
 byId("again").addEventListener("click", () => {
   exhausted = false;
   skipped.clear();
