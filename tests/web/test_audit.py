@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from assay.app import audit
+from assay.app.cover import Cover
 from assay.app.wiring import Workspace
 from assay.domain.identifiers import AssessmentKey
 from assay.domain.observing import Aside, AsideKind
@@ -171,15 +172,17 @@ def test_under_blind_review_the_log_does_not_tell_checks_from_real_items(decided
         path: text_of(decided, path) for path in ("/audit", "/audit.json", "/audit/events.csv", "/audit/check.json")
     }
     assert json.loads(before["/audit.json"]) == {"filters": {}, "events": [], "withheld": True, "next": None}
-    assert decide(decided, "reject", "a8", by="dora", reason="a real one")
+    with Workspace.open(decided.folder, environment={}) as workspace:
+        names = [Cover(workspace).name(AssessmentKey(n), run) for n in range(1, 11)]
+    assert decide(decided, "reject", names[7], by="dora", reason="a real one")
     assert {path: text_of(decided, path) for path in before} == before
     real, planted = (text_of(decided, f"/audit.json?item={item}") for item in ("a8", f"a{plant.key}"))
     assert planted.replace(f"a{plant.key}", "a8") == real
     check = json.loads(before["/audit/check.json"])
     assert (check["first_broken_event"], check["ended"]) == (None, True)
     assert [check[name] for name in ("checked", "intact_up_to", "newest_event", "newest_hash")] == [None] * 4
-    for n in range(1, 11):
-        decide(decided, "reject", f"a{n}", by="cleo", reason="all of it")
+    for name in names:
+        decide(decided, "reject", name, by="cleo", reason="all of it")
     assert len(numbers(decided)) == 6 + 1 + 5
     assert json.loads(text_of(decided, "/audit/check.json"))["checked"] == 6 + 1 + 5
 

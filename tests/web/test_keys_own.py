@@ -115,6 +115,7 @@ def test_grades_that_come_late_do_not_replace_a_note_one_writes(page: Page, serv
     late(page, "/api/review/verdict")
     for _ in range(len(CRITERIA) * len(NAMES)):
         page.keyboard.press("5")
+    eventually(lambda: page.locator(".score.changed").count() == len(CRITERIA) * len(NAMES))
     page.keyboard.press("Control+Enter")
     page.locator("#correct-note").focus()
     page.keyboard.type("a kind axe")

@@ -228,7 +228,7 @@ def test_a_rerun_that_fails_brings_its_item_back(page: Page, served: Served) -> 
     page.keyboard.press("r")
     page.keyboard.press("1")
     eventually(lambda: "the judge failed" in page.locator("#said").inner_text(), within_s=60)
-    assert "The recording ends" in page.locator("#said").inner_text()
+    assert "what was there stays" in page.locator("#said").inner_text()
     assert state_of(served, second) == "pending"
 
 

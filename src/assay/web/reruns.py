@@ -63,7 +63,7 @@ class Reruns:
         self._honest = honest
         self._cover = cover
         self._took: deque[float] = deque(maxlen=_LASTED)
-        self._broken: AssayError | None = None  # how the last real rerun failed
+        self._broken: _NoGrades | None = None  # how the last real rerun failed
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._outcomes: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._under_way: dict[asyncio.Task[None], Wish] = {}
@@ -131,7 +131,7 @@ class Reruns:
         try:
             async with self._slots:
                 new, failure = await (self._again(wish, detail) if aside else self._judged(wish))
-        except (Refused, UnknownName) as error:
+        except (Refused, UnknownName, _NoGrades) as error:
             if error.where == shown_assessment(wish.assessment):
                 error.where = wish.name
             self._outcomes[wish.key] = self._failed(wish) | problem_of(error)
@@ -167,7 +167,7 @@ class Reruns:
         except AssayError as error:
             if not isinstance(error, Refused | UnknownName):  # which speak of this item
                 self._took.append(monotonic() - began)
-                self._broken = AssayError(error.where, error.problem, remedy=error.remedy)
+                self._broken = _why(None)
             raise
         self._took.append(monotonic() - began)
         new, failure = found
@@ -180,7 +180,7 @@ class Reruns:
         broken = self._broken
         await asyncio.sleep(self._took[-1] if broken else self._takes_s(detail))
         if broken is not None:
-            raise AssayError(broken.where, broken.problem, remedy=broken.remedy)
+            raise broken
         new = await asyncio.to_thread(
             self._honest.rerun_of_aside, wish.assessment, reviewer=wish.reviewer, once=wish.key, reason=wish.reason,
             note=wish.note,
@@ -211,8 +211,12 @@ class Reruns:
         return {"status": "failed", "id": wish.name}
 
 
-def _why(failure: Failure | None) -> AssayError:
+class _NoGrades(AssayError):
+    """The judge gave no new attempt."""
+
+
+def _why(failure: Failure | None) -> _NoGrades:
     """That the judge gave no new attempt, and in one word why; all else that is known names the judge, who may be hidden."""
     kind = f" ({failure.kind})" if failure else ""
-    return AssayError("rerun", f"the judge gave no new grades{kind}; what was there stays.",
+    return _NoGrades("rerun", f"the judge gave no new grades{kind}; what was there stays.",
                       remedy="Ask again later; at the command line `assay review rerun` says what went wrong.")  # fmt: skip
