@@ -84,18 +84,6 @@ def test_what_is_undone_is_on_the_page_again_where_one_waits_for_it(review: Page
     assert "waits again." in said(review)
 
 
-def test_a_trial_that_comes_late_does_not_replace_what_one_writes(review: Page, served: Served) -> None:
-    here = complete_item(review)
-    late(review, "/api/assessments/")
-    strange = review.locator("#heading .strip a").first  # it was put back, and is not held any more
-    strange.click()
-    write_note(review, "a kind axe")
-    eventually(lambda: "comes next" in said(review))
-    assert item_of(review) == here
-    assert review.locator("#correct-note").input_value() == "a kind axe"
-    assert served.events() == []
-
-
 def test_a_refusal_does_not_replace_what_one_writes(review: Page, served: Served) -> None:
     first = complete_item(review)
     other = review.context.new_page()
@@ -358,6 +346,6 @@ def test_what_cannot_be_fetched_is_said_in_plain_words(review: Page, watch: Watc
     review.keyboard.press("i")
     eventually(lambda: words in (review.locator("#pane").text_content() or ""))
     review.keyboard.press("o")
-    eventually(lambda: words in (review.locator("details.report").first.text_content() or ""))
+    eventually(lambda: words in (review.locator(".right:not(.behind) details.report").text_content() or ""))
     pressed(review, "a")
     review.context.set_offline(False)

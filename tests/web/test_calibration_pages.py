@@ -242,6 +242,8 @@ def test_a_record_says_what_changed_since(tmp_path: Path, served: Served) -> Non
     newer = measured(served)
     found = served.get("/calibration.json")["calibrations"]
     assert {one["number"]: one["state"] for one in found}[newer] == "current"
+    eventually(lambda: served.get("/queue.json")["runs"][0]["waiting"] == 1, within_s=20)
+    found = served.get("/calibration.json")["calibrations"]
     assert found[0]["settings_of"] == "a run under review", "which judge grades what waits is not told"
 
 

@@ -40,7 +40,7 @@ PAGES = {
     "/start": 130,
     "/compare": 30,
     "/compare/grades": 40,
-    "/statistics?run=20250101-000001-waiting-abcd": 60,
+    "/statistics?run=20250101-000001-waiting-abcd": 80,
     "/calibration": 150,
     "/models": 150,
     "/registry": 60,
