@@ -21,7 +21,7 @@ LATE = """([part, ms]) => {
 }"""
 
 
-def late(page: Page, part: str, ms: int = 500) -> None:
+def late(page: Page, part: str, ms: int = 1500) -> None:
     """Answers to addresses with a part in them come later."""
     page.evaluate(LATE, [part, ms])
 
