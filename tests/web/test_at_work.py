@@ -66,17 +66,6 @@ def test_what_is_undone_does_not_replace_what_one_writes(review: Page, served: S
     assert pressed(review, "j") == first
 
 
-def test_what_is_undone_comes_next_where_one_has_gone_on(review: Page, served: Served) -> None:
-    first, here = decided_before(review)
-    late(review, "/api/")
-    review.keyboard.press("u")
-    other = pressed(review, "a")
-    eventually(lambda: "comes next" in said(review))
-    assert item_of(review) == other != here
-    review.get_by_role("button", name="Show it now").click()
-    assert ready(review) == first
-
-
 def test_what_is_undone_is_on_the_page_again_where_one_waits_for_it(review: Page) -> None:
     first, _ = decided_before(review)
     review.keyboard.press("u")
