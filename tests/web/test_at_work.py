@@ -122,6 +122,7 @@ def test_a_second_opinion_is_for_the_item_it_was_asked_at(review: Page, served: 
     review.keyboard.press("f")
     other = pressed(review, "j")
     review.wait_for_timeout(50)
+    review.wait_for_timeout(500)
     kept[0].continue_()
     eventually(lambda: "Two people decide Gate" in said(review))
     assert served.get(f"/api/assessments/{first}")["second"]
@@ -137,6 +138,7 @@ def test_no_decision_slips_past_a_wish_for_a_second_opinion(review: Page, served
         review.keyboard.press(key)
         assert "being asked whether two people" in said(review)
     assert item_of(review) == first
+    review.wait_for_timeout(500)
     kept[0].continue_()
     eventually(lambda: "Two people decide this one" in said(review))
     assert served.get(f"/api/assessments/{first}")["second"]
@@ -154,6 +156,7 @@ def test_a_quotation_that_comes_late_leaves_the_next_item_alone(review: Page) ->
     pressed(review, "a")
     chosen = review.locator("[role=tab][aria-selected=true]").first
     before = chosen.get_attribute("id")
+    review.wait_for_timeout(500)
     kept[0].continue_()
     review.wait_for_timeout(300)
     assert chosen.get_attribute("id") == before
