@@ -34,7 +34,10 @@ class Part:
 
 
 def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
-    """The text in pieces, with what the other text does not have marked; joined they are the text again."""
+    """The text in pieces, with what the other text does not have marked; joined they are the text again.
+
+    Seen from either text, the same words are those that both have.
+    """
     if text == other:
         return (Part(text),)
     ours, theirs = (_pieces(one, by_line=by_line) for one in (text, other))
@@ -43,9 +46,11 @@ def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
     if max(len(ours), len(theirs)) > MOST_LINES:
         return (Part(text),)
     changed = [True] * len(ours)
-    for block in LCSseq.opcodes(ours, theirs):
+    for block in LCSseq.opcodes(*sorted((ours, theirs))):
         if block.tag == "equal":
-            changed[block.src_start : block.src_end] = [False] * (block.src_end - block.src_start)
+            start = block.src_start if ours < theirs else block.dest_start
+            for place in range(start, start + block.src_end - block.src_start):
+                changed[place] = False
     return _joined(ours, changed)
 
 

@@ -65,3 +65,11 @@ def disputed(key: AssessmentKey) -> Refused:
     """What is said of a decision on an item in dispute."""
     return Refused(shown_assessment(key), "is disputed: two people came to different verdicts, and only adjudication settles it.",
                    remedy="Settle it at /adjudication (`assay serve`).")  # fmt: skip
+
+
+def standing_by_item(said: Sequence[Observation]) -> dict[AssessmentKey, dict[str, Observation]]:
+    """The opinions that stand on each item."""
+    by_item: dict[AssessmentKey, list[Observation]] = {}
+    for one in said:
+        by_item.setdefault(one.assessment, []).append(one)
+    return {key: standing_opinions(given) for key, given in by_item.items()}

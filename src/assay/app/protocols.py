@@ -34,6 +34,24 @@ def holding(workspace: Workspace, plan: RunPlan) -> Protocol:
     return protocol_of(switched[-1].body if switched else plan.protocol)
 
 
+class Plans:
+    """The plans of runs, each read once, and the protocols that hold for them now."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.known: dict[RunId, RunPlan] = {}
+
+    def plan(self, run: RunId) -> RunPlan:
+        """The plan of a run; raises `UnknownName`."""
+        if run not in self.known:
+            self.known[run] = self._workspace.journal.plan_of(run)
+        return self.known[run]
+
+    def protocol(self, run: RunId) -> Protocol:
+        """The newest version of a run's protocol; raises `UnknownName`."""
+        return holding(self._workspace, self.plan(run))
+
+
 def withholds(workspace: Workspace, summary: RunSummary) -> bool:
     """Whether a page must not say who wrote what in a run: items wait, and people grade alone or its protocol is no plain one."""
     if not summary.assessments.get(AssessmentState.PENDING):

@@ -320,7 +320,7 @@ def disputes(workspace: Workspace, honest: Honest) -> tuple[Dispute, ...]:
         if not differ(standing):
             continue
         opinions = tuple(standing.values())
-        detail = honest.disputable(key)
+        detail = honest.beside.disputable(key)
         if detail is not None and detail.row.state is AssessmentState.PENDING:
             found.append(Dispute(detail=detail, opinions=opinions[:2]))
     return tuple(found)
@@ -360,7 +360,7 @@ def settle(
         raise InputError("reason", "is empty.", remedy="Say why in a few words.")
     dispute = next((one for one in disputes(workspace, honest) if one.detail.row.key == key), None)
     if dispute is None:
-        events = honest.detail(key)[0].events
+        events = honest.beside.detail(key)[0].events
         seen = next((event for event in events if once is not None and event.decision.key == once), None)
         if seen is not None:
             return str(seen.after)
@@ -372,11 +372,11 @@ def settle(
     reason = f"adjudicated{', together' if together else ''}: {reason.strip()}"
     keys = {key: once} if once else None
     corrections = {(name, criterion): value for name, criterion, value in said.get("corrections", ())}
-    check = honest.is_check(key)
+    check = honest.beside.is_check(key)
     body = {"choice": choice, "kind": kind, "confidence": confidence, "together": together}
     match Verb(said["verb"]):
         case verb if check:
-            event = honest.settle_check(key, verb, corrections, reason=reason, reviewer=reviewer, once=once or "")
+            event = honest.beside.settle(key, verb, corrections, reason=reason, reviewer=reviewer, once=once or "")
             body["aside"] = True
         case Verb.APPROVE:
             (event,) = reviewing.approve(

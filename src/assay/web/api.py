@@ -20,7 +20,8 @@ from assay.app import registry, reviewing
 from assay.app.asides import Asides
 from assay.app.cover import Cover
 from assay.app.grades_beside import GradesBeside
-from assay.app.honest import Honest, Said
+from assay.app.honest import Honest
+from assay.app.meaning import Said
 from assay.app.overview import Overviews
 from assay.app.queue import ReviewQueue
 from assay.app.showing import Item, Showcase, named
@@ -218,7 +219,7 @@ def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[st
     found = progress(rooms, selection) if not (selection.tasks or selection.judges) else _narrowed(rooms, selection)
     if found is None:
         return None
-    others = min(found["waiting"], rooms.honest.waits_for_others(selection, reviewer=reviewer))
+    others = min(found["waiting"], rooms.honest.opinions.waits_for_others(selection, reviewer=reviewer))
     return {"waiting": found["waiting"] - others, "decided": found["decided"], "others": others}
 
 
@@ -314,7 +315,7 @@ def review_next(
     """
     rooms, selection, reviewer = rooms_of(request), selection_of(run, suite, task, judge), reviewer_of(request)
     held = [rooms.cover.key_of(text) for text in after.split(",") if text]
-    beside = rooms.honest.waiting_asides(selection, reviewer=reviewer)
+    beside = rooms.honest.beside.waiting(selection, reviewer=reviewer)
     lying = [key for key in rooms.queue.lies_on(desk) if key not in held] if beside or first else []
     aside = _wanted(rooms, first, desk=desk) if first else None
     if aside is None:
@@ -476,7 +477,7 @@ def _wanted(rooms: Rooms, name: str, *, desk: str) -> AssessmentKey | None:
     """Lay the item that a desk wants back on it; what it is where it is no real one, which the queue would not find."""
     key = rooms.cover.opened(name)
     with by_its_name(name, key):
-        detail, aside = rooms.honest.detail(key)
+        detail, aside = rooms.honest.beside.detail(key)
     on_it = detail.row.state is AssessmentState.PENDING and rooms.queue.claim(key, desk=desk)
     return key if on_it and aside is not None else None
 
@@ -506,7 +507,7 @@ def _taken(
     given: list[AssessmentKey] = []
     for _ in range(_ROUNDS):
         keys = rooms.queue.take(selection, desk=desk, holding=(*holding, *given), limit=limit - len(given))
-        others = rooms.honest.mine_not(keys, reviewer=reviewer) if keys else frozenset()
+        others = rooms.honest.opinions.mine_not(keys, reviewer=reviewer) if keys else frozenset()
         for key in others:
             rooms.queue.put_back(key, desk=desk)
         given += [key for key in keys if key not in others]

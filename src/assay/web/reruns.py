@@ -81,13 +81,14 @@ class Reruns:
             rules.check_key(wish.assessment, of=await asyncio.to_thread(self._cover.key_of, known["id"]))
             return known
         await asyncio.to_thread(self._honest.check_key, wish.assessment, once=wish.key)
-        detail, aside = await asyncio.to_thread(self._honest.attempts, wish.assessment)
+        detail, check = await asyncio.to_thread(self._honest.beside.detail, wish.assessment)
+        aside = check is not None
         if len(detail.attempts) > wish.attempt:
             return await self._done(wish, detail, detail.attempts[-1], attempt=len(detail.attempts), aside=aside)
         if len(detail.attempts) < wish.attempt:
             raise Refused(wish.name, f"has no attempt {wish.attempt}; its last is {len(detail.attempts)}.",
                           remedy="Look at it again, then ask.")  # fmt: skip
-        await asyncio.to_thread(self._honest.refuse_disputed, detail)
+        await asyncio.to_thread(self._honest.opinions.refuse_disputed, detail)
         if wish.key in self._outcomes:  # asked for twice at once
             return await self.ask(wish)
         self._refuse(self._asked_by(wish.assessment), reviewer=wish.reviewer, called=wish.name)
@@ -182,7 +183,7 @@ class Reruns:
         if broken is not None:
             raise broken
         new = await asyncio.to_thread(
-            self._honest.rerun_of_aside, wish.assessment, reviewer=wish.reviewer, once=wish.key, reason=wish.reason,
+            self._honest.rerun_of_check, wish.assessment, reviewer=wish.reviewer, once=wish.key, reason=wish.reason,
             note=wish.note,
         )  # fmt: skip
         return new, None
