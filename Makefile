@@ -22,6 +22,7 @@ check: .venv/installed-test ## Lint, types and the import contract
 	@$(BIN)/lint-imports --no-logo --no-cache
 
 bench: .venv/installed-test ## Benchmarks and long simulations; minutes, not seconds
+	@$(BIN)/python -m pytest -q --hypothesis-profile=anew tests/property
 	@for file in bench/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 pictures: .venv/installed-test ## Take the documentation's pictures of every page anew

@@ -89,7 +89,7 @@ close = pytest.approx
 
 
 @given(rows(), WEIGHTS, some.booleans(), some.none() | some.integers(0, 9), SCOPES, MARGINS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_no_answer_holds_nan_or_infinity_and_none_raises(
     found: Rows,
     weights: list[float] | None,

@@ -66,6 +66,35 @@ def test_what_is_undone_does_not_replace_what_one_writes(review: Page, served: S
     assert pressed(review, "j") == first
 
 
+def test_what_is_undone_comes_next_where_one_has_gone_on(review: Page, served: Served) -> None:
+    first, here = decided_before(review)
+    late(review, "/api/")
+    with review.expect_response(f"**/api/assessments/{first}"):
+        review.keyboard.press("u")
+        other = pressed(review, "a")
+    review.wait_for_timeout(500)
+    assert item_of(review) == other
+    assert other not in {first, here}
+    assert pressed(review, "j") == first
+
+
+def test_a_trial_that_comes_late_does_not_replace_what_one_writes(review: Page, served: Served) -> None:
+    first, here = decided_before(review)
+    link = review.locator(f"#heading .strip a[href*='{first}']")  # decided, so that the page does not hold it
+    for _ in range(8):
+        if link.count():
+            break
+        here = pressed(review, "j")
+    late(review, f"/api/assessments/{first}")
+    with review.expect_response(f"**/api/assessments/{first}"):
+        link.dispatch_event("click")
+        write_note(review, "a kind axe")
+    review.wait_for_timeout(500)
+    assert item_of(review) == here
+    assert review.locator("#correct-note").input_value() == "a kind axe"
+    assert verbs(served) == [(int(first[1:]), "approve")]
+
+
 def test_what_is_undone_is_on_the_page_again_where_one_waits_for_it(review: Page) -> None:
     first, _ = decided_before(review)
     review.keyboard.press("u")
@@ -98,7 +127,14 @@ def test_what_another_tab_changed_stays_while_one_writes(review: Page, served: S
     write_note(review, "a kind")
     other.keyboard.press("a")
     eventually(lambda: verbs(served) == [(int(here[1:]), "approve")])
-    other.keyboard.press("r")
+    eventually(lambda: unsent(other) == 0)
+
+    def asks_why() -> bool:
+        """The page is drawn anew once its decision is answered; a key pressed right then is nobody's."""
+        other.keyboard.press("r")
+        return other.locator("dialog[open]").count() > 0
+
+    eventually(asks_why)
     other.keyboard.press("1")
     eventually(lambda: "changed elsewhere" in said(review))
     assert item_of(review) == here

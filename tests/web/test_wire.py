@@ -116,7 +116,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty items of a run whose suite wants checks and repeats from the start."""
     folder = tmp_path_factory.mktemp("checked") / "store"
     folder.mkdir(parents=True)
-    protocol = {"plants": 0.5, "rereview": 0.3, "gap_items": 3, "gap_hours": 0}
+    protocol = {"plants": 0.4, "rereview": 0.5, "gap_items": 3, "gap_hours": 0}
     return judged_store(folder, things=8, trials=5, judge=without_flags(folder), protocol=protocol)
 
 
@@ -209,8 +209,7 @@ def test_nothing_tells_a_check_from_a_real_item(served: Served) -> None:
 def test_a_repeat_comes_in_another_order_and_without_the_first_decision(served: Served) -> None:
     first: dict[tuple[str, int], list[str]] = {}
     held: list[dict[str, Any]] = []
-    for _ in range(36):
-        held = held or upcoming(served)
+    while held or (held := upcoming(served)):
         item = held.pop(0)
         if reals_and_checks(served)[1].get(item["id"]) is AsideKind.AGAIN:
             break

@@ -160,7 +160,7 @@ def usd(cost: float | None) -> str:
 
 def count(number: int) -> str:
     """A whole number with its thousands set apart."""
-    return f"{number:,}".replace(",", "\u202f")
+    return f"{number:,}"
 
 
 def duration(seconds: float) -> str:
@@ -175,7 +175,9 @@ def queue_page(request: Request, before: str | None = None) -> Response:
     """The runs, and the way into review; for an empty store, the way to a first run."""
     rows, older = _queue_rows(request, before)
     waiting = progress(rooms_of(request), Selection())["waiting"]
-    others = rooms_of(request).honest.waits_for_others(Selection(), reviewer=reviewer_of(request)) if waiting else 0
+    others = (
+        rooms_of(request).honest.opinions.waits_for_others(Selection(), reviewer=reviewer_of(request)) if waiting else 0
+    )
     twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
     template = "queue.html" if rows or before else "first.html"
     files = 0 if rows or before else len(starting.suite_files(rooms_of(request).workspace))
@@ -201,7 +203,7 @@ def queue_twin(request: Request, before: str | None = None) -> Response:
     """The queue page as data."""
     rows, older = _queue_rows(request, before)
     next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
-    others = rooms_of(request).honest.waits_for_others(Selection(), reviewer=reviewer_of(request))
+    others = rooms_of(request).honest.opinions.waits_for_others(Selection(), reviewer=reviewer_of(request))
     waiting = progress(rooms_of(request), Selection())["waiting"]
     return Answer({"runs": rows, "waiting": waiting, "others": others, "next": next_})
 
@@ -337,7 +339,7 @@ def review_page(
         rooms.workspace.archive.tally(selection)  # which looks up every name
     if item:
         with suppress(Refused):  # a number of a run under cover: the page goes on with what waits
-            rooms.honest.detail(rooms.cover.opened(item))
+            rooms.honest.beside.detail(rooms.cover.opened(item))
     _check_review(request, selection_of(run, suite, task, judge))
     filters = {
         name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value
@@ -487,7 +489,7 @@ def _say_how_passed(workspace: Workspace, summary: RunSummary, tasks: list[dict[
 
 def _same_trial(rooms: Rooms, key: AssessmentKey) -> list[dict[str, str]]:
     """What other graders made of the trial of an assessment."""
-    detail, _ = rooms.honest.detail(key)
+    detail, _ = rooms.honest.beside.detail(key)
     row = detail.row
     same = rooms.workspace.archive.assessments(Selection(runs=(row.run_id,)), trial=row.trial)
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(row.run_id,)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assay.app.differences import MOST_FIELDS, MOST_LINES, MOST_WORDS, Part, document_of, field_rows, marked, too_long
@@ -21,6 +21,7 @@ def test_what_the_other_has_not_is_marked_word_by_word_and_line_by_line() -> Non
 
 
 @given(st.text(max_size=300), st.text(max_size=300), st.booleans())
+@example("0:", ":0", False)
 def test_the_pieces_are_the_text_again_and_what_is_not_marked_stands_in_both(a: str, b: str, by_line: bool) -> None:
     ours, theirs = marked(a, b, by_line=by_line), marked(b, a, by_line=by_line)
     assert "".join(part.text for part in ours) == a

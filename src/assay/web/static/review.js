@@ -87,7 +87,7 @@ const view = {
   },
   onField(row, pane) { if (row >= 0) { view.row = row; if (pane !== view.pane) { view.pane = pane; view.rules = false; drawLeft(); } drawSelectedReason(); } },
   onScore: changeScore,
-  onWords(part, text) { view.draft[part] = text; keepDraft(); },
+  onWords(part, text) { if (view.draft) { view.draft[part] = text; keepDraft(); } },
   onSave: saveCorrection,
   onDiscard: discardDraft,
   derivedReason,
@@ -609,6 +609,7 @@ function beforeOf(row, pane) {
 }
 
 function changeScore(row, pane, text) {
+  if (!view.draft) return; // decided, and nothing has followed yet
   const key = `${row}.${pane}`;
   const same = text.trim() === beforeOf(row, pane) || (text.trim() === "" && beforeOf(row, pane) === "–");
   if (same) delete view.draft.values[key];

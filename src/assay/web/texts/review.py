@@ -32,7 +32,7 @@ TEXTS: Final[dict[str, str]] = {
     "review.was": "was {n}",
     "review.of": "{n} of {max}",
     "review.said": "Reason",
-    "review.no_reason": "The judge gave no reason.",
+    "review.no_reason": "No reason is given.",
     "review.evidence": "Evidence",
     "review.no_evidence": "Nothing is quoted as evidence.",
     "review.at_line": "line {n}",
