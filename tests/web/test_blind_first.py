@@ -31,6 +31,14 @@ SECRETS = re.compile(
 """Names, words of the judge's reasons and report, and any number in a field for scores."""
 
 
+IN_SIGHT = """() => {
+  const cell = document.querySelector(".right:not(.behind) [data-field].on");
+  const { x, y, width, height } = cell.getBoundingClientRect();
+  return [cell.dataset.field, document.elementFromPoint(x + width / 2, y + height / 2) === cell];
+}"""
+"""The framed cell, and whether nothing covers it."""
+
+
 def post(served: Served, path: str, body: dict[str, Any]) -> Any:
     data = json.dumps(body).encode()
     request = urllib.request.Request(served.url + path, data, {"content-type": "application/json"})
@@ -87,6 +95,24 @@ def test_no_byte_leaves_before_the_verdict(page: Page, served: Served) -> None:
         ready(page)
     assert not SECRETS.findall(page.content())
     assert leaks == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 640), (390, 844), (320, 256)])
+def test_what_the_form_frames_and_says_is_in_sight(page: Page, served: Served, width: int, height: int) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(f"{served.url}/review?run={served.run_id}")
+    ready(page)
+    page.wait_for_selector(".ways")
+    seen = []
+    for digit in "56787":
+        page.keyboard.press(digit)
+        seen.append(page.evaluate(IN_SIGHT))
+    assert [cell for cell, _ in seen] == ["1.0", "2.0", "3.0", "0.1", "1.1"]
+    assert all(shown for _, shown in seen), seen
+    page.keyboard.press("Control+Enter")
+    assert "has no score" in (page.locator("#said").text_content() or "")
+    first = page.locator(".card p").first
+    assert "follow once your verdict is kept" in (first.text_content() or "")
 
 
 def test_a_verdict_is_sent_until_the_server_answers(page: Page, served: Served, watch: Watch) -> None:

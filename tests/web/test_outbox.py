@@ -137,6 +137,98 @@ def test_undo_before_the_decision_travelled_leaves_no_trace(review: Page, served
     assert served.states() == {"pending": 10}
 
 
+BETWEEN = """() => {
+  const write = Storage.prototype.setItem;
+  let n = 0;
+  Storage.prototype.setItem = function (key, value) {
+    write.call(this, key, value);
+    if (!key.startsWith("assay.outbox.") || n === 2) return;
+    n += 1;
+    const other = { ...JSON.parse(value), key: `other-${n}-xxxxxxx`, id: `a${8 + n}` };
+    write.call(this, key.replace(/[^.]*$/, other.key), JSON.stringify(other));
+  };
+}"""
+"""Each decision that this tab keeps is followed by one that another tab keeps at the same time."""
+
+
+def test_what_two_tabs_keep_at_the_same_moment_is_kept_twice(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED")
+    review.context.set_offline(True)
+    review.evaluate(BETWEEN)
+    mine = []
+    while len(mine) < 2:
+        here = item_of(review)
+        if here in {"a9", "a10"}:
+            pressed(review, "s")
+            continue
+        mine.append(here)
+        reject(review)
+    eventually(lambda: unsent(review) == 4)
+    review.context.set_offline(False)
+    eventually(lambda: unsent(review) == 0, within_s=25)
+    assert sorted((key, verb) for key, verb, _ in served.events()) == sorted(
+        (int(item[1:]), "reject") for item in (*mine, "a9", "a10")
+    )
+
+
+def sending(page: Page, served: Served) -> Page:
+    """Another tab that is the one which sends: nothing leaves this one until it lets go."""
+    other = page.context.new_page()
+    other.goto(f"{served.url}/signin")
+    other.evaluate(
+        """() => new Promise((held) => {
+          navigator.locks.request("assay-outbox", () => { held(); return new Promise((go) => { window.letGo = go; }); });
+        })"""
+    )
+    return other
+
+
+def test_what_another_tab_sends_while_it_is_taken_back_is_undone(review: Page, served: Served) -> None:
+    other = sending(review, served)
+    first = item_of(review)
+    reject(review)
+    eventually(lambda: unsent(review) == 1)
+    ((name, value),) = review.evaluate(
+        "() => Object.entries(localStorage).filter(([key]) => key.startsWith('assay.outbox.'))"
+    )
+    review.keyboard.press("u")
+    eventually(lambda: unsent(review) == 0)
+    other.evaluate(
+        "([name, value]) => localStorage.setItem(name, JSON.stringify({ ...JSON.parse(value), tried: true }))",
+        [name, value],
+    )
+    eventually(lambda: unsent(review) == 2)
+    other.evaluate("() => window.letGo()")
+    eventually(lambda: unsent(review) == 0, within_s=25)
+    assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "reject"), (int(first[1:]), "undo")]
+
+
+def test_a_box_of_one_key_is_taken_over(review: Page, served: Served) -> None:
+    entries = [{"key": f"012345678{n}", "id": f"a{n}", "verb": "reject", "run": served.run_id, "reviewer": "ann",
+                "what": f"Gate 1 · Trial {n} of 5", "reason": "why"} for n in (1, 2)]  # fmt: skip
+    review.evaluate(
+        """entries => { const { store } = JSON.parse(document.getElementById('boot').textContent);
+        localStorage[`assay.outbox.2.${store}`] = JSON.stringify(entries); }""",
+        entries,
+    )
+    review.reload()
+    eventually(lambda: sorted(served.events()) == [(1, "reject", "ann"), (2, "reject", "ann")], within_s=20)
+    eventually(lambda: unsent(review) == 0)
+
+
+def test_after_a_reload_what_was_not_sent_is_taken_back_and_on_the_page(review: Page, served: Served) -> None:
+    sending(review, served)
+    first = item_of(review)
+    reject(review)
+    eventually(lambda: unsent(review) == 1)
+    review.reload()
+    assert ready(review) != first
+    review.keyboard.press("u")
+    eventually(lambda: item_of(review) == first)
+    assert unsent(review) == 0
+    assert served.events() == []
+
+
 def test_eight_reviewers_at_once_lose_and_double_nothing(served: Served) -> None:
     given: list[str] = []
     refused: list[Any] = []

@@ -8,6 +8,8 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Literal
 
+import pytest
+
 from assay.web import keys, texts
 from assay.web.pages import folder, static_content
 from assay.web.texts import GLYPHS, TEXTS
@@ -175,6 +177,16 @@ def test_no_key_is_bound_twice_or_to_what_must_stay_free() -> None:
     bound = [key for entry in keys.REGISTRY for key in entry.keys]
     assert len(bound) == len(set(bound))
     assert not set(bound) & keys.NEVER_BOUND
+
+
+@pytest.mark.parametrize(("script", "registry"), [("review.js", keys.REGISTRY), ("bout.js", keys.COMPARISON)])
+def test_every_key_has_an_action_and_every_action_a_key(script: str, registry: tuple[keys.Key, ...]) -> None:
+    text = (folder("static") / script).read_text("utf-8")
+    lines = text.partition("const actions = {\n")[2].partition("\n};")[0].splitlines()
+    plain = [line for line in lines if re.fullmatch(r"  (\w+, )*\w+,", line)]
+    others = [found[1] for line in lines if line not in plain and (found := re.match(r"  (\w+)", line))]
+    names = [*(name for line in plain for name in re.findall(r"\w+", line)), *others]
+    assert sorted(names) == sorted(entry.action for entry in registry)
 
 
 def test_the_documentation_shows_the_registry() -> None:

@@ -74,7 +74,7 @@ def test_decisions_wait_for_the_store_they_were_taken_in(
     mine = item_of(review)
     pressed(review, "x", "1")
     eventually(lambda: [(key, verb) for key, verb, _ in other.events()] == [(int(mine[1:]), "reject")])
-    assert unsent(review) == 2
+    eventually(lambda: unsent(review) == 2)
     switch(other, served)
     opened(review, served)
     eventually(lambda: unsent(review) == 0, within_s=20)

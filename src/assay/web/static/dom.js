@@ -117,13 +117,15 @@ export const storage = {
       this.memory.set(key, text);
     }
   },
-  /** The keys of everything that is kept. */
-  keys() {
+  /** The keys of everything that is kept and begins so, in order. */
+  keys(start) {
+    let kept = [];
     try {
-      return Object.keys(localStorage);
+      kept = Object.keys(localStorage);
     } catch {
-      return [];
+      /* then all is in memory */
     }
+    return [...new Set([...kept, ...this.memory.keys()])].filter((key) => key.startsWith(start)).sort();
   },
   remove(key) {
     this.memory.delete(key);

@@ -119,10 +119,10 @@ export const soft = (...children) => h("p", { class: "soft small" }, children);
 export function drawJudgement(item, view) {
   return [
     drawFlags(item, view),
-    card("grades", soft(item.stamp), drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
+    card("grades", isOwn(item) ? soft(t(item.person ? "review.person" : view.draft ? "review.blind" : "review.unseen")) : null, soft(item.stamp), drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
     isOwn(item) ? null : h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
     item.attempts.length ? view.later("attempts", item) : null,
-    isOwn(item) ? soft(t(item.person ? "review.person" : view.draft ? "review.blind" : "review.unseen")) : drawReport(item, view),
+    isOwn(item) ? null : drawReport(item, view),
   ];
 }
 

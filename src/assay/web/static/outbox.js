@@ -4,15 +4,33 @@
 // says the server is in trouble, means: try again. A rerun stays until it has ended; asking again is how one hears of it.
 // Each store has a box of its own: projects take turns at one address, and the ids of their items are the same.
 
-import { boot, call, storage } from "./dom.js";
+import { boot, call, fresh, storage } from "./dom.js";
 
-export const BOX = `assay.outbox.2.${boot.store}`;
+export const BOX = `assay.outbox.3.${boot.store}.`;
 const WAITS_MS = [500, 1000, 2000, 4000, 8000, 15000];
 const RERUN_LOOK_MS = 1200;
 const AT_ONCE = 20;
 const SLOW_MS = 5000; // no answer for so long is said
 const PATIENCE_MS = 45_000; // the store waits 30 s for another process's lock
 const AGAIN = new Set([0, 401, 403, 408, 421, 425, 429]);
+
+let last = 0;
+
+/** What tabs share, in order of time. Each has a key of its own: a tab sees what another one writes a moment late, and must not write over it. */
+export class Shelf {
+  constructor(start) {
+    this.start = start;
+  }
+
+  all() {
+    return storage.keys(this.start).map((at) => ({ ...storage.get(at), at })).filter((one) => one.id);
+  }
+
+  add(one) {
+    last = Math.max(last + 1, Date.now() * 1000);
+    storage.set(`${this.start}${last}.${one.key}`, one);
+  }
+}
 
 export class Outbox {
   /** `onResult(entry, result)` hears how each ended, `onState({unsent, trouble})` of every change, `onElsewhere(before)` of those by other tabs. */
@@ -21,37 +39,37 @@ export class Outbox {
     this.failures = 0;
     this.trouble = this.slow = null;
     this.foreign = new Set(); // they wait for the run they were taken in, which is not here
+    this.dropped = new Set();
+    this.shelf = new Shelf(BOX);
     this.timer = null;
     addEventListener("online", () => this.pump());
     addEventListener("beforeunload", (event) => storage.kept || !this.entries().length || event.preventDefault());
-    addEventListener("storage", ({ key, oldValue }) => {
-      if (key !== BOX) return;
+    addEventListener("storage", ({ key, oldValue, newValue }) => {
+      if (!key?.startsWith(BOX)) return;
+      const now = JSON.parse(newValue) ?? {};
+      if (this.dropped.delete(now.key) && now.tried) this.add({ ...now, key: fresh(), verb: "undo", tried: false }); // another tab was sending it
       this.tell();
-      this.onElsewhere(JSON.parse(oldValue) ?? []);
+      if (oldValue) this.onElsewhere(JSON.parse(oldValue));
     });
     document.addEventListener("visibilitychange", () => document.hidden || this.pump());
   }
 
   entries() {
-    return storage.get(BOX, []).filter(({ key }) => !this.foreign.has(key));
-  }
-
-  change(by) {
-    const entries = by(storage.get(BOX, []));
-    if (entries.length) storage.set(BOX, entries);
-    else storage.remove(BOX);
+    return this.shelf.all().filter(({ key }) => !this.foreign.has(key));
   }
 
   add(...entries) {
-    this.change((all) => [...all, ...entries]);
+    for (const entry of entries) this.shelf.add(entry);
     this.tell();
     this.pump();
   }
 
   /** Take an entry back that nobody has sent yet; whether it was there. */
   drop(key) {
-    if (!this.entries().some((entry) => entry.key === key && !entry.tried && !entry.asked)) return false;
-    this.change((all) => all.filter((entry) => entry.key !== key));
+    const entry = this.entries().find((one) => one.key === key && !one.tried && !one.asked);
+    if (!entry) return false;
+    storage.remove(entry.at);
+    this.dropped.add(key);
     this.tell();
     return true;
   }
@@ -162,14 +180,17 @@ export class Outbox {
   }
 
   mark(which, marks) {
-    const keys = new Set(which.map((entry) => entry.key));
-    this.change((all) => all.map((entry) => (keys.has(entry.key) ? { ...entry, ...marks } : entry)));
+    for (const { at } of which) {
+      const now = storage.get(at);
+      if (now) storage.set(at, { ...now, ...marks });
+    }
   }
 
   finish(results, progress) {
-    const keys = new Set();
-    for (const [entry, result] of results) (result.error?.where === "run" ? this.foreign : keys).add(entry?.key);
-    this.change((all) => all.filter((entry) => !keys.has(entry.key)));
+    for (const [entry, { error }] of results) {
+      if (error?.where === "run") this.foreign.add(entry?.key);
+      else storage.remove(entry?.at);
+    }
     this.tell();
     for (const [entry, result] of results) if (entry) this.onResult(entry, result, progress);
   }

@@ -6,15 +6,11 @@ import { keysAreOff, turnKeys } from "./keys.js";
 byId("theme")?.addEventListener("click", ({ currentTarget }) => {
   import("./theme.js").then((found) => found.next(currentTarget));
 });
-for (const button of document.querySelectorAll("[data-dialog]")) {
-  button.addEventListener("click", () => byId(button.dataset.dialog).showModal());
-}
-for (const button of document.querySelectorAll("dialog [data-close]")) {
-  button.addEventListener("click", () => button.closest("dialog").close());
-}
-for (const dialog of document.querySelectorAll("dialog")) {
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close()); // its backdrop
-}
+document.addEventListener("click", ({ target }) => {
+  const opens = target.closest("[data-dialog]");
+  if (opens) byId(opens.dataset.dialog).showModal();
+  if (target.closest("[data-close]") || target.matches("dialog:not(.panel)")) target.closest("dialog").close(); // or its backdrop
+});
 
 byId("reviewer-form")?.addEventListener("submit", (event) => {
   event.preventDefault();

@@ -8,7 +8,7 @@ import "./page.js";
 import { boot, button, byId, call, fill, fresh, h, load, painted, storage, t } from "./dom.js";
 import { drawHeading, drawJudgement, drawReason, drawResponses, formOf, light, missingWords, rowOf, shownScore, what, worded } from "./item.js";
 import { bindKeys, isField, withOwnKeys } from "./keys.js";
-import { BOX, Outbox } from "./outbox.js";
+import { BOX, Outbox, Shelf } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
 
 const BUFFER = 5;
@@ -53,13 +53,16 @@ const wide = matchMedia("(min-width: 1000px) and (min-height: 34rem)");
 addEventListener("resize", () => { ahead = null; });
 const DECIDED = new Set(["approved", "corrected", "rejected"]);
 const fieldAt = (row, pane) => right.querySelector(`[data-field="${row}.${pane}"]`);
-const alertOf = (error) => say(error.said?.problem ?? error.message, { alert: true });
+const warn = (text) => say(text, { alert: true });
+const alertOf = (error) => warn(error.said?.problem ?? error.message);
 
 const badge = (action) => boot.keys.find((key) => key.action === action).badge;
 const current = () => records.get(trail[at]);
 const isOpen = (record) => record && record.decided === null && !skipped.has(record.item.id) && record.item.state === "pending";
-const undoKey = () => `assay.undo.${boot.store}.${boot.reviewer}`;
-const undos = () => storage.get(undoKey(), []);
+const undoShelf = () => new Shelf(`assay.undo.2.${boot.store}.${boot.reviewer}.`);
+const undos = () => undoShelf().all();
+/** Those that are not undone any more. */
+const forget = (is) => { for (const one of undos().filter(is)) storage.remove(one.at); };
 const asStored = (id) => call(`/api/assessments/${id}`);
 const focusItem = () => byId("thing").focus({ preventScroll: true });
 const emptyForm = () => ({ values: {}, reason: "", note: "" });
@@ -245,8 +248,9 @@ function select(row, pane) {
     drawLeft();
   } else center(light(left, item, view));
   drawSelectedReason();
-  const on = right.querySelector(`[data-cell="${view.row}.${view.pane}"]`);
-  if (on && document.activeElement?.matches("[data-cell]")) on.focus();
+  const on = right.querySelector(".grades .on:is(button, input)");
+  for (const one of [byId("reason"), on]) one?.scrollIntoView({ block: "nearest" });
+  if (document.activeElement?.matches("[data-cell]")) on?.focus();
   remember();
 }
 
@@ -374,7 +378,7 @@ async function fetchMore(first) {
     drawProgress();
     return true;
   } catch (error) {
-    if (spent && !error.status) say(t("said.no_next"), { alert: true });
+    if (spent && !error.status) warn(t("said.no_next"));
     else if (!current() || itemBox.hidden) alertOf(error);
     exhausted = false;
     later(LOOK_AGAIN_MS);
@@ -464,7 +468,7 @@ function decide(record, verb, state, more = {}, pressed = null) {
   }
   beat();
   const entry = entryOf(verb, named(item), { ...more, draft, active_ms: Math.round(record.active ?? 0) });
-  remembered([...undos(), { ...named(item), key: entry.key, verb, draft }]);
+  undoLater({ ...named(item), key: entry.key, verb, draft });
   say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
   else advance(pressed);
@@ -472,7 +476,10 @@ function decide(record, verb, state, more = {}, pressed = null) {
   queueMicrotask(() => outbox.add(entry)); // the next item first
 }
 
-const remembered = (list) => storage.set(undoKey(), list.slice(-UNDOABLE));
+function undoLater(one) {
+  undoShelf().add(one);
+  for (const { at: old } of undos().slice(0, -UNDOABLE)) storage.remove(old);
+}
 
 function undoable() {
   return undos().length > 0 || (boot.single && DECIDED.has(stateOf(current() ?? {})));
@@ -481,8 +488,8 @@ function undoable() {
 function approve(event) {
   const record = decidable();
   if (!record) return;
-  if (record.item.missing.length) return say(whyNot(record.item), { alert: true });
-  if (begun()) return say(t("said.unsaved", { save: badge("commit"), leave: badge("leave") }), { alert: true });
+  if (record.item.missing.length) return warn(whyNot(record.item));
+  if (begun()) return warn(t("said.unsaved", { save: badge("commit"), leave: badge("leave") }));
   decide(record, "approve", "approved", {}, event?.timeStamp);
 }
 
@@ -497,7 +504,7 @@ async function rerun() {
   const record = current();
   if (!record || itemBox.hidden || !record.ready) return;
   const { item } = record;
-  if (item.no_rerun) return say(t(`rerun.${item.no_rerun}`, { n: item.attempt }), { alert: true });
+  if (item.no_rerun) return warn(t(`rerun.${item.no_rerun}`, { n: item.attempt }));
   if (record.decided === "rerun") return;
   const said = await askReason({ title: t("rerun.title"), about: t("rerun.about"), reasons: boot.rerun_reasons, noteLabel: t("panel.note_judge") });
   if (said && current() === record) decide(record, "rerun", "rerun", { ...said, attempt: item.attempt });
@@ -516,11 +523,10 @@ function skip(event) {
 }
 
 async function undo() {
-  const list = undos();
-  let last = list.pop();
+  let last = undos().pop();
   const here = current();
   if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { ...named(here.item), key: null } : undefined;
-  else remembered(list);
+  else if (last) storage.remove(last.at);
   if (!last) return say(t("said.nothing_to_undo"));
   if (last.draft) storage.set(draftKey(last.id), last.draft);
   if (last.key === undefined) {
@@ -542,6 +548,7 @@ async function undo() {
     record.decided = unsent ? record.before ?? null : null;
     bringBack(record);
   }
+  if (unsent && !record && !isRerun) return apart("answered", "undone", { ...last, from: here?.item.id });
   say(t(isRerun ? "said.rerun_dropped" : back ? "said.undone" : "said.undoing", { what: last.what }));
 }
 
@@ -561,11 +568,11 @@ function onResult(entry, result, counted) {
   const record = records.get(entry.id);
   if (counted && !outbox.entries().some((one) => one.verb !== "rerun")) progress = counted;
   const why = [result.error?.problem, result.error?.remedy].filter(Boolean).join(" ");
-  if (result.error?.where === "run") return say(t("said.kept", { what: entry.what, why }), { alert: true });
+  if (result.error?.where === "run") return warn(t("said.kept", { what: entry.what, why }));
   if (entry.verb === "rerun") {
     sitting.rerun = Math.max(0, sitting.rerun - (result.ok ? 0 : 1));
     exhausted = false;
-    remembered(undos().filter((one) => (one.key === entry.key ? result.ok : !result.ok || one.id !== entry.id))); // superseded ones cannot be undone
+    forget((one) => (one.key === entry.key ? !result.ok : result.ok && one.id === entry.id)); // superseded ones cannot be undone
     return apart("answered", "rerun", entry, result, record);
   }
   if (result.ok) {
@@ -578,7 +585,7 @@ function onResult(entry, result, counted) {
     drawProgress();
     return;
   }
-  remembered(undos().filter((one) => one.key !== entry.key));
+  forget((one) => one.key === entry.key);
   if (record && record.decided in sitting) sitting[record.decided] -= 1;
   if (entry.draft) storage.set(draftKey(entry.id), entry.draft);
   apart("answered", "refused", entry, record, why);
@@ -646,6 +653,7 @@ function saveCorrection(event) {
   const corrections = [];
   const wrong = (text, key) => {
     byId("correct-error").textContent = text;
+    warn(text);
     fieldAt(...key.split("."))?.focus();
   };
   for (const [key, text] of Object.entries(view.draft.values)) {
@@ -682,7 +690,7 @@ const page = { wide, waits: (id) => outbox.entries().some((entry) => entry.id ==
 function discardDraft() {
   if (!view.draft) return;
   if (begun()) {
-    remembered([...undos(), { ...named(current().item), draft: view.draft }]);
+    undoLater({ ...named(current().item), draft: view.draft });
     drawActions();
     say(t("said.discarded", { key: badge("undo") }));
   }
@@ -727,11 +735,9 @@ itemBox.addEventListener("keydown", (event) => {
 
 const outbox = new Outbox({
   onResult,
-  onElsewhere(before) { // what another tab undid or had judged again
-    for (const { id, verb, tried } of before) {
-      const record = records.get(id);
-      if (record && (verb === "undo" || !tried) && !page.waits(id)) reveal(record, true);
-    }
+  onElsewhere({ id, verb, tried }) { // what another tab undid or had judged again
+    const record = records.get(id);
+    if (record && (verb === "undo" || !tried) && !page.waits(id)) reveal(record, true);
   },
   onState({ unsent, trouble, kept }) {
     const place = byId("unsent");
@@ -807,6 +813,6 @@ async function begin() {
   if (start.pane > 0 || start.row > 0) select(Math.max(0, start.row), Math.max(0, start.pane));
   outbox.tell();
   outbox.pump();
-  if (storage.keys().some((key) => key.startsWith("assay.outbox") && key !== BOX)) apart("boxes", "look", outbox);
+  if (storage.keys("assay.outbox").some((key) => !key.startsWith(BOX))) apart("boxes", "look", outbox);
 }
 begin().catch(alertOf);
