@@ -155,7 +155,7 @@ def test_what_two_tabs_keep_at_the_same_moment_is_kept_twice(review: Page, serve
     watch.expected = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED")
     review.context.set_offline(True)
     review.evaluate(BETWEEN)
-    mine = []
+    mine: list[str] = []
     while len(mine) < 2:
         here = item_of(review)
         if here in {"a9", "a10"}:
