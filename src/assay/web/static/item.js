@@ -139,11 +139,10 @@ function drawFlags(item, view) {
     })));
 }
 
-export function missingWords(item) {
-  return item.missing.map(([pane, criterion]) => {
-    const candidate = item.panes[pane].label;
-    return criterion === null ? t("review.blocked.pane", { candidate }) : t("review.blocked.cell", { criterion, candidate });
-  }).join("; ");
+export function missingWords({ missing, panes }) {
+  const words = missing.slice(0, 2).map(([pane, criterion]) => t(`review.blocked.${criterion === null ? "pane" : "cell"}`, { criterion, candidate: panes[pane].label }));
+  const n = missing.length - 2;
+  return [...words, n > 0 && t("review.blocked.more", { n })].filter(Boolean).join("; ");
 }
 
 function drawTable(item, view) {

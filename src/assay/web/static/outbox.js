@@ -94,9 +94,9 @@ export class Outbox {
       this.pumping = false;
     }
     const left = this.entries();
-    if (this.trouble !== null) this.timer = setTimeout(() => this.pump(), WAITS_MS[Math.min(this.failures, WAITS_MS.length) - 1] ?? WAITS_MS[0]);
-    else if (this.again || left.some((entry) => entry.verb !== "rerun")) this.timer = setTimeout(() => this.pump(), 0);
-    else if (left.length) this.timer = setTimeout(() => this.pump(), RERUN_LOOK_MS);
+    const soon = this.again || left.some((entry) => entry.verb !== "rerun") ? 0 : RERUN_LOOK_MS;
+    const wait = this.trouble === null ? soon : WAITS_MS[Math.min(this.failures, WAITS_MS.length) - 1] ?? WAITS_MS[0];
+    if (this.trouble !== null || left.length || !soon) this.timer = setTimeout(() => this.pump(), wait);
     this.again = false;
   }
 

@@ -49,6 +49,7 @@ TEXTS: Final[dict[str, str]] = {
     "review.own_first": "Your own verdict first: give each criterion a score, then keep them. The judge's grades follow.",
     "review.by_hand": "People alone grade this: give each criterion a score, then save them.",
     "review.blocked.cell": "{criterion} of {candidate} has no score",
+    "review.blocked.more": "and {n} more",
     "review.blocked.pane": "{candidate} has no score",
     "review.own": "you {n}",
     "review.closed.second": "two people decide",
