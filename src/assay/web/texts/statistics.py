@@ -91,6 +91,7 @@ TEXTS: Final[dict[str, str]] = {
     "stats.all_trials": "All trials one by one",
     "stats.matrix_shown": "Tasks {first} to {last} of {n}",
     "stats.task": "Task",
+    "stats.version": "version {digest}",
     "stats.weight": "Weight",
     "stats.trials_of": "{n} trials",
     "stats.trials_of.one": "1 trial",
