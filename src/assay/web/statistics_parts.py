@@ -181,7 +181,8 @@ def behind_parts(first: Overview, found: Behind, asked: Asked) -> dict[str, Any]
             {
                 "name": one.candidate, "judged": one.n_judged, "decided": one.n_decided,
                 "approved": _share(one.approved + one.corrected, one.n_decided),
-                "corrected": _share(one.corrected, one.n_decided),
+                "corrected": _share(one.corrected - one.by_person, one.n_decided - one.by_person),
+                "graded": one.by_person, "by_person": _share(one.by_person, one.n_decided),
                 "rejected": _share(one.rejected, one.n_decided), "rerun": _share(one.rerun, one.n_judged),
             }
             for one in sorted(beside.fair_play.rates, key=lambda one: names.index(one.candidate))

@@ -9,7 +9,7 @@ import { what } from "./item.js";
 function renew(page, record, item) {
   const here = page.current() === record;
   if (here && page.stateOf(record) === "pending" && page.busy()) return page.say(t("said.changed", { what: what(item) }), { alert: true });
-  const decided = item.state === "pending" ? null : item.state;
+  const decided = item.state === "pending" ? null : item.person && item.state === "corrected" ? "graded" : item.state;
   Object.assign(record, { item, decided, revealed: decided !== null });
   return here && page.show(0, { focus: false });
 }

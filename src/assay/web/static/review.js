@@ -39,7 +39,7 @@ let elsewhere = 0;
 let lookAgain = null;
 let shownAt = 0;
 const durations = [];
-const sitting = { approved: 0, corrected: 0, rejected: 0, rerun: 0 };
+const sitting = { approved: 0, corrected: 0, graded: 0, rejected: 0, rerun: 0 };
 const skipped = new Set();
 
 const itemBox = byId("item");
@@ -51,7 +51,7 @@ for (const side of behind) side.classList.add("behind");
 itemBox.append(...behind);
 const wide = matchMedia("(min-width: 1000px) and (min-height: 34rem)");
 addEventListener("resize", () => { ahead = null; });
-const DECIDED = new Set(["approved", "corrected", "rejected"]);
+const DECIDED = new Set(["approved", "corrected", "graded", "rejected"]);
 const fieldAt = (row, pane) => right.querySelector(`[data-field="${row}.${pane}"]`);
 const alertOf = (error) => say(error.said?.problem ?? error.message, { alert: true });
 
@@ -465,7 +465,7 @@ function decide(record, verb, state, more = {}, pressed = null) {
   beat();
   const entry = entryOf(verb, named(item), { ...more, draft, active_ms: Math.round(record.active ?? 0) });
   remembered([...undos(), { ...named(item), key: entry.key, verb, draft }]);
-  say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
+  say(t(item.second ? "said.opinion" : `said.${state}`, { what: what(item) }));
   if (boot.single) show(at, { focus: false });
   else advance(pressed);
   drawProgress();
@@ -664,7 +664,7 @@ function saveCorrection(event) {
   const lacking = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
   if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${rowOf(item, lacking[0][1])}.${lacking[0][0]}`);
   if (item.blind) return apart("own", "sendVerdict", record, corrections);
-  decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
+  decide(record, "correct", item.person ? "graded" : "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
 }
 
 /** What is rarely needed is fetched when first needed. */

@@ -117,6 +117,7 @@ TEXTS: Final[dict[str, str]] = {
     "stats.rate.judged": "Judged",
     "stats.rate.approved": "Accepted",
     "stats.rate.corrected": "of these corrected",
+    "stats.rate.by_person": "of these graded by a person",
     "stats.rate.rejected": "Rejected",
     "stats.rate.rerun": "Judged again",
     "stats.fair.approval": "Approval rates of the candidates: exact test p = {p}.",
