@@ -308,6 +308,16 @@ def eventually(holds: Callable[[], bool], *, within_s: float = 8.0) -> None:
         time.sleep(0.05)
 
 
+def asks_why(page: Page, key: str) -> None:
+    """Press a key until its panel is open; while an item is drawn anew, a key is nobody's."""
+
+    def is_open() -> bool:
+        page.keyboard.press(key)
+        return page.locator("dialog.panel[open]").count() > 0
+
+    eventually(is_open)
+
+
 def unsent(page: Page) -> int:
     """How many entries the outboxes of this browser hold."""
     return int(page.evaluate(f"() => {BOXES}.flatMap(key => JSON.parse(localStorage[key])).length"))

@@ -358,6 +358,28 @@ def test_a_person_may_look_at_both_pages_and_stop_them(page: Page, served: Serve
     eventually(lambda: page.locator("iframe").count() == 0)
 
 
+def test_pages_that_run_go_on_through_the_vote(page: Page, served: Served) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/preview" in request.url else None)
+    open_pair(page, served)
+    page.keyboard.press("p")
+    for side in (0, 1):
+        button = page.locator(f"#side-{side} iframe").content_frame.locator("button")
+        button.click()
+        assert button.inner_text() == "1"
+    before = len(asked)
+    page.evaluate("window.frameElements = [...document.querySelectorAll('iframe')]")
+    page.locator("#thing").focus()
+    voted(page, "a")
+    assert page.locator(".who-wrote").count() == 2, "the heads are drawn anew"
+    assert page.evaluate("frameElements.every((one, side) => one === document.querySelectorAll('iframe')[side])")
+    for side in (0, 1):
+        assert page.locator(f"#side-{side} iframe").content_frame.locator("button").inner_text() == "1"
+    assert len(asked) == before, "no page is asked for again"
+    page.locator("#side-0").get_by_role("button", name="Stop", exact=True).click()
+    assert page.locator("iframe").count() == 1
+
+
 def test_in_a_run_under_blind_review_votes_count_and_names_stay_hidden(tmp_path: Path) -> None:
     there = pages_store(tmp_path / "store", review="every")
     with Workspace.open(there, environment={}) as workspace:

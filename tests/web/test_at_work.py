@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import Error
 
-from tests.web.conftest import Served, Watch, complete_item, eventually, item_of, pressed, ready, unsent
+from tests.web.conftest import Served, Watch, asks_why, complete_item, eventually, item_of, pressed, ready, unsent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -128,13 +128,7 @@ def test_what_another_tab_changed_stays_while_one_writes(review: Page, served: S
     other.keyboard.press("a")
     eventually(lambda: verbs(served) == [(int(here[1:]), "approve")])
     eventually(lambda: unsent(other) == 0)
-
-    def asks_why() -> bool:
-        """The page is drawn anew once its decision is answered; a key pressed right then is nobody's."""
-        other.keyboard.press("r")
-        return other.locator("dialog[open]").count() > 0
-
-    eventually(asks_why)
+    asks_why(other, "r")
     other.keyboard.press("1")
     eventually(lambda: "changed elsewhere" in said(review))
     assert item_of(review) == here

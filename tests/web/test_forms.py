@@ -209,3 +209,46 @@ def test_up_to_ten_a_digit_is_the_score_and_a_one_waits_for_its_nought(
     eventually(lambda: up_to_ten.get("/api/assessments/a1")["state"] == "corrected")
     rows = up_to_ten.get("/api/assessments/a1")["criteria"]
     assert [[cell["raw"] for cell in row["cells"]] for row in rows] == [[7, 1], [10, 0]]
+
+
+def test_where_people_alone_grade_nothing_counts_as_corrected(context: BrowserContext, up_to_ten: Served) -> None:
+    page = context.new_page()
+    page.goto(f"{up_to_ten.url}/review?run={up_to_ten.run_id}")
+    for _ in range(2):
+        ready(page)
+        page.locator(".ways").wait_for()
+        for row in (0, 1):
+            for pane in (0, 1):
+                page.locator(f'[data-field="{row}.{pane}"]').fill("7")
+        page.keyboard.press("Control+Enter")
+        page.locator("#empty:not([hidden])").wait_for()
+        eventually(lambda: "This sitting: 1 graded by a person." in page.locator("#empty-lines").inner_text())
+        eventually(lambda: up_to_ten.states() == {"corrected": 1})
+        page.keyboard.press("u")
+    ready(page)
+    eventually(lambda: up_to_ten.states() == {"pending": 1})
+    for row in (0, 1):
+        for pane in (0, 1):
+            page.locator(f'[data-field="{row}.{pane}"]').fill("7")
+    page.keyboard.press("Control+Enter")
+    eventually(lambda: up_to_ten.states() == {"corrected": 1})
+    page.goto(up_to_ten.url)
+    counted = {name: page.locator(f"td [data-field={name}]").inner_text() for name in ("corrected", "graded")}
+    assert counted == {"corrected": "0", "graded": "1"}
+    page.goto(f"{up_to_ten.url}/runs/{up_to_ten.run_id}")
+    tallies = page.locator(".tallies").inner_text()
+    assert "1 graded by a person" in " ".join(tallies.split())
+    assert "corrected" not in tallies
+    page.goto(f"{up_to_ten.url}/assessments/a1")
+    ready(page)
+    assert "graded by a person" in page.locator("#heading").inner_text()
+    assert "corrected" not in page.locator("main").inner_text()
+    page.goto(f"{up_to_ten.url}/statistics/behind")
+    rows = page.locator("section[aria-labelledby=fair-title] table tr")
+    heads, first = (rows.nth(n).locator("th, td").all_inner_texts() for n in (0, 1))
+    rates = dict(zip(heads[1:], first[1:], strict=True))
+    assert (rates["Accepted"], rates["of these corrected"], rates["of these graded by a person"]) == (
+        "100%",
+        "–",
+        "100%",
+    )

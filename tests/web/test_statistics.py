@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import sqlite3
 import urllib.request
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
@@ -116,6 +117,17 @@ def test_filters_are_put_into_the_address_and_taken_out_again(page: Page, served
     page.locator(".chosen .chip", has_text=task).click()
     page.wait_for_url(lambda url: "task=" not in url)
     assert "run=" in page.url
+
+
+def test_a_filter_of_a_long_name_keeps_its_cross_in_sight(page: Page, served: Served, counted: list[str]) -> None:
+    with sqlite3.connect(served.folder / ".assay" / "assay.db") as store:
+        store.execute("UPDATE run SET id = ?", (f"20250101-000000-{'a-suite-of-many-words-' * 3}abcd",))
+    page.goto(f"{served.url}/statistics?run={served.run_id}")
+    chip = page.locator(".chosen .chip")
+    assert chip.evaluate("one => one.scrollWidth <= one.clientWidth"), "nothing of the chip itself is cut off"
+    assert served.run_id in str(chip.get_attribute("title"))
+    chip.click()
+    page.wait_for_url(lambda url: "run=" not in url)
 
 
 def test_what_rejections_and_reruns_could_have_moved_is_said_and_every_number_leads_to_its_trials(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import html
 import io
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,6 +114,45 @@ def test_one_trial_a_task_has_no_table_by_trial(tmp_path_factory: pytest.TempPat
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
         assert client.get("/statistics.json").json()["stats"]["diagnostics"]["by_trial"] == []
         assert table(client, "trials") == []
+
+
+def test_of_several_suites_each_task_says_its_own_and_leads_to_its_own_trials(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        for suite in ("alpha", "beta"):
+            plan = a_plan(f"20250101-000000-{suite}-aaaa", suite=suite, candidates=("ann",))
+            workspace.journal.open_run(plan, planned(a_task("1")))
+            (trial,) = workspace.journal.claim(plan.id, limit=1)
+            whole = grades({"ann": {"integrity": 0.2, "fitness": 0.2}})
+            wait(workspace.journal.record(judged(trial, whole, state=AssessmentState.EXEMPT)))
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+
+        def heads(path: str) -> list[str]:
+            return re.findall(r'<th scope="row">(.*?)</th>', client.get(path, headers={"accept": "text/html"}).text)
+
+        matrix = heads("/statistics")[-2:]
+        assert "<small>alpha</small>" in matrix[0]
+        assert "<small>beta</small>" in matrix[1]
+        link = html.unescape(re.findall(r'href="(.*?)"', matrix[1])[0])
+        assert [row["suite"] for row in client.get(link.replace("trials", "trials.json")).json()["trials"]] == ["beta"]
+        assert all(suite in head for suite, head in zip(("alpha", "beta"), heads("/statistics/trials"), strict=True))
+        drawn = client.get("/statistics/charts/scores.csv").text
+        assert "alpha/1" in drawn
+        assert "beta/1" in drawn
+        assert not any("<small>" in head for head in heads("/statistics?suite=alpha")[-1:])
+        assert "<small>" not in heads("/statistics/trials?suite=alpha")[0]
+
+
+def test_versions_of_a_changed_task_can_be_told_apart(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        for place, prompt in enumerate(("First.", "Second.")):
+            plan = a_plan(f"20250101-00000{place}-alpha-aaaa", suite="alpha", candidates=("ann",))
+            workspace.journal.open_run(plan, planned(a_task("1", prompt=prompt)))
+            (trial,) = workspace.journal.claim(plan.id, limit=1)
+            whole = grades({"ann": {"integrity": 0.2, "fitness": 0.2}})
+            wait(workspace.journal.record(judged(trial, whole, state=AssessmentState.EXEMPT)))
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+        page = client.get("/statistics", headers={"accept": "text/html"}).text
+        assert len(set(re.findall(r"<small>version (\w+)</small>", page))) == 2
 
 
 @pytest.fixture(scope="module")

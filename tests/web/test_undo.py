@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.web.conftest import Served, Watch, complete_item, eventually, item_of, pressed, ready, unsent
+from tests.web.conftest import Served, Watch, asks_why, complete_item, eventually, item_of, pressed, ready, unsent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -91,7 +91,8 @@ def test_a_decision_that_a_rerun_superseded_is_not_undone(review: Page, served: 
     pressed(review, "a")
     eventually(lambda: unsent(review) == 0)
     assert pressed(review, "k") == first
-    pressed(review, "r", "1")
+    asks_why(review, "r")
+    pressed(review, "1")
     eventually(lambda: "attempt 2 is there" in said(review))
     ready(review)
     review.keyboard.press("u")

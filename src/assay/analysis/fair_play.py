@@ -15,6 +15,7 @@ import numpy as np
 
 from assay.analysis.review_tables import in_state
 from assay.domain.lifecycle import AssessmentState
+from assay.domain.suite import PERSON
 from assay.statistics.cautions import Caution
 from assay.statistics.fair_play import RateTest, SelectiveRejection, approval_rates, selective_rejection
 from assay.statistics.many_tests import multiplicity
@@ -32,7 +33,10 @@ _KEPT: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRates:
-    """How one candidate's LLM assessments fared, each slot by its current attempt; `n_decided` were seen by a person."""
+    """How one candidate's LLM assessments fared, each slot by its current attempt; `n_decided` were seen by a person.
+
+    `by_person`: those of the corrected ones that a person graded where no judge had, so that there was nothing to correct.
+    """
 
     candidate: str
     n_judged: int
@@ -41,6 +45,7 @@ class ReviewRates:
     corrected: int
     rejected: int
     rerun: int
+    by_person: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +115,13 @@ def _rates(columns: ReviewColumns, candidate: int, *, only: NDArray[np.bool_] | 
         corrected=corrected,
         rejected=rejected,
         rerun=int((current & (columns.attempt > 1)).sum()),
+        by_person=int((current & _of_people(columns) & in_state(columns, AssessmentState.CORRECTED)).sum()),
     )
+
+
+def _of_people(columns: ReviewColumns) -> NDArray[np.bool_]:
+    """Rows that people alone grade."""
+    return np.isin(columns.judge, [code for code, name in enumerate(columns.judges) if name == PERSON])
 
 
 def _joint(columns: ReviewColumns, chosen: list[int], rng: np.random.Generator) -> tuple[PairRejection, ...]:

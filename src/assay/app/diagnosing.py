@@ -152,6 +152,7 @@ def _fair_play(found: FairPlay) -> dict[str, Any]:
         "rates": [
             {"candidate": one.candidate, "n_judged": one.n_judged, "n_decided": one.n_decided, "approved": one.approved,
              "corrected": one.corrected, "rejected": one.rejected, "rerun": one.rerun,
+             "graded_by_person": one.by_person,
              "approval_rate": _share(one.approved + one.corrected, one.n_decided),
              "rejection_rate": _share(one.rejected, one.n_decided), "rerun_rate": _share(one.rerun, one.n_judged)}
             for one in found.rates

@@ -52,9 +52,12 @@ def behind_csv(name: str, found: Behind) -> str:
         case "trials":
             return _splits("trial", beside.by_trial)
         case "fairness":
-            header = ("candidate", "judged", "decided", "approved", "corrected", "rejected", "rerun")
+            header = (
+                "candidate", "judged", "decided", "approved", "corrected", "rejected", "rerun", "graded_by_person",
+            )  # fmt: skip
             return _csv(header, [
-                (one.candidate, one.n_judged, one.n_decided, one.approved, one.corrected, one.rejected, one.rerun)
+                (one.candidate, one.n_judged, one.n_decided, one.approved, one.corrected, one.rejected, one.rerun,
+                 one.by_person)
                 for one in beside.fair_play.rates
             ])  # fmt: skip
         case _:

@@ -10,6 +10,7 @@ from assay.app.documents import trial_counts
 from assay.domain.identifiers import shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import Selection
+from assay.domain.suite import PERSON
 from assay.web.visible import visible
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def run_row(
         "judged": trials["done"],
         "waiting": counts["pending"],
         "decided": decided,
+        "corrected_are": _corrected_are(summary.judges),
         "failed": trials["failed"],
         "shares": _shares(summary, trials),
         "cost_usd": summary.cost_usd,
@@ -75,6 +77,13 @@ def run_row(
         "not_graded": summary.not_graded,
         "error": _error(failed, trouble),
     }
+
+
+def _corrected_are(judges: Collection[str]) -> str:
+    """What `corrected` stands for in a run: `graded` where people alone grade, `either` where judges do as well."""
+    if PERSON not in judges:
+        return "corrected"
+    return "graded" if set(judges) == {PERSON} else "either"
 
 
 def looked_at(workspace: Workspace, cover: Cover, summary: RunSummary, runner: Runner | None = None) -> dict[str, Any]:

@@ -119,12 +119,14 @@ def contrast_part(one: Comparison, verdict: str) -> dict[str, Any]:
 
 
 def matrix_part(found: Overview, asked: Asked, start: int) -> dict[str, Any]:
-    """Tasks against candidates, a page of it; each cell leads to its trials."""
+    """Tasks against candidates, a page of it; each cell leads to its trials. Of several suites each task says its own."""
     ranked = [str(one.candidate) for one in found.report.ranking.candidates]
     by_name = {str(one.candidate): {str(task.task): task for task in one.by_task} for one in found.report.estimates}
     labels = list(found.tasks.items())
+    several = len({label.suite for _, label in labels}) > 1
     rows = []
     for name, label in labels[start : start + TASKS_SHOWN]:
+        its_own = {"task": label.task, **({"suite": label.suite} if several else {})}
         cells = []
         for candidate in ranked:
             one = by_name[candidate].get(name)
@@ -133,11 +135,12 @@ def matrix_part(found: Overview, asked: Asked, start: int) -> dict[str, Any]:
                 "shade": None if one is None else min(9, int(10 * one.mean)),
                 "said": "" if one is None else wording.task_line(one, approved=found.approved),
                 "n": 0 if one is None else one.n_trials,
-                "open": asked.address("/statistics/trials", task=label.task, candidate=candidate),
+                "open": asked.address("/statistics/trials", **its_own, candidate=candidate),
             })  # fmt: skip
         rows.append({
-            "name": name, "thing": label.thing, "weight": label.weight, "cells": cells,
-            "open": asked.address("/statistics/trials", task=label.task),
+            "name": name, "thing": label.thing, "suite": label.suite if several else None,
+            "version": label.digest[:6] if label.changed else None, "weight": label.weight, "cells": cells,
+            "open": asked.address("/statistics/trials", **its_own),
         })  # fmt: skip
     return {
         "candidates": ranked,
@@ -178,7 +181,8 @@ def behind_parts(first: Overview, found: Behind, asked: Asked) -> dict[str, Any]
             {
                 "name": one.candidate, "judged": one.n_judged, "decided": one.n_decided,
                 "approved": _share(one.approved + one.corrected, one.n_decided),
-                "corrected": _share(one.corrected, one.n_decided),
+                "corrected": _share(one.corrected - one.by_person, one.n_decided - one.by_person),
+                "graded": one.by_person, "by_person": _share(one.by_person, one.n_decided),
                 "rejected": _share(one.rejected, one.n_decided), "rerun": _share(one.rerun, one.n_judged),
             }
             for one in sorted(beside.fair_play.rates, key=lambda one: names.index(one.candidate))
@@ -220,14 +224,15 @@ def trial_parts(found: Sequence[CountedTrial], asked: Asked, candidate: str | No
     for one in found:
         row = one.row
         rows.append({
-            "id": shown_trial(row.key), "run": row.run_id, "task": row.task, "thing": row.thing, "k": row.k, "of": row.of,
-            "state": str(row.state),
+            "id": shown_trial(row.key), "run": row.run_id, "suite": row.suite, "task": row.task, "thing": row.thing,
+            "k": row.k, "of": row.of, "state": str(row.state),
             "scores": {name: one.scores.get(name) for name in names},
             "words": [NOTHING if one.scores.get(name) is None else wording.number(one.scores[name]) for name in names],
             "open": _trial_address(row, candidate, asked) if str(row.state) in _GRADED else None,
             "opens": [None if one.scores.get(name) is None else _trial_address(row, name, asked) for name in names],
         })  # fmt: skip
-    return {"candidates": names, "rows": rows, "candidate": candidate, "filters": asked.pairs()}
+    several = len({one.row.suite for one in found}) > 1
+    return {"candidates": names, "rows": rows, "candidate": candidate, "several": several, "filters": asked.pairs()}
 
 
 def _trial_address(row: TrialRow, candidate: str | None, asked: Asked) -> str:

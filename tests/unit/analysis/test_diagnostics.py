@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from assay.analysis.review_tables import as_judged, attempts, counts, rejected_a
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import Excluded, RunSummary
+from assay.domain.suite import PERSON
 from assay.statistics import ScoreTable, compare, estimate, estimates
 
 STATE = AssessmentState
@@ -126,6 +128,15 @@ def test_rates_of_reruns_are_counted_by_slot() -> None:
     ]
     (ann, _) = fair_play(columns(rows), rng=rng()).rates
     assert (ann.n_judged, ann.n_decided, ann.rerun) == (2, 2, 1)
+
+
+def test_what_a_person_graded_with_no_judge_before_is_told_apart_from_what_was_corrected() -> None:
+    rows: list[Row] = [("t", k, 1, "corrected", 0.5, 0.5) for k in (1, 2, 3)]
+    of_judges = columns(rows)
+    of_both = replace(of_judges, judges=("judge", PERSON), judge=(of_judges.trial == 1).astype(np.int64))
+    for given, by_person in ((of_judges, 0), (of_both, 1)):
+        (ann, _) = fair_play(given, rng=rng()).rates
+        assert (ann.n_decided, ann.corrected, ann.by_person) == (3, 3, by_person)
 
 
 # The same numbers otherwise

@@ -9,7 +9,7 @@ import { what } from "./item.js";
 function renew(page, record, item) {
   const here = page.current() === record;
   if (here && page.stateOf(record) === "pending" && page.busy()) return page.say(t("said.changed", { what: what(item) }), { alert: true });
-  const decided = item.state === "pending" ? null : item.state;
+  const decided = item.state === "pending" ? null : item.person && item.state === "corrected" ? "graded" : item.state;
   Object.assign(record, { item, decided, revealed: decided !== null });
   return here && page.show(0, { focus: false });
 }
@@ -66,7 +66,7 @@ export async function refused(page, entry, record, why, words = "said.refused") 
 export async function undone(page, entry, record) {
   try {
     const item = await page.asStored(entry.id);
-    if (item.state !== "pending" || page.waits(entry.id)) return; // decided anew meanwhile
+    if (item.state !== "pending" || page.travels(entry.id)) return; // decided anew meanwhile
     if (record && page.current() === record) renew(page, record, item);
     else if (!boot.single) record = putNext(page, item);
     const here = page.current();

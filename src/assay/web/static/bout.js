@@ -102,11 +102,11 @@ function drawSide(side) {
   sides[side].classList.toggle("chosen", item.reveal?.choice === name.toLowerCase());
   const onPage = view[side] === "page";
   const notes = [pane.truncated && t("arena.truncated"), onPage && pane.page_cut && t("arena.page_cut"), !onPage && pane.cut && t("arena.cut"), !onPage && pane.names_hidden && t("arena.hidden")].filter(Boolean);
-  const body = onPage ? h("div", { class: "stage" }, running[side] ?? inert(side)) : source(pane);
   if (running[side]?.isConnected && onPage) {
     sides[side].firstChild.replaceWith(head); // a frame that is moved begins anew
     return;
   }
+  const body = onPage ? h("div", { class: "stage" }, running[side] ?? inert(side)) : source(pane);
   sides[side].replaceChildren(head, body, ...notes.map((text) => h("p", { class: "note" }, text)));
 }
 

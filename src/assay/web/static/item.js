@@ -38,7 +38,7 @@ export function drawHeading(item, view) {
     h("div", { class: "named" },
       h("h1", { id: "thing", tabindex: -1 }, visible(item.thing)),
       h("p", { class: "of" }, t("review.trial", item), item.attempt > 1 ? ` · ${t("review.attempt", { n: item.attempt })}` : "", item.second ? ` · ${t(`review.closed.${item.closed || "second"}`)}` : "",
-        item.state === "pending" ? null : [" · ", stateMark(item.state, t(`state.${item.state}`))])),
+        item.state === "pending" ? null : [" · ", stateMark(item.state, t(`state.${item.person && item.state === "corrected" ? "graded" : item.state}`))])),
     item.of > 1 ? h("ol", { class: "strip", "aria-label": t("review.trials") }, strip) : null,
   ];
 }
@@ -140,7 +140,7 @@ function drawFlags(item, view) {
 }
 
 export function missingWords({ missing, panes }) {
-  const words = missing.slice(0, 2).map(([pane, criterion]) => t(`review.blocked.${criterion === null ? "pane" : "cell"}`, { criterion, candidate: panes[pane].label }));
+  const words = missing.slice(0, 2).map(([pane, criterion]) => t(criterion === null ? "review.blocked.pane" : "review.blocked.cell", { criterion, candidate: panes[pane].label }));
   const n = missing.length - 2;
   return [...words, n > 0 && t("review.blocked.more", { n })].filter(Boolean).join("; ");
 }

@@ -11,6 +11,7 @@ import { bindKeys, isField, withOwnKeys } from "./keys.js";
 import { BOX, Outbox, Shelf } from "./outbox.js";
 import { askReason, openDialog } from "./panel.js";
 
+const { single } = boot;
 const BUFFER = 5;
 const LOW = 3;
 const KEPT = 60;
@@ -39,7 +40,7 @@ let elsewhere = 0;
 let lookAgain = null;
 let shownAt = 0;
 const durations = [];
-const sitting = { approved: 0, corrected: 0, rejected: 0, rerun: 0 };
+const sitting = { approved: 0, corrected: 0, graded: 0, rejected: 0, rerun: 0 };
 const skipped = new Set();
 
 const itemBox = byId("item");
@@ -51,7 +52,7 @@ for (const side of behind) side.classList.add("behind");
 itemBox.append(...behind);
 const wide = matchMedia("(min-width: 1000px) and (min-height: 34rem)");
 addEventListener("resize", () => { ahead = null; });
-const DECIDED = new Set(["approved", "corrected", "rejected"]);
+const DECIDED = new Set(["approved", "corrected", "graded", "rejected"]);
 const fieldAt = (row, pane) => right.querySelector(`[data-field="${row}.${pane}"]`);
 const warn = (text) => say(text, { alert: true });
 const alertOf = (error) => warn(error.said?.problem ?? error.message);
@@ -84,7 +85,7 @@ const view = {
   onWhole: () => own("showWhole"),
   onReport(open) { if (view.reportOpen !== open) ahead = null; view.reportOpen = open; storage.set("assay.report", open); },
   onTrial(event, trial) {
-    if (boot.single || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (single || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     visit(trial.id);
   },
@@ -135,7 +136,7 @@ function show(index, { focus = true } = {}) {
   itemBox.dataset.state = stateOf(record);
   drawTop();
   drawActions();
-  if (ahead === item && !view.draft && stateOf(record) === "pending") {
+  if (ahead === item && !view.draft && waits(record)) {
     turn();
     if (!wide.matches) center(left.querySelector(".lit"));
   } else {
@@ -162,9 +163,10 @@ function show(index, { focus = true } = {}) {
 }
 
 /** Whether the item begins as an empty form: own verdict first, or nobody but people grade it. */
-const isForm = (record) => (record.item.blind || record.item.person) && stateOf(record) === "pending";
+const isForm = (record) => (record.item.blind || record.item.person) && waits(record);
 
 const stateOf = (record) => record.decided ?? record.item?.state;
+const waits = (record) => stateOf(record) === "pending";
 const asShown = (record = current()) => ({ ...record.item, state: stateOf(record) });
 const drawTop = () => fill(byId("heading"), drawHeading(asShown(), view));
 const drawRight = () => fill(right, drawJudgement(asShown(), view));
@@ -180,7 +182,7 @@ function drawLeft(side = left, item = current().item) {
 function beginning(record) {
   const { item } = record;
   const flag = item.flags.find((one) => one.pane !== null);
-  const kept = stateOf(record) === "pending" ? storage.get(draftKey(item.id), null) : null;
+  const kept = waits(record) ? storage.get(draftKey(item.id), null) : null;
   const draft = kept ? { ...kept, kept: true } : isForm(record) ? emptyForm() : null;
   return { rules: false, whole: false, row: Math.max(0, rowOf(item, flag?.criterion)), pane: flag?.pane ?? 0, draft };
 }
@@ -262,7 +264,7 @@ function toggleRules() {
 /** The address says what is on the page. */
 function remember() {
   const { item } = current();
-  const query = new URLSearchParams(boot.single ? {} : { ...boot.filters, item: item.id });
+  const query = new URLSearchParams(single ? {} : { ...boot.filters, item: item.id });
   if (view.pane) query.set("candidate", view.pane + 1);
   if (view.row) query.set("criterion", view.row + 1);
   const search = query.size ? `?${query}` : "";
@@ -275,14 +277,14 @@ function remember() {
 function drawActions() {
   const record = current();
   const item = record?.item;
-  const open = record && stateOf(record) === "pending" && !item.closed;
+  const open = record && waits(record) && !item.closed;
   const off = {
     approve: !open || item.missing.length > 0,
     correct: !open,
     reject: !open,
     second: !open || item?.second,
     rerun: !item || item.no_rerun || (record.decided !== null && !DECIDED.has(record.decided)),
-    skip: !open || boot.single,
+    skip: !open || single,
     undo: !undoable(),
   };
   for (const one of document.querySelectorAll("[data-action]")) one.setAttribute("aria-disabled", String(Boolean(off[one.dataset.action])));
@@ -292,7 +294,7 @@ function drawActions() {
 const whyNot = (item) => t(item.blind ? "review.own_first" : item.person ? "review.by_hand" : "review.blocked", { what: missingWords(item) });
 
 function drawProgress() {
-  if (!progress || boot.single) return;
+  if (!progress || single) return;
   const others = progress.others ?? 0;
   const total = progress.waiting + progress.decided + others;
   const typical = durations.length >= 5 ? [...durations].sort((a, b) => a - b)[durations.length >> 1] : null;
@@ -339,7 +341,7 @@ function takeOut(id) {
 const openAhead = () => trail.filter((id, index) => index > at && isOpen(records.get(id)));
 
 async function refill(first = null) {
-  if (boot.single || fetching || (exhausted && !first) || openAhead().length >= LOW) return;
+  if (single || fetching || (exhausted && !first) || openAhead().length >= LOW) return;
   fetching = fetchMore(first);
   const came = await fetching;
   fetching = null;
@@ -402,7 +404,7 @@ function advance(pressed = null) {
     records.get(trail[next]).pressed = pressed;
     return show(next);
   }
-  if (boot.single) return;
+  if (single) return;
   spent = true;
   if (!dry) {
     exhausted = false; // what was skipped comes only now that nothing else is held
@@ -469,8 +471,8 @@ function decide(record, verb, state, more = {}, pressed = null) {
   beat();
   const entry = entryOf(verb, named(item), { ...more, draft, active_ms: Math.round(record.active ?? 0) });
   undoLater({ ...named(item), key: entry.key, verb, draft });
-  say(t(item.second ? "said.opinion" : `said.${state === "corrected" && item.person ? "graded" : state}`, { what: what(item) }));
-  if (boot.single) show(at, { focus: false });
+  say(t(item.second ? "said.opinion" : `said.${state}`, { what: what(item) }));
+  if (single) show(at, { focus: false });
   else advance(pressed);
   drawProgress();
   queueMicrotask(() => outbox.add(entry)); // the next item first
@@ -482,7 +484,7 @@ function undoLater(one) {
 }
 
 function undoable() {
-  return undos().length > 0 || (boot.single && DECIDED.has(stateOf(current() ?? {})));
+  return undos().length > 0 || (single && DECIDED.has(stateOf(current() ?? {})));
 }
 
 function approve(event) {
@@ -497,7 +499,7 @@ async function reject() {
   const record = decidable();
   if (!record) return;
   const said = await askReason({ title: t("reject.title"), about: t(`reject.${formOf(record.item)}`), reasons: boot.reject_reasons[+record.item.person], noteLabel: t("panel.note") });
-  if (said && current() === record && stateOf(record) === "pending") decide(record, "reject", "rejected", said);
+  if (said && current() === record && waits(record)) decide(record, "reject", "rejected", said);
 }
 
 async function rerun() {
@@ -512,7 +514,7 @@ async function rerun() {
 
 function skip(event) {
   const record = decidable();
-  if (!record || boot.single) return;
+  if (!record || single) return;
   const { item } = record;
   skipped.add(item.id);
   takeOut(item.id);
@@ -525,7 +527,7 @@ function skip(event) {
 async function undo() {
   let last = undos().pop();
   const here = current();
-  if (boot.single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { ...named(here.item), key: null } : undefined;
+  if (single && last?.id !== here?.item.id) last = DECIDED.has(stateOf(here)) ? { ...named(here.item), key: null } : undefined;
   else if (last) storage.remove(last.at);
   if (!last) return say(t("said.nothing_to_undo"));
   if (last.draft) storage.set(draftKey(last.id), last.draft);
@@ -554,7 +556,7 @@ async function undo() {
 
 /** The item is the one on the page again; what was there comes next. */
 function bringBack(record) {
-  if (boot.single) show(at);
+  if (single) show(at);
   else {
     takeOut(record.item.id);
     records.set(record.item.id, record);
@@ -580,7 +582,7 @@ function onResult(entry, result, counted) {
       if (record?.item.state !== "pending") apart("answered", "undone", entry, record);
     } else if (record) {
       record.delivered = true;
-      if (boot.single) reveal(record);
+      if (single) reveal(record);
     }
     drawProgress();
     return;
@@ -672,7 +674,7 @@ function saveCorrection(event) {
   const lacking = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
   if (lacking.length) return wrong(missingWords({ ...item, missing: lacking }), `${rowOf(item, lacking[0][1])}.${lacking[0][0]}`);
   if (item.blind) return apart("own", "sendVerdict", record, corrections);
-  decide(record, "correct", "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
+  decide(record, "correct", item.person ? "graded" : "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
 }
 
 /** What is rarely needed is fetched when first needed. */
@@ -685,7 +687,7 @@ const here = (file, name, ...said) => {
 const around = (name, ...said) => here("around", name, ...said);
 /** Blind items, forms and long responses: once fetched it is called at once. */
 const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : here("own", name, ...said));
-const page = { wide, waits: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), put, takeOut, bringBack, writing, busy: () => writing() || begun(), visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: (by = 0, how = {}) => show(at + by, how), next: () => at + 1, stateOf, itemBox, draftKey, drawHeading: drawTop };
+const page = { wide, travels: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), put, takeOut, bringBack, writing, busy: () => writing() || begun(), visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, decidable, show: (by = 0, how = {}) => show(at + by, how), next: () => at + 1, stateOf, itemBox, draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
@@ -737,7 +739,7 @@ const outbox = new Outbox({
   onResult,
   onElsewhere({ id, verb, tried }) { // what another tab undid or had judged again
     const record = records.get(id);
-    if (record && (verb === "undo" || !tried) && !page.waits(id)) reveal(record, true);
+    if (record && (verb === "undo" || !tried) && !page.travels(id)) reveal(record, true);
   },
   onState({ unsent, trouble, kept }) {
     const place = byId("unsent");
@@ -798,8 +800,8 @@ addEventListener("assay:reviewer", () => current() && show(at, { focus: false })
 async function begin() {
   const asked = new URLSearchParams(location.search);
   const start = { pane: +asked.get("candidate") - 1, row: +asked.get("criterion") - 1 };
-  if (boot.single) {
-    const item = await asStored(boot.single);
+  if (single) {
+    const item = await asStored(single);
     const record = put(item);
     record.revealed = !item.hidden;
     show(0, { focus: false });
