@@ -68,7 +68,7 @@ def test_what_is_read_from_answers_decides_who_agrees(page: Page, served: Served
     page.locator("select[name=only]").select_option("disagree")
     page.get_by_role("button", name="Apply").click()
     assert page.locator("article.answer").count() == 0
-    assert page.get_by_text("No row is wanted.").is_visible()
+    assert page.get_by_text("No row is of the kind asked for.").is_visible()
     assert page.get_by_label("Read from answers").input_value() == r"import (\w+)", "the whole state is in the address"
     page.get_by_role("link", name="Who agrees with whom").click()
     assert page.get_by_text("2 tasks: on 2 all agree, on 0 they disagree.").is_visible()
@@ -121,6 +121,11 @@ def test_a_wrong_address_says_what_is_right(served: Served, context: BrowserCont
     ):
         page.goto(served.url + path)
         assert said in page.locator("main").inner_text(), path
+
+
+def test_a_search_that_finds_nothing_says_what_nothing_holds(page: Page, served: Served) -> None:
+    page.goto(served.url + address(served, *NAMES, q="zebra"))
+    assert "Nothing holds “zebra”." in page.locator("main").inner_text()
 
 
 def test_what_nothing_can_be_read_by_is_said_at_its_field(page: Page, served: Served) -> None:

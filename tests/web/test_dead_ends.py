@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from fastapi.testclient import TestClient
 
 from assay.app import candidates as names
@@ -59,3 +60,48 @@ def test_candidates_have_a_column_of_other_spellings_only_where_there_are_any_an
         page = client.get("/candidates", headers=HTML).text
         assert "no reason given" in page
         assert "bob" in page
+
+
+def test_where_nothing_counts_the_pages_behind_the_statistics_say_so_and_the_way_on(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = client_of(workspace)
+        for path in ("/statistics/trials", "/statistics/behind"):
+            page = client.get(path, headers=HTML).text.partition("<main")[2]
+            assert "Nothing counts yet." in page, path
+            assert '<a href="/">' in page, path
+            assert "<table" not in page, path
+        page = client.get("/statistics/trials?trial=7", headers=HTML).text
+        assert "No trial is selected by this." in page
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/audit?day=2020-99-99", 422, "Write a day as 2026-01-31"),
+        ("/audit?day=2023-02-29", 422, "Write a day as 2026-01-31"),
+        ("/audit?day=2024-02-29", 200, ""),
+        ("/reviewers/zz/checks", 404, "There is no reviewer"),
+        ("/reviewers/zz/checks.json", 404, ""),
+        ("/calibration/99999999999999999999", 404, "There is no calibration"),
+        ("/calibration/0.json", 404, ""),
+        ("/calibration/4611686018427387904/chart.csv", 404, ""),
+    ],
+)
+def test_what_is_not_there_is_said_as_it_is(tmp_path: Path, path: str, status: int, said: str) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        answer = client_of(workspace).get(path, headers=HTML)
+        assert answer.status_code == status
+        assert said in answer.text
+
+
+def test_what_can_be_said_of_one_trial_is_said_once(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", "bob"))
+        workspace.journal.open_run(plan, planned(a_task("auth")))
+        (trial,) = workspace.journal.claim(plan.id, limit=1)
+        whole = grades({"ann": {"integrity": 0.2, "fitness": 0.2}, "bob": {"integrity": 0.5, "fitness": 0.5}})
+        wait(workspace.journal.record(judged(trial, whole, state=AssessmentState.EXEMPT)))
+        page = client_of(workspace).get("/statistics", headers=HTML).text
+        assert page.count("bob is 30.0 points ahead") == 1
+        assert '<p class="lead">One approved trial: no range can be given.' in page
+        assert "<li>1 trial counts</li>" in page

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from datetime import date
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -113,7 +114,7 @@ def log_filter(
         raise InputError("verb", f"is {verb!r}.", remedy=f"Say one of {', '.join(Verb)}.")
     if via and via not in {str(one) for one in Via}:
         raise InputError("via", f"is {via!r}.", remedy=f"Say one of {', '.join(Via)}.")
-    if day and not re.fullmatch(r"\d{4}-\d\d-\d\d", day, re.ASCII):
+    if day and not _is_day(day):
         raise InputError("day", f"is {day!r}.", remedy="Write a day as 2026-01-31; days are those of UTC.")
     return EventFilter(
         run=run or None,
@@ -123,6 +124,17 @@ def log_filter(
         item=item,
         day=day or None,
     )
+
+
+def _is_day(text: str) -> bool:
+    """Whether it is a day of the calendar, written with four, two and two digits."""
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def page(

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from assay.report.charts import Chart
 
 SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv")
+_NUMBERS: Final = 2**63
+"""Records are numbered below it."""
 LARGEST_TEXT: Final = 2 * 2**20
 """Bytes of samples that a browser may send."""
 
@@ -88,7 +90,7 @@ class Calibrations:
 
     def one(self, number: int) -> Listed:
         """A record by its number; raises `UnknownName`."""
-        record = self._workspace.calibrations.record(number)
+        record = self._workspace.calibrations.record(number) if 0 < number < _NUMBERS else None
         if record is None:
             raise UnknownName("calibration", str(number), remedy="/calibration lists them.")
         shown = _without_names(record, runs_under_review(self._workspace))

@@ -259,9 +259,15 @@ class Answered:
 
 
 def answered(workspace: Workspace, name: str, *, run: str | None = None, limit: int = 200) -> tuple[Answered, ...]:
-    """What became of a reviewer's planted checks, newest first, of sessions that are over."""
+    """What became of a reviewer's planted checks, newest first, of sessions that are over.
+
+    Raises:
+        UnknownName: nobody of that name has reviewed anything, or is about to.
+    """
     mine = workspace.witness.observations(run=run, reviewer=name)  # type: ignore[arg-type] # a run's id
     asides = {aside.key: aside for aside in workspace.witness.asides(reviewer=name)}
+    if not mine and not asides:
+        raise UnknownName("reviewer", name, remedy="/reviewers lists those who decided on a page.")
     told = sorted(shown_answers(workspace, mine, asides), key=lambda one: -one.id)[:limit]
     real = {d.row.key: d for d in workspace.archive.in_full([asides[one.assessment].of for one in told])}
     found = []

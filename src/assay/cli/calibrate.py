@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import complain, print_json, say, table
+from assay.cli.output import complain, counted, print_json, say, table
 from assay.domain.errors import Unanswered
 
 if TYPE_CHECKING:
@@ -103,9 +103,8 @@ def _foretell(ahead: Foreseen, *, as_json: bool) -> int:
         }
         print_json({**its, **asked_document(ahead.estimate)})
     else:
-        say(
-            f"{setting.judge.model.ref}, as in {setting.source}: {len(ahead.references)} references, {asked(ahead.estimate)}"
-        )
+        n = counted(len(ahead.references), "reference")
+        say(f"{setting.judge.model.ref}, as in {setting.source}: {n}, {asked(ahead.estimate)}")
         if ahead.taken_over:
             say(
                 f"{ahead.taken_over} answers of an attempt that was interrupted are there already and are not asked again"

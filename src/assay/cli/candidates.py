@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import print_json, say, table
+from assay.cli.output import counted, print_json, say, table
 
 if TYPE_CHECKING:
     from assay.domain.renaming import NameEvent
@@ -76,8 +76,8 @@ def _said(event: NameEvent, *, as_json: bool) -> int:
     if as_json:
         print_json(verbs.event_document(event))
     else:
-        say(f"n{event.id}: {_sentence(event)}, in {len(event.runs)} runs; `assay candidates undo n{event.id}` takes it back"
-            if event.undoes is None else f"n{event.id}: {_sentence(event)}, in {len(event.runs)} runs")  # fmt: skip
+        back = "" if event.undoes is not None else f"; `assay candidates undo n{event.id}` takes it back"
+        say(f"n{event.id}: {_sentence(event)}, in {counted(len(event.runs), 'run')}{back}")
     return 0
 
 

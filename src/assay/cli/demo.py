@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import print_json, say, tell
+from assay.cli.output import counted, print_json, say, tell
 from assay.cli.progress import progress_on
 from assay.domain.selection import Selection
 
@@ -36,12 +36,13 @@ def demo(no_serve: bool, port: int, store: str | None, as_json: bool) -> int:
             result = verbs.run_demo(opened, listener=listener)
         run = result.summary.id
         waiting = result.summary.assessments.get("pending", 0)  # type: ignore[call-overload] # a StrEnum's value
-        tell(f"run {run}: {sum(result.summary.trials.values())} trials judged; {waiting} assessments wait for a person")
+        wait = f"{counted(waiting, 'assessment')} {'waits' if waiting == 1 else 'wait'}"
+        tell(f"run {run}: {counted(sum(result.summary.trials.values()), 'trial')} judged; {wait} for a person")
         if no_serve:
             return _decided(opened, run, store or STORE, port, as_json=as_json)
         from assay.cli.serve import serve_workspace
 
-        say(f"{waiting} assessments wait. When you have decided some: assay stats --run {run} --store {store or STORE}")
+        say(f"{wait}. When you have decided some: assay stats --run {run} --store {store or STORE}")
         return serve_workspace(opened, host="127.0.0.1", port=port, path=f"/review?run={run}")
 
 

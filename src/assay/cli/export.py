@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import common, filters, selection, workspace
-from assay.cli.output import print_json, tell, visible
+from assay.cli.output import counted, print_json, tell, visible
 from assay.domain.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _tell(found: Exported) -> None:
             tell(f"{found.output}: written")
         return
     if found.format == "results":
-        tell(f"{found.output}: {found.rows} runs")
+        tell(f"{found.output}: {counted(found.rows, 'run')}")
         return
     where = "" if found.output is None else f"{found.output}: "
     tell(f"{where}{found.rows} rows that count{', none yet' if not found.rows else ''}")

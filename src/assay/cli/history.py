@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import print_json, say, table
+from assay.cli.output import counted, print_json, say, table
 from assay.domain.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def trend(suite: str, candidates: tuple[str, ...], output: str | None, store: st
     header = ("candidate", "run of", "score", "95% range", "change", "trials", "", "")
     say(table(header, rows, numbers=frozenset({2, 4, 5})))
     if not rows:
-        say(f"nothing counts yet in the {found.runs} runs of {found.suite}")
+        say(f"nothing counts yet in {counted(found.runs, 'run')} of {found.suite}")
     return 0
 
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import print_json, say, tell, visible
+from assay.cli.output import counted, print_json, say, tell, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Sized
+
     from assay.app.importing import ImportResult
 
 _SHOWN = 50
@@ -109,17 +111,16 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
         print_json(rebuilding.rebuilt_document(found))
         return int(bool(found.skipped))
     say(
-        f"{len(found.runs)} runs with {found.assessments:,} assessments and {found.events:,} decisions are back; "
-        f"{len(found.there)} were there already"
+        f"{counted(len(found.runs), 'run')} with {counted(found.assessments, 'assessment')} and "
+        f"{counted(found.events, 'decision')} {_are(found.runs)} back; {len(found.there)} {_were(found.there)} there already"
     )
     if found.renumbered:
         tell("the store had runs already, so trials and assessments that came back have new numbers")
-    if found.altered:
-        numbers = ", ".join(map(str, found.altered[:10]))
-        tell(f"! {len(found.altered)} decisions were changed in the folder after they were made: {numbers}")
-    if found.altered_votes:
-        numbers = ", ".join(map(str, found.altered_votes[:10]))
-        tell(f"! {len(found.altered_votes)} votes were changed in the folder after they were cast: {numbers}")
+    for noun, done, altered in (("decision", "made", found.altered), ("vote", "cast", found.altered_votes)):
+        if altered:
+            numbers = ", ".join(map(str, altered[:10]))
+            since = f"{_were(altered)} changed in the folder after being {done}"
+            tell(f"! {counted(len(altered), noun)} {since}: {numbers}")
     for one in found.skipped:
         tell(f"skipped {one.where}: {one.why}")
     return int(bool(found.skipped))
@@ -144,10 +145,18 @@ def document(result: ImportResult) -> dict[str, Any]:
     }
 
 
+def _are(things: Sized) -> str:
+    return "is" if len(things) == 1 else "are"
+
+
+def _were(things: Sized) -> str:
+    return "was" if len(things) == 1 else "were"
+
+
 def _say(result: ImportResult) -> None:
     say(
-        f"{result.runs} runs, {result.tasks:,} tasks, {result.responses:,} responses and {result.assessments:,} assessments "
-        "imported"
+        f"{counted(result.runs, 'run')}, {counted(result.tasks, 'task')}, {counted(result.responses, 'response')} and "
+        f"{counted(result.assessments, 'assessment')} imported"
     )
     for run in result.run_ids:
         say(f"  {run}")

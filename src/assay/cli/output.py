@@ -33,6 +33,11 @@ def _escaped(found: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def counted(n: int, noun: str) -> str:
+    """`1 task`, `12 tasks`, `0 tasks`."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def wants_json(arguments: Sequence[str]) -> bool:
     """Whether `--json` was among the arguments, also where they could not be understood."""
     return "--json" in arguments

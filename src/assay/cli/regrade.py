@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import print_json, say, table, tell
+from assay.cli.output import counted, print_json, say, table, tell
 from assay.cli.progress import progress_on
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def _foretell(ahead: RegradePlan, *, as_json: bool) -> int:
     else:
         for note in ahead.notes:
             tell(f"note: {note}")
-        say(f"{ahead.plan.regrade_of}: {len(ahead.tasks)} tasks, {trials} trials, {asked(ahead.estimate)}")
+        size = f"{counted(len(ahead.tasks), 'task')}, {counted(trials, 'trial')}"
+        say(f"{ahead.plan.regrade_of}: {size}, {asked(ahead.estimate)}")
     return 0
 
 

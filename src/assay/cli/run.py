@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import dollars, print_json, say, tell
+from assay.cli.output import counted, dollars, print_json, say, tell
 from assay.cli.progress import progress_on
 from assay.domain.errors import Interrupted
 
@@ -185,12 +185,13 @@ def _run_one(opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, as
 
 
 def _announcement(ahead: LookAhead) -> str:
-    return f"{ahead.plan.suite}: {ahead.tasks} tasks, {ahead.trials} trials, {asked(ahead.estimate)}"
+    size = f"{counted(ahead.tasks, 'task')}, {counted(ahead.trials, 'trial')}"
+    return f"{ahead.plan.suite}: {size}, {asked(ahead.estimate)}"
 
 
 def asked(estimate: Estimate) -> str:
     """`35 calls, about $0.42, at most $1.20 without retries`."""
-    asked = f"{estimate.calls:,} calls"
+    asked = counted(estimate.calls, "call")
     if estimate.unpriced:
         return f"{asked}; the price of {', '.join(estimate.unpriced)} is unknown"
     if not estimate.calls or estimate.most_usd == 0:
@@ -272,6 +273,7 @@ def say_result(result: RunResult) -> None:
     if unproven := [name for name, record in result.calibrations.items() if record is None]:
         say(f"uncalibrated: {', '.join(unproven)}; `assay calibrate MODEL` measures a judge")
     if waiting:
-        say(f"{waiting} assessments wait for a person: `assay serve`, or `assay review --run {document['run_id']}`")
+        wait = f"{counted(waiting, 'assessment')} {'waits' if waiting == 1 else 'wait'} for a person"
+        say(f"{wait}: `assay serve`, or `assay review --run {document['run_id']}`")
     elif trials["done"]:
         say(f"nothing waits for review; see `assay stats --run {document['run_id']}`")

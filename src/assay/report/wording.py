@@ -211,7 +211,9 @@ def beneath_headline(found: Comparison) -> str:
     if found.decision in {"better", "worse"}:
         return verdict(found).removeprefix(headline(found)).strip()
     if found.ci95 is None:
-        return verdict(found)
+        rest = verdict(found).removeprefix(f"Not decided: {_ahead(found)}").removeprefix(f"{_where(found)}, and")
+        rest = rest.lstrip(". ")
+        return rest[:1].upper() + rest[1:]
     text = f"Anything from {difference_range(found.ci95)} for {found.a} fits the data."
     return text if found.to_decide is None else f"{text} {what_would_decide(found.to_decide)}"
 

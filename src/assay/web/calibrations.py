@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from assay.app import calibrations as verbs
@@ -25,8 +25,6 @@ from assay.web.texts import for_script, t
 if TYPE_CHECKING:
     from assay.app.calibrations import Listed, Wanted
     from assay.web.measuring import Job
-
-Number = Annotated[int, Path(ge=1, lt=2**62)]
 
 router = APIRouter()
 
@@ -110,7 +108,7 @@ def calibrations_page(request: Request, before: Annotated[int | None, Query(ge=1
 
 
 @router.get("/calibration/{number}.json", include_in_schema=False)
-def calibration_twin(request: Request, number: Number) -> Response:
+def calibration_twin(request: Request, number: int) -> Response:
     """One calibration as data."""
     found = judging_of(request).calibrations.one(number)
     return Answer({**_standing(found), **record_document(found.record)})
@@ -118,9 +116,7 @@ def calibration_twin(request: Request, number: Number) -> Response:
 
 @router.get("/calibration/{number}/chart.{ending}", include_in_schema=False)
 @reads("at")
-def calibration_chart(
-    request: Request, number: Number, ending: str, dark: bool = False, page: bool = False
-) -> Response:
+def calibration_chart(request: Request, number: int, ending: str, dark: bool = False, page: bool = False) -> Response:
     """Given against deserved scores: `svg`, `png`, `csv` (its table) or `json` (Vega-Lite)."""
     if ending not in _KINDS:
         raise UnknownName("chart", f"chart.{ending}", remedy=f"Endings: {', '.join(_KINDS)}.")
@@ -133,7 +129,7 @@ def calibration_chart(
 
 
 @router.get("/calibration/{number}", include_in_schema=False)
-def calibration_page(request: Request, number: Number) -> Response:
+def calibration_page(request: Request, number: int) -> Response:
     """One calibration: every figure, the chart, each reference."""
     found = judging_of(request).calibrations.one(number)
     document: Any = found.record.document
@@ -147,7 +143,7 @@ def calibration_page(request: Request, number: Number) -> Response:
         request, "calibration.html", "one-calibration", found.record.identity.model, twin=f"/calibration/{number}.json",
         one=_row(found), model=_model_of(request, found), rubric=_rubric(request, found.record.identity.rubric),
         can_draw=charting.can_draw(), how_to_draw=charting.HOW_TO_DRAW,
-        asked=t("calibration.cost", calls=count(document.get("calls", 0)), cost=cost),
+        asked=t("calibration.cost", n=count(document.get("calls", 0)), cost=cost),
         figures=[{"name": t(f"calibration.{name}"), **_figure(name, document[name])} for name in _FIGURES if name in document],
         criteria=criteria, no_criteria=t(f"calibration.by_criterion_{'unread' if 'by_criterion' in document else 'none'}"),
         samples=[_sample(one) for one in samples[:SAMPLES_SHOWN]],

@@ -36,7 +36,11 @@ def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, 
     return {
         "headline": headline,
         "beneath": beneath,
-        "n_trials": wording.count(found.n_trials, "approved trial" if found.approved else "trial"),
+        "counting": t(
+            "stats.count",
+            n=found.n_trials,
+            said=wording.count(found.n_trials, "approved trial" if found.approved else "trial"),
+        ),
         "left_out": [
             *_lacking(found, asked),
             *_left_out(found, asked),
@@ -66,7 +70,7 @@ def first_parts(found: Overview, asked: Asked, *, hidden: int = 0) -> dict[str, 
         ],
         "contrast": None
         if found.contrast is None
-        else contrast_part(found.contrast, " ".join(undecided or (str(found.verdict),))),
+        else contrast_part(found.contrast, "" if _said_above(found) else " ".join(undecided or (str(found.verdict),))),
         "pairs": [
             {
                 "a": str(one.a), "b": str(one.b), "points": _signed(one.difference),
@@ -268,7 +272,14 @@ def _beneath(found: Overview) -> str:
     if found.contrast is None or found.verdict is None:
         return ""
     beneath = wording.beneath_headline(found.contrast)
-    return found.verdict if beneath == wording.verdict(found.contrast) else beneath
+    if not _said_above(found):
+        return beneath
+    return beneath + found.verdict.removeprefix(wording.verdict(found.contrast))
+
+
+def _said_above(found: Overview) -> bool:
+    """Whether headline and what is beneath it say of the two all there is to say: where no range can be given."""
+    return found.contrast is not None and found.contrast.ci95 is None
 
 
 def _left_out(found: Overview, asked: Asked) -> list[dict[str, Any]]:

@@ -73,7 +73,7 @@ export function showReview(said) {
   if (!said.items) return place.replaceChildren(h("p", { class: "soft" }, t("protocol.cost_none")));
   const plain = said.decisions === said.keys && said.decisions === said.items;
   const numbers = Object.fromEntries(Object.entries(said).map(([name, value]) => [name, group(value)]));
-  const cost = t(plain ? "protocol.cost_plain" : "protocol.cost", numbers);
+  const cost = t(plain ? "protocol.cost_plain" : "protocol.cost", { n: said.decisions, ...numbers });
   place.replaceChildren(...[
     h("p", {}, said.most ? t("protocol.cost_most", { cost }) : cost),
     plain ? null : h("p", { class: "soft" }, t("protocol.parts", numbers)),

@@ -33,7 +33,7 @@ export function fill(root, row) {
   const left = row.left_s === null ? "" : t("queue.left", { time: duration(row.left_s) });
   const texts = {
     state: t(`run.${row.state}`),
-    trials: t("queue.trials", { done: count(row.judged), total: count(row.trials.total) }),
+    trials: t("queue.trials", { n: row.trials.total, done: count(row.judged), total: count(row.trials.total) }),
     now: [now, left].filter(Boolean).join(" · "),
     judged: count(row.judged - (row.not_graded ?? 0)),
     waiting: count(row.waiting),
@@ -91,7 +91,7 @@ function drawAnew() {
 
 function show(key, row) {
   if (!("Notification" in window) || Notification.permission !== "granted") return;
-  const body = t(key, { suite: row.suite, state: t(`run.${row.state}`), waiting: count(row.waiting), failed: row.failed });
+  const body = t(key, { suite: row.suite, state: t(`run.${row.state}`), n: row.waiting, waiting: count(row.waiting), failed: row.failed });
   const shown = new Notification("Assay", { body, tag: `${row.id} ${key} ${row.state}` });
   shown.onclick = () => {
     window.focus();

@@ -161,7 +161,7 @@ function showEstimate(said) {
   byId("estimate").replaceChildren(h("div", { class: "figures" },
     h("p", {}, h("b", {}, t("start.calls", { n: calls }))),
     h("p", {}, cost),
-    h("p", { class: "soft small" }, t("start.size", { tasks: said.tasks, trials: said.trials })),
+    h("p", { class: "soft small" }, `${t("start.n_tasks", { n: said.tasks })}, ${t("start.n_trials", { n: said.trials })}`),
     said.notes.map((note) => h("p", { class: "soft small" }, note))));
 }
 

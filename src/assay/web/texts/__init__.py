@@ -46,6 +46,8 @@ GLYPHS: Final[dict[str, str]] = {
     "needs_review": "○",
     "approved": "✓",
     "corrected": "✎",
+    "graded": "✎",
+    "corrected_or_graded": "✎",
     "rejected": "✕",
     "superseded": "↻",
     "not_required": "=",

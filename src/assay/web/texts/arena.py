@@ -133,6 +133,7 @@ TEXTS: Final[dict[str, str]] = {
     "arena.rank.of_votes": "of {n} votes",
     "arena.rank.of_votes.one": "of 1 vote",
     "arena.rank.decided": "Decided: {decided} of {n} pairs, guarding the whole list against chance (Holm, 5%).",
+    "arena.rank.decided.one": "Decided: {decided} of 1 pair, guarding the whole list against chance (Holm, 5%).",
     "arena.rank.decided_none": "Not decided: for no two candidates do the votes show whom people prefer (Holm, 5%). A share of "
     "a few votes says little; more votes on more tasks narrow the ranges.",
     "arena.rank.all_votes": "Every vote as CSV",
@@ -150,12 +151,14 @@ TEXTS: Final[dict[str, str]] = {
     "arena.rank.model_range": "Expected, 95% range",
     "arena.rank.side": "Did the side decide?",
     "arena.rank.side_says": "of {n} decided votes chose the left side; 95% range {low} to {high}.",
+    "arena.rank.side_says.one": "of 1 decided vote chose the left side; 95% range {low} to {high}.",
     "arena.rank.side_even": "The range covers 50%: no sign that the side decided.",
     "arena.rank.side_off": "The range does not cover 50%: the side seems to decide. Sides are drawn, so the ranking is not "
     "turned by it, but votes say less than they seem to.",
     "arena.rank.side_none": "No vote has decided for a side yet.",
     "arena.rank.judges": "Do judges vote alike?",
     "arena.rank.judge_says": "{judge} puts first whom people do in {share} of {n} votes; 95% range {low} to {high}; {kappa}.",
+    "arena.rank.judge_says.one": "{judge} puts first whom people do in {share} of 1 vote; 95% range {low} to {high}; {kappa}.",
     "arena.rank.kappa": "kappa {kappa}",
     "arena.rank.no_kappa": "kappa cannot be had",
     "arena.rank.judges_about": "The judge as it is, whatever became of its grades: a diagnostic, in no result. "

@@ -66,6 +66,7 @@ TEXTS: Final[dict[str, str]] = {
     "criteria.acceptance": "Acceptance, grade seen first",
     "criteria.corrected": "Corrected",
     "criteria.corrected_about": "share of {n} approved or corrected assessments in which it was changed",
+    "criteria.corrected_about.one": "share of 1 approved or corrected assessment in which it was changed",
     "criteria.change": "Mean change",
     "criteria.change_about": "{up} raised, {down} lowered",
     "criteria.drift": "Drift: second half of the decisions less the first",

@@ -34,6 +34,7 @@ TEXTS: Final[dict[str, str]] = {
     "notice.off": "Notices are blocked by the browser",
     "notice.waits": "{suite}: reviews begin to wait, {waiting} so far.",
     "notice.ended": "{suite} is {state}: {waiting} wait for a person, {failed} failed.",
+    "notice.ended.one": "{suite} is {state}: 1 waits for a person, {failed} failed.",
     # run
     "panel.note": "Note",
     "panel.note_judge": "Note to the judge (optional)",

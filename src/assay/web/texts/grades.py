@@ -38,7 +38,7 @@ TEXTS: Final[dict[str, str]] = {
     "grades.diff.line": "line by line",
     "grades.apply": "Show",
     "grades.together": "Scroll together",
-    "grades.shown": "{n} of {of} rows shown.",
+    "grades.shown": "Rows shown: {n} of {of}.",
     "grades.waiting": "{n} left out: a person has still to decide them.",
     "grades.reading": "This run is long: what all of it adds up to, and where the widest gaps are, is being read. Until then "
     "rows stand in the order of the run.",
@@ -47,6 +47,7 @@ TEXTS: Final[dict[str, str]] = {
     "grades.widest": "The widest {n} are listed here.",
     "grades.in_order": "All of them in the order of the run",
     "grades.looked": "{n} trials were looked through for them; the search goes on from there.",
+    "grades.looked.one": "1 trial was looked through for them; the search goes on from there.",
     "grades.since": "{n} decisions came after these figures were read.",
     "grades.since.one": "1 decision came after these figures were read.",
     "grades.one_pane": "Only one judge graded this run. Choose a run that graded the same responses, or attempts, or the person.",
@@ -62,8 +63,11 @@ TEXTS: Final[dict[str, str]] = {
     "grades.sum.accepted": "Accepted unchanged",
     "grades.sum.accepted_of": "{k} of {n} decided assessments. The person saw the judge's scores first, so this is "
     "acceptance, not agreement.",
+    "grades.sum.accepted_of.one": "{k} of 1 decided assessment. The person saw the judge's scores first, so this is "
+    "acceptance, not agreement.",
     "grades.sum.blind": "Agreement on blind verdicts (alpha)",
     "grades.sum.blind_of": "{n} scores given before the judge's were seen.",
+    "grades.sum.blind_of.one": "1 score given before the judge's was seen.",
     "grades.sum.no_blind": "nobody scored blind; a review protocol with a blind share measures this",
     "grades.points": "{n} points",
     "grades.range": "{low} to {high}",

@@ -84,6 +84,7 @@ TEXTS: Final[dict[str, str]] = {
     "models.hidden": "{n} runs are left out until their reviews are decided, so that no reviewer learns here who took part.",
     "models.hidden.one": "1 run is left out until its reviews are decided, so that no reviewer learns here who took part.",
     "models.more_runs": "and {n} older runs",
+    "models.more_runs.one": "and 1 older run",
     "models.run": "Run",
     "models.as": "As",
     "models.failures": "Failures",

@@ -147,7 +147,11 @@ TEXTS: Final[dict[str, str]] = {
     "record.title": "Record of {suite}",
     "record.lead": "All that is kept of how this run was carried out, for whoever wants to check or repeat it.",
     "record.hidden": "Something of this run waits for a person. Until nothing does, this record does not say who took part or who "
-    "judged: {candidates} candidates, {judges} judges.",
+    "judged: {candidates}, {judges}.",
+    "record.n_candidates": "{n} candidates",
+    "record.n_candidates.one": "1 candidate",
+    "record.n_judges": "{n} judges",
+    "record.n_judges.one": "1 judge",
     "record.plan": "Plan",
     "record.source": "Where it came from",
     "record.source.here": "Carried out here.",

@@ -78,6 +78,7 @@ TEXTS: Final[dict[str, str]] = {
     "review.done.others.one": "You have decided what is yours to decide. 1 waits for somebody else: two people decide it, and your "
     "opinion stands or it is disputed.",
     "review.done.elsewhere": "{n} lie on other desks; they come back when nobody decides them within five minutes.",
+    "review.done.elsewhere.one": "1 lies on another desk; it comes back when nobody decides it within five minutes.",
     "review.done.skipped": "You skipped {n}. They come back when you look again.",
     "review.done.tally": "This sitting: {tally}.",
     "review.done.approved": "{n} approved",

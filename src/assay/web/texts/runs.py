@@ -56,6 +56,7 @@ TEXTS: Final[dict[str, str]] = {
     "queue.column.started": "Started",
     "queue.review": "Review",
     "queue.trials": "{done} of {total} trials",
+    "queue.trials.one": "{done} of 1 trial",
     "queue.not_graded": "{n} not graded",
     "queue.now": "Trial {k} of {of} · {thing}",
     "queue.left": "about {time} left",
