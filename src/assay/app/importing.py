@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from assay.app.originals import Keeping, Original
+from assay.app.own_results import Holds, without_own_files
 from assay.domain.digest import text_digest
 from assay.domain.errors import AssayError, InputError
 from assay.domain.found import (
@@ -23,6 +24,7 @@ from assay.domain.found import (
     FoundResponse,
     FoundRun,
     FoundTask,
+    Held,
     Noted,
     Skipped,
 )
@@ -36,6 +38,7 @@ from assay.engine.planning import run_id
 from assay.exchange import described
 from assay.exchange.belonging import Group, belonging
 from assay.exchange.lines import file_trouble, mojibake, row_of
+from assay.exchange.own_files import is_exported
 from assay.exchange.recognising import Reader, ReadOptions, leavings_of, reader_named, recognised, role_of
 from assay.exchange.sources import Source, Unpackable, file_source, files_in, is_archive, members
 from assay.scoring.fields import read_field, reading_as_json, reading_of
@@ -51,6 +54,11 @@ _PORTION_CHARS: Final = 12 << 20
 """A portion is what one transaction writes: so many rows, or fewer when they are long."""
 
 _NO_FORMAT: Final = "is not recognised as any format; `--format` names one, `--map FILE` describes one."
+
+_EXPORT: Final = (
+    "is an export for other programs, which is not read back. `assay export csv` writes a table that is, and "
+    "`assay import FOLDER --rebuild` brings whole runs from a results folder."
+)
 
 Progress = Callable[[str, int], None]
 """Hears the name of what is being imported and how many rows of it there are so far."""
@@ -76,7 +84,12 @@ class ImportOptions:
 
 @dataclass(slots=True, kw_only=True)
 class ImportResult:
-    """What came of an import. `unchanged`: files whose content was imported before, with the runs that made."""
+    """What came of an import.
+
+    Attributes:
+        unchanged: files whose content was imported before, with the runs that made.
+        held: rows whose grades the store has already, under whatever file they came before.
+    """
 
     formats: dict[str, int] = field(default_factory=dict)
     runs: int = 0
@@ -87,6 +100,7 @@ class ImportResult:
     notes: list[Noted] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
     unchanged: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    held: list[Held] = field(default_factory=list)
     copies: list[Original] = field(default_factory=list)
 
 
@@ -119,7 +133,7 @@ def import_paths(
     reader = None if options.format == "auto" else reader_named(options.format)
     if options.mapping is not None:
         reader = reader_named("map")
-    sources = list(_sources(paths, result, reader, called))
+    sources = without_own_files(list(_sources(paths, result, reader, called)), paths, reader, result.notes)
     found = list(_recognise(sources, reader, result, named))
     workspace.store.imports.sweep()
     groups, rest = belonging(found, named)
@@ -206,6 +220,8 @@ def _unknown(source: Source) -> str:
     """Why a file is no results: what is wrong with its JSON, else only that no format is like it."""
     sample = source.sample
     why = _NO_FORMAT
+    if is_exported(source):
+        return _EXPORT
     first = sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if first not in (b"{", b"["):
         return why
@@ -338,13 +354,17 @@ def _import_group(
     if (odd := mojibake(source.sample.head)) is not None:
         what = f"its text was read with the wrong encoding somewhere ({odd!r}); it is kept as it is."
         result.notes.append(Noted(where=source.name, what=what))
+    held = len(result.held)
     suite = _suite(workspace, group, options, names)
     writing = _Writing(workspace, group, options, originals, suite, result, progress, reading)
     target = imports.begin(digest=digest, name=source.name, form=reader.NAME, dataset=group.dataset)
     try:
-        ids = writing.stream(target, reader.read(source, group.options))
+        ids = writing.stream(target, reader.read(source, replace(group.options, holds=Holds(workspace))))
         if not ids:
             target.abandon()
+            if len(result.held) > held:
+                keeping.give_up()
+                return
             result.skipped.append(
                 Skipped(where=source.name, why=f"holds nothing that could be imported as {reader.NAME}.")
             )
@@ -557,6 +577,8 @@ class _Writing:
                     result.skipped.append(one)
                 elif kind is Noted:
                     result.notes.append(one)
+                elif kind is Held:
+                    result.held.append(one)
                 elif kind is FoundAtEnd:
                     at_end = one
                 elif kind is FoundRun:

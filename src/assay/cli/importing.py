@@ -67,8 +67,9 @@ def import_command(
 ) -> int:
     """Import results made elsewhere: batch output, score tables, sets, other harnesses' logs.
 
-    Folders are searched; what a file is, its content says. AI grades wait for a person. Importing the same content again
-    changes nothing. Exit 1 when something was skipped; every skipped line is listed.
+    Folders are searched; what a file is, its content says. AI grades wait for a person, but for those of a score table whose
+    `state` says what was decided elsewhere; how many these are is said. Importing the same content again, or what was
+    exported from this store, changes nothing. Exit 1 when something was skipped; every skipped line is listed.
     """
     from assay.app.importing import ImportOptions, import_paths
 
@@ -140,6 +141,7 @@ def document(result: ImportResult) -> dict[str, Any]:
         },
         "skipped": [{"where": one.where, "why": one.why} for one in result.skipped],
         "notes": [{"where": one.where, "what": one.what} for one in result.notes],
+        "held": [{"file": one.where, "run_id": one.run, "rows": one.rows} for one in result.held],
         "unchanged": [{"file": name, "run_ids": list(ids)} for name, ids in result.unchanged.items()],
         "run_ids": result.run_ids,
     }
@@ -163,6 +165,10 @@ def _say(result: ImportResult) -> None:
     for name, ids in result.unchanged.items():
         said = f" as {', '.join(ids)}" if ids else ""
         say(f"{name} was imported before{said}; nothing was changed")
+    for held in result.held:
+        say(
+            f"{held.where}: {held.rows:,} rows were imported before: this store has those of run {held.run}; nothing was added"
+        )
     for note in result.notes:
         tell(f"note: {note.where}: {note.what}")
     for one in result.skipped[:_SHOWN]:

@@ -112,7 +112,7 @@ def _say_run(full: RunInFull) -> None:
     plan, summary = full.plan, full.summary
     say(f"run {summary.id}")
     judges = [f"{j.model.ref} ({stamp})" for j, stamp in zip(plan.judges, full.stamps, strict=True)]
-    names = (("candidates", ", ".join(summary.candidates)), ("judges", ", ".join(judges) or "none"))
+    names = (("candidates", ", ".join(summary.candidates)), ("judges", ", ".join(judges or summary.judges) or "none"))
     facts = (*names, *run_facts.facts(full.provenance))
     width = max(len(name) for name, _ in facts)
     for name, value in facts:

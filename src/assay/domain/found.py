@@ -2,7 +2,7 @@
 
 A format's reader is a generator. It yields one `FoundRun`, then what belongs to it, then perhaps `FoundAtEnd`, then perhaps
 another `FoundRun`. A task best stands before its responses, and a response before its assessments: what names a task that
-did not stand yet makes one without a text. `Skipped` and `Noted` may stand anywhere. A reader holds at most one row in
+did not stand yet makes one without a text. `Skipped`, `Noted` and `Held` may stand anywhere. A reader holds at most one row in
 memory where the format allows that. It never guesses: what the file does not say is None.
 """
 
@@ -41,6 +41,15 @@ class Noted:
 
     where: str
     what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Rows of a file whose grades the store has already, as assessments of `run`; they are not counted again."""
+
+    where: str
+    run: str
+    rows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,4 +158,4 @@ class FoundAssessment:
     reply: str | None = None
 
 
-Found: TypeAlias = FoundRun | FoundAtEnd | Noted | FoundTask | FoundResponse | FoundAssessment | Skipped
+Found: TypeAlias = FoundRun | FoundAtEnd | Noted | FoundTask | FoundResponse | FoundAssessment | Skipped | Held

@@ -17,7 +17,7 @@ It may also have
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -73,6 +73,8 @@ class ReadOptions:
         model_info: what is known of the model (size, vram_gb, hf_id).
         mapping: a described mapping (`--map`), already read.
         beside: other files that belong to this one, by role.
+        holds: asked with a run's id and the number of an assessment: whether the store holds it; None where it knows no
+            such run.
     """
 
     candidate: str | None = None
@@ -81,6 +83,7 @@ class ReadOptions:
     model_info: Mapping[str, JsonValue] = field(default_factory=dict)
     mapping: Any = None
     beside: Mapping[str, tuple[Source, ...]] = field(default_factory=dict)
+    holds: Callable[[str, int], bool | None] | None = None
 
 
 class Reader(Protocol):

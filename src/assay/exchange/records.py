@@ -9,5 +9,6 @@ from assay.domain.found import FoundResponse as FoundResponse
 from assay.domain.found import FoundRun as FoundRun
 from assay.domain.found import FoundTask as FoundTask
 from assay.domain.found import GradedBy as GradedBy
+from assay.domain.found import Held as Held
 from assay.domain.found import Noted as Noted
 from assay.domain.found import Skipped as Skipped

@@ -1,17 +1,25 @@
-"""Tables of scores: `task, candidate, trial, score`, and perhaps weight, criterion, judge, state, joint."""
+"""Tables of scores: `task, candidate, trial, score`, and perhaps weight, criterion, judge, state, joint.
+
+A table that Assay exported says of each row which assessment of which run it is. What the store holds already is told as
+`Held` and left out; of the rest it is kept which assessments they were (`from_runs`), so that a later export of the same
+run brings only what is new.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.domain.lifecycle import AssessmentState
 from assay.exchange.graded_rows import GradedRows, number_of, text_of
-from assay.exchange.records import FoundGrade, FoundRun, FoundTask, GradedBy, Skipped
+from assay.exchange.records import FoundAtEnd, FoundGrade, FoundRun, FoundTask, GradedBy, Held, Noted, Skipped
 from assay.exchange.score_csv import unguarded
 from assay.exchange.tables import PARQUET, header_of, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from assay.exchange.recognising import ReadOptions
     from assay.exchange.records import Found
@@ -23,6 +31,11 @@ RULE: Final = "score"
 
 _NEEDED: Final = frozenset({"task", "candidate", "score"})
 _YES: Final = frozenset({"true", "1", "yes"})
+_EXPORTED: Final = frozenset({"run", "attempt", "assessment"})
+_NUMBER: Final = re.compile(r"a([1-9]\d{0,17})")
+
+FROM_RUNS: Final = "from_runs"
+"""In a run's environment: the assessments of runs stored elsewhere that its rows were, as `ranges`."""
 
 
 def recognise(sample: Sample) -> float | None:
@@ -39,7 +52,9 @@ def recognise(sample: Sample) -> float | None:
 
 def read(source: Source, options: ReadOptions) -> Iterator[Found]:
     """A run of the table: a task for each, an assessment for each judging."""
-    yield FoundRun(suite=options.dataset or source.stem, format=NAME)
+    run: FoundRun | None = FoundRun(suite=options.dataset or source.stem, format=NAME)
+    origins = _Origins(source.name, options)
+    decided: Counter[str] = Counter()
     weights: dict[str, float] = {}
     graded = GradedRows()
     for row, where in rows_of(source):
@@ -60,9 +75,16 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
         if problem is not None:
             yield Skipped(where=where, why=problem)
             continue
+        if origins.elsewhere(row):
+            continue
+        if run is not None:
+            yield run
+            run = None
         if weights[task] != 1.0:
             yield FoundTask(id=task, weight=weights[task])
         judge = text_of(row.get("judge"))
+        if judge and state not in (None, AssessmentState.PENDING):
+            decided[state] += 1
         criterion = text_of(row.get("criterion"))
         graded.add(
             FoundGrade(candidate=candidate, criterion=criterion, score=score),
@@ -76,6 +98,9 @@ def read(source: Source, options: ReadOptions) -> Iterator[Found]:
         )
         yield from graded.ready()
     yield from graded.rest()
+    if decided:
+        yield Noted(where=source.name, what=_said(decided))
+    yield from origins.told()
 
 
 def _cell(value: Any) -> Any:
@@ -98,3 +123,67 @@ def _checked(row: dict[str, Any], task: str, candidate: str) -> tuple[str | None
     if trial is None or trial < 1 or trial != int(trial):
         return f"has trial {row.get('trial')!r}; trials count from 1.", None, 1
     return None, score, int(trial)
+
+
+def _said(decided: Counter[str]) -> str:
+    states = ", ".join(f"{n:,} {state}" for state, n in decided.most_common())
+    return (
+        f"{decided.total():,} rows with a judge came with a `state` that was decided elsewhere ({states}); it holds here, and "
+        "the audit of this store has no decision on them."
+    )
+
+
+class _Origins:
+    """Which assessments of which runs the rows of an export are."""
+
+    def __init__(self, name: str, options: ReadOptions) -> None:
+        self._name = name
+        self._holds = options.holds
+        self._held: Counter[str] = Counter()
+        self._unknown: Counter[str] = Counter()
+        self._new: defaultdict[str, set[int]] = defaultdict(set)
+
+    def elsewhere(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row belongs to a run in the store, so that it is not imported as one of another run."""
+        if self._holds is None or not row.keys() >= _EXPORTED:
+            return False
+        run, found = text_of(row["run"]), _NUMBER.fullmatch(text_of(row["assessment"]))
+        if not run or found is None:
+            return False
+        number = int(found[1])
+        match self._holds(run, number):
+            case True:
+                self._held[run] += 1
+            case False:
+                self._unknown[run] += 1
+            case None:
+                self._new[run].add(number)
+                return False
+        return True
+
+    def told(self) -> Iterator[Found]:
+        """What is to be said once every row was seen."""
+        for run, rows in self._held.items():
+            yield Held(where=self._name, run=run, rows=rows)
+        for run, rows in self._unknown.items():
+            why = f"{rows:,} rows are of run {run}, which is stored here without their assessments; they were left out."
+            yield Skipped(where=self._name, why=why)
+        if self._new:
+            yield FoundAtEnd(provenance={FROM_RUNS: {run: ranges(numbers) for run, numbers in self._new.items()}})
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers in short: `1-36 40`."""
+    found = sorted(numbers)
+    starts = [found[0], *(after for before, after in pairwise(found) if after > before + 1)]
+    ends = [*(before for before, after in pairwise(found) if after > before + 1), found[-1]]
+    return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
+
+
+def numbers_of(text: str) -> set[int]:
+    """What `ranges` was given."""
+    found: set[int] = set()
+    for part in text.split():
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found

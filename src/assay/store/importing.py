@@ -88,6 +88,27 @@ class StoreImports:
                 .limit(1)
             ).scalar_one_or_none()
 
+    def assessments_of(self, run_id: str, /) -> frozenset[int] | None:
+        """The numbers of a run's assessments; None where there is no such run."""
+        run, its = schema.run, schema.assessment
+        with self._database.reading() as connection:
+            key = connection.execute(select(run.c.key).where(run.c.id == plain(run_id))).scalar_one_or_none()
+            if key is None:
+                return None
+            return frozenset(connection.execute(select(its.c.key).where(its.c.run_key == key)).scalars())
+
+    def runs_of_form(self, form: str, /) -> tuple[RunId, ...]:
+        """The runs that imports of a format made."""
+        table, run = schema.imported, schema.run
+        with self._database.reading() as connection:
+            found = connection.execute(
+                select(run.c.id)
+                .join(table, table.c.run_key == run.c.key)
+                .where(table.c.format == form, table.c.owner.is_(None))
+                .order_by(table.c.key)
+            ).scalars()
+            return tuple(map(RunId, found))
+
     def sweep(self) -> int:
         """Delete what importers that are gone left half written; how many runs that were."""
         table = schema.imported
