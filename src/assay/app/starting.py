@@ -55,6 +55,9 @@ _SUITE_LIKE: Final = re.compile(rb"""^tasks\s*:|"tasks"\s*:|"thingName"\s*:|"cus
 _LEFT_OUT: Final = {"node_modules", "__pycache__", "venv", "dist", "build"}
 SAVED_IN: Final = "suites"
 
+_FIELDS: Final = {"candidate": "candidates", "human": "candidates"}
+"""Fields of the form that a command line calls otherwise."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
@@ -233,7 +236,8 @@ def field_of(error: InputError, path: str) -> str:
             found = re.fullmatch(r"(?::\d+)?(?: (.*))?", error.where.removeprefix(named))
             if found:
                 return found[1] or ""
-    return error.where.removeprefix("--")
+    named = error.where.removeprefix("--")
+    return _FIELDS.get(named, named)
 
 
 def _judges(wish: Wish) -> Any:
