@@ -276,6 +276,20 @@ def test_a_finished_run_gets_more_trials_and_one_more_candidate(client: TestClie
     until(lambda: row(client, run)["state"] == "finished" and not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
     assert "openai/new" in [c.name for c in workspace.journal.plan_of(run).candidates]
     assert post(client, f"/api/runs/{run}/extend", 422)["error"]["problem"] == "nothing to add is named."
+    assert post(client, f"/api/runs/{run}/extend", 422, until_approved=10_001)["error"]["where"] == "until_approved"
+
+
+def test_a_number_that_no_run_can_hold_and_a_model_that_is_asked_nothing_are_said_at_their_fields(
+    client: TestClient,
+) -> None:
+    (found,) = post(client, "/api/start/look", suite="suites/two.yaml", trials=99_999_999_999)["problems"]
+    assert (found["field"], found["problem"]) == ("trials", "is 99,999,999,999, and must be at most 10,000.")
+    mute: dict[str, Any] = {"suite": "services.json", "judges": ["human"], "candidates": ["nora", "omar", "echo"]}
+    (found,) = post(client, "/api/start/look", **mute)["problems"]
+    assert found["field"] == "candidates"
+    assert found["problem"] == "'echo' would have to be asked, and no task here has a prompt."
+    assert post(client, "/api/start", 422, **mute)["problems"] == [found]
+    assert client.get("/api/runs").json()["runs"] == []
 
 
 def test_decisions_that_a_joining_candidate_replaces_are_said_and_confirmed(
