@@ -184,3 +184,19 @@ def test_what_is_wrong_with_an_addition_is_said_at_its_field_in_words_of_the_for
     first.get_by_role("button", name="What would it cost?").click()
     first.locator("#join-wrong").get_by_text("model 'nonsense' does not say who provides it").wait_for()
     assert empty.states() == {"pending": 35}, "nothing was added"
+
+
+def test_what_is_wrong_with_pasted_texts_is_said_at_its_field(first: Page, empty: Served, watch: Watch) -> None:
+    watch.expected = ("422",)
+    first.locator("[name=thing]").fill("Rate limiter")
+    for place, text in enumerate(("one", " ")):
+        first.locator("[name=name]").nth(place).fill("Ann")
+        first.locator("[name=content]").nth(place).fill(text)
+    first.get_by_role("button", name="Grade these").click()
+    first.get_by_text("Candidate 2 has no text. Paste its text.", exact=True).wait_for()
+    assert first.locator("[aria-invalid=true]").get_attribute("data-path") == "snippets[1].content"
+    first.locator("[name=content]").nth(1).fill("two")
+    first.get_by_role("button", name="Grade these").click()
+    said = "Candidate 2 has the name of candidate 1, 'Ann'. Name the candidates differently."
+    first.locator('[data-error="snippets[1].name"]').get_by_text(said, exact=True).wait_for()
+    assert first.locator("[aria-invalid=true]").get_attribute("data-path") == "snippets[1].name"

@@ -112,6 +112,10 @@ def test_a_start_sent_twice_is_one_run(client: TestClient) -> None:
         ({"parameters": {"temperature": 9}}, "parameters.temperature", "2"),
         ({"review": "sometimes"}, "review", "every"),
         ({"judges": ["nonsense"]}, "judge", "nonsense"),
+        ({"judges": [JUDGE, "nonsense"]}, "judge[1]", "nonsense"),
+        ({"judges": [JUDGE, "nonsense"], "rotate": True}, "judge[0].rotate[1]", "nonsense"),
+        ({"candidates": ["ann", "nowhere/x"]}, "candidates", "nowhere/x"),
+        ({"candidates": ["ann", "nobody"]}, "candidates", "nobody"),
     ],
 )
 def test_what_is_wrong_is_said_at_its_field_as_validate_says_it(
@@ -214,6 +218,21 @@ def test_pause_resume_and_cancel_a_run_of_the_server(client: TestClient, server:
     assert left < 400
     refused = post(client, f"/api/runs/{run}/steer", 409, wish="pause")
     assert "cannot be paused" in refused["error"]["problem"]
+
+
+def test_a_cancelled_run_is_ending_while_its_calls_are_under_way(client: TestClient, server: ModelServer) -> None:
+    server.delay_s = 3
+    run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=50)["run_id"]
+    until(lambda: row(client, run)["trials"].get("running", 0) > 0)
+    found = post(client, f"/api/runs/{run}/steer", wish="cancel")["run"]
+    assert (found["state"], found["ending"], found["finished"]) == ("cancelled", True, None)
+    page = client.get(f"/runs/{run}").text
+    assert '<span data-field="state">ending</span>' in page
+    assert "<dt>Finished</dt>" not in page
+    until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    (found,) = client.get("/queue.json").json()["runs"]
+    assert (found["state"], found["ending"]) == ("cancelled", False)
+    assert found["finished"] is not None
 
 
 def left_s(client: TestClient) -> float | None:

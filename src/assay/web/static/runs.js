@@ -32,7 +32,7 @@ export function fill(root, row) {
   const now = row.under_way ? t("queue.now", row.under_way) : "";
   const left = row.left_s === null ? "" : t("queue.left", { time: duration(row.left_s) });
   const texts = {
-    state: t(`run.${row.state}`),
+    state: t(row.ending ? "run.ending" : `run.${row.state}`),
     trials: t("queue.trials", { done: count(row.judged), total: count(row.trials.total) }),
     now: [now, left].filter(Boolean).join(" · "),
     judged: count(row.judged - (row.not_graded ?? 0)),

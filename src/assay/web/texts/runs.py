@@ -28,6 +28,7 @@ TEXTS: Final[dict[str, str]] = {
     "run.paused": "paused",
     "run.interrupted": "interrupted",
     "run.cancelled": "cancelled",
+    "run.ending": "ending",
     "run.finished": "finished",
     # queue
     "queue.title": "Queue",

@@ -61,6 +61,7 @@ TEXTS: Final[dict[str, str]] = {
     "start.cost": "About {likely}, at most {most} without retries.",
     "start.unpriced": "The price of {models} is unknown.",
     "start.size": "{tasks} tasks, {trials} trials",
+    "start.not_yet": "It cannot be started yet.",
     "start.no_estimate": "It cannot be started yet: see what is marked.",
     "start.offline": "The server cannot be reached.",
     "start.go": "Start the run",
