@@ -151,3 +151,51 @@ def test_an_open_form_of_a_run_outlives_its_trials(first: Page, empty: Served) -
     assert answer.ok, answer.text()
     first.wait_for_selector("#begun:not([hidden])", timeout=20_000)
     assert first.get_by_label("More trials of every task").input_value() == "2"
+
+
+def test_what_is_wrong_with_an_addition_is_said_at_its_field_in_words_of_the_form(
+    first: Page, empty: Served, watch: Watch
+) -> None:
+    watch.expected = ("422",)
+    first.request.post(f"{empty.url}/api/demo", data={"key": "from-elsewhere"})
+    eventually(lambda: empty.states() == {"pending": 35})
+    first.goto(f"{empty.url}/runs/{empty.run_id}")
+    first.get_by_text("Add to this run").click()
+    more, join = first.locator("#more"), first.locator("#join")
+    for typed, said in (
+        ("", "Say how many trials are to come, or name a model that joins."),
+        ("0", "Say how many trials are to come, or name a model that joins."),
+        ("-2", "This is -2, and must be at least 1."),
+        ("99999999999", "This is 99,999,999,999, and must be at most 10,000."),
+    ):
+        more.fill(typed)
+        first.get_by_role("button", name="Add", exact=True).click()
+        first.locator("#more-wrong").get_by_text(said, exact=True).wait_for()
+        assert more.get_attribute("aria-invalid") == "true"
+        assert "--" not in first.locator("#extend").inner_text()
+    more.fill("")
+    join.fill("echo")
+    first.get_by_role("button", name="What would it cost?").click()
+    first.locator("#join-wrong").get_by_text("no task here has a prompt").wait_for()
+    assert (more.get_attribute("aria-invalid"), join.get_attribute("aria-invalid")) == ("false", "true")
+    assert first.locator("#more-wrong").inner_text() == ""
+    join.fill("nonsense")
+    first.get_by_role("button", name="What would it cost?").click()
+    first.locator("#join-wrong").get_by_text("model 'nonsense' does not say who provides it").wait_for()
+    assert empty.states() == {"pending": 35}, "nothing was added"
+
+
+def test_what_is_wrong_with_pasted_texts_is_said_at_its_field(first: Page, empty: Served, watch: Watch) -> None:
+    watch.expected = ("422",)
+    first.locator("[name=thing]").fill("Rate limiter")
+    for place, text in enumerate(("one", " ")):
+        first.locator("[name=name]").nth(place).fill("Ann")
+        first.locator("[name=content]").nth(place).fill(text)
+    first.get_by_role("button", name="Grade these").click()
+    first.get_by_text("Candidate 2 has no text. Paste its text.", exact=True).wait_for()
+    assert first.locator("[aria-invalid=true]").get_attribute("data-path") == "snippets[1].content"
+    first.locator("[name=content]").nth(1).fill("two")
+    first.get_by_role("button", name="Grade these").click()
+    said = "Candidate 2 has the name of candidate 1, 'Ann'. Name the candidates differently."
+    first.locator('[data-error="snippets[1].name"]').get_by_text(said, exact=True).wait_for()
+    assert first.locator("[aria-invalid=true]").get_attribute("data-path") == "snippets[1].name"

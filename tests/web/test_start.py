@@ -112,6 +112,10 @@ def test_a_start_sent_twice_is_one_run(client: TestClient) -> None:
         ({"parameters": {"temperature": 9}}, "parameters.temperature", "2"),
         ({"review": "sometimes"}, "review", "every"),
         ({"judges": ["nonsense"]}, "judge", "nonsense"),
+        ({"judges": [JUDGE, "nonsense"]}, "judge[1]", "nonsense"),
+        ({"judges": [JUDGE, "nonsense"], "rotate": True}, "judge[0].rotate[1]", "nonsense"),
+        ({"candidates": ["ann", "nowhere/x"]}, "candidates", "nowhere/x"),
+        ({"candidates": ["ann", "nobody"]}, "candidates", "nobody"),
     ],
 )
 def test_what_is_wrong_is_said_at_its_field_as_validate_says_it(
@@ -216,6 +220,21 @@ def test_pause_resume_and_cancel_a_run_of_the_server(client: TestClient, server:
     assert "cannot be paused" in refused["error"]["problem"]
 
 
+def test_a_cancelled_run_is_ending_while_its_calls_are_under_way(client: TestClient, server: ModelServer) -> None:
+    server.delay_s = 3
+    run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=50)["run_id"]
+    until(lambda: row(client, run)["trials"].get("running", 0) > 0)
+    found = post(client, f"/api/runs/{run}/steer", wish="cancel")["run"]
+    assert (found["state"], found["ending"], found["finished"]) == ("cancelled", True, None)
+    page = client.get(f"/runs/{run}").text
+    assert '<span data-field="state">ending</span>' in page
+    assert "<dt>Finished</dt>" not in page
+    until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    (found,) = client.get("/queue.json").json()["runs"]
+    assert (found["state"], found["ending"]) == ("cancelled", False)
+    assert found["finished"] is not None
+
+
 def left_s(client: TestClient) -> float | None:
     """What the queue says of its one run."""
     found: float | None = client.get("/queue.json").json()["runs"][0]["left_s"]
@@ -276,6 +295,20 @@ def test_a_finished_run_gets_more_trials_and_one_more_candidate(client: TestClie
     until(lambda: row(client, run)["state"] == "finished" and not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
     assert "openai/new" in [c.name for c in workspace.journal.plan_of(run).candidates]
     assert post(client, f"/api/runs/{run}/extend", 422)["error"]["problem"] == "nothing to add is named."
+    assert post(client, f"/api/runs/{run}/extend", 422, until_approved=10_001)["error"]["where"] == "until_approved"
+
+
+def test_a_number_that_no_run_can_hold_and_a_model_that_is_asked_nothing_are_said_at_their_fields(
+    client: TestClient,
+) -> None:
+    (found,) = post(client, "/api/start/look", suite="suites/two.yaml", trials=99_999_999_999)["problems"]
+    assert (found["field"], found["problem"]) == ("trials", "is 99,999,999,999, and must be at most 10,000.")
+    mute: dict[str, Any] = {"suite": "services.json", "judges": ["human"], "candidates": ["nora", "omar", "echo"]}
+    (found,) = post(client, "/api/start/look", **mute)["problems"]
+    assert found["field"] == "candidates"
+    assert found["problem"] == "'echo' would have to be asked, and no task here has a prompt."
+    assert post(client, "/api/start", 422, **mute)["problems"] == [found]
+    assert client.get("/api/runs").json()["runs"] == []
 
 
 def test_decisions_that_a_joining_candidate_replaces_are_said_and_confirmed(

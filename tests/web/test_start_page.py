@@ -106,3 +106,51 @@ def test_a_wrong_number_is_marked_and_never_stands_in_the_address(
     page.reload()
     page.wait_for_selector("#estimate b")
     assert page.locator("#judges input[value=human]").is_checked()
+
+
+def test_nothing_is_marked_as_wrong_before_anything_was_done(page: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("422",)
+    page.goto(f"{served.url}/start?suite=gates.json")
+    page.locator("#estimate").get_by_text("Choose who judges").wait_for()
+    assert page.locator("[aria-invalid=true]").count() == 0
+    assert page.locator("#start .error:not(:empty), #problems li").count() == 0
+    page.locator("#add-judge").fill("foo")
+    page.get_by_role("button", name="Add judge").click()
+    page.locator("#judges label", has_text="human").click()
+    page.locator('[data-error="judge"]').get_by_text("Model 'foo' does not say who provides it").wait_for()
+    assert page.locator("#problems li").count() == 0
+    page.goto(f"{served.url}/start?suite=")
+    assert page.get_by_role("heading", level=1).inner_text() == "Start a run"
+    assert page.locator("#write").is_visible()
+
+
+def test_a_number_that_no_run_can_hold_is_said_at_its_field(page: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("422",)
+    page.goto(f"{served.url}/start?suite=gates.json&judge=human")
+    page.wait_for_selector("#estimate b")
+    page.locator("label.choice-pill", has_text="Own").click()
+    page.fill("#f-trials", "99999999999")
+    said = "This is 99,999,999,999, and must be at most 10,000."
+    page.locator('[data-error="trials"]').get_by_text(said, exact=True).wait_for()
+    assert page.locator("#estimate b").count() == 0, "no estimate of what cannot be"
+    page.locator("#candidates label", has_text="echo").click()
+    page.fill("#f-trials", "3")
+    page.locator('[data-error="candidates"]').get_by_text("no task here has a prompt").wait_for()
+
+
+def test_what_it_costs_covers_nothing_of_what_is_chosen(page: Page, served: Served, watch: Watch) -> None:
+    page.set_viewport_size({"width": 1360, "height": 900})
+    page.goto(f"{served.url}/start?suite=gates.json&judge=human")
+    page.wait_for_selector("#estimate b")
+    about = page.locator("label.pick.plain", has_text="Benchmark mode").bounding_box()
+    review = page.locator("label[for=f-review]").bounding_box()
+    assert about is not None
+    assert review is not None
+    assert about["y"] + about["height"] <= review["y"], "what scrolls is not squeezed"
+    hint, cost = page.locator("#a-batch_id"), page.locator(".go-part")
+    hint.scroll_into_view_if_needed()
+    shown, panel = hint.bounding_box(), cost.bounding_box()
+    assert shown is not None
+    assert panel is not None
+    assert shown["y"] + shown["height"] <= panel["y"]
+    assert panel["y"] + panel["height"] <= 900

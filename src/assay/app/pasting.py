@@ -29,16 +29,29 @@ def grade_pasted(
     """Keep what was pasted as a set file, and open a run of it for people to grade.
 
     Raises:
-        InputError: the Thing has no name, fewer than two candidates were pasted, or two share a name.
+        InputError: the Thing has no name, fewer than two candidates were pasted, one lacks a name or a text, or two share a name.
         SettingsError: the file cannot be written.
     """
     if not thing.strip():
-        raise InputError("thing", "is empty.", remedy="Give what is compared a name.")
-    given = [(name.strip(), content) for name, content in snippets if name.strip() or content.strip()]
-    if len(given) < 2 or any(not name or not content.strip() for name, content in given):
-        raise InputError("snippets", "need two candidates at least, each with a name and a text.")
-    if len({folded(name) for name, _ in given}) < len(given):
-        raise InputError("snippets", "share a name.", remedy="Name the candidates differently.")
+        raise InputError("thing", "what is compared has no name.", remedy="Give it one.")
+    given: list[tuple[str, str]] = []
+    known: dict[str, int] = {}
+    for place, (name, content) in enumerate(snippets):
+        if not name.strip():
+            raise InputError(f"snippets[{place}].name", f"candidate {place + 1} has no name.", remedy="Give it one.")
+        if not content.strip():
+            raise InputError(
+                f"snippets[{place}].content", f"candidate {place + 1} has no text.", remedy="Paste its text."
+            )
+        first = known.setdefault(folded(name.strip()), place)
+        if first != place:
+            raise InputError(
+                f"snippets[{place}].name", f"candidate {place + 1} has the name of candidate {first + 1}, {name.strip()!r}.",
+                remedy="Name the candidates differently.",
+            )  # fmt: skip
+        given.append((name.strip(), content))
+    if len(given) < 2:
+        raise InputError("snippets", f"two candidates at least are compared, and {len(given)} came.")
     document = [
         {"thingName": thing.strip(), "context": context, "trialsNeeded": trials,
          "snippets": [{"name": name, "content": content} for name, content in given]}

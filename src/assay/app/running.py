@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from assay.domain.errors import AssayError, InputError, Interrupted, Refused, St
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId, TaskKey, TrialKey, folded
 from assay.domain.lifecycle import COUNTS, UNDOABLE, AssessmentState
-from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions
+from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions, check_number_of_trials, within_bounds
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec
 from assay.engine.estimate import Estimate as Estimate
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from assay.domain.failure import Failure
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary, TrialRow
-    from assay.domain.suite import Suite
+    from assay.domain.suite import Suite, Task
 
 
 Held = Iterable[tuple[PlannedTask, int, Mapping[str, Response]]]
@@ -126,8 +126,8 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     """Everything that can be known before the first call.
 
     Raises:
-        InputError: a key that is unset, a provider that is refused, a prompt that does not fit, an unknown price under a
-            budget, a suite without tasks.
+        InputError: a key that is unset, a provider that is refused, a prompt that does not fit, a model that would be asked
+            nothing, an unknown price under a budget, a suite without tasks, or more trials than a run holds.
     """
     from assay.app.suites import notes_on
 
@@ -140,9 +140,11 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     plan = replace(plan, environment=surroundings(workspace, plan))
     trials = tasks = 0
     tally = Tally(workspace)
+    nothing_asked = _NothingAsked(plan.candidates)
     prompts: tuple[ModelRequest, ...] = ()
     for planned in planned_tasks(suite, options):
         tasks += 1
+        nothing_asked.note(planned.task)
         trials += len(planned.trials)
         for alike in _trials_alike(plan, planned.trials):
             requests = tuple(_requests(plan, planned, k=alike[0]))
@@ -152,6 +154,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
             prompts = prompts or requests
     if not tasks:
         raise InputError(suite.name, "has no task with a weight above 0, so that there is nothing to run.")
+    nothing_asked.check()
     estimate = tally.estimate()
     check_cap(estimate, plan.budget_usd)
     return LookAhead(
@@ -258,9 +261,8 @@ def add_to(
     for candidate in candidates:
         if folded(candidate.name) in present:
             raise InputError("--candidate", f"{candidate.name!r} takes part in run {plan.id} already.")
-    for name, value, least in (("--trials", more_trials, 0), ("--until-approved", until_approved, 1)):
-        if value is not None and value < least:
-            raise InputError(name, f"is {value}, and must be at least 1.")
+    check_number_of_trials("--trials", more_trials, least=0)
+    check_number_of_trials("--until-approved", until_approved)
     if not (more_trials or until_approved or candidates):
         raise InputError(
             "", "nothing to add is named.", remedy="Say --trials N, --until-approved N or --candidate NAME."
@@ -274,7 +276,9 @@ def add_to(
             lacking = max(0, (until_approved or 0) - hopeful.get(planned.task.id, 0))
             yield replace(planned, trials=range(count + 1, count + 1 + max(more_trials, lacking)))
 
-    estimate = _estimate_of_more(workspace, plan, added(), joining={candidate.name for candidate in candidates})
+    said = "--until-approved" if until_approved else "--trials"
+    more = within_bounds(added(), said)
+    estimate = _estimate_of_more(workspace, plan, more, joining={candidate.name for candidate in candidates})
     if announce is not None:
         announce(estimate)
     if not only_look:
@@ -297,14 +301,48 @@ def _estimate_of_more(
 ) -> Estimate:
     """What new trials and joining candidates ask; those who join are asked in the trials there are as well, and so is a judge."""
     tally = Tally(workspace)
+    nothing_asked = _NothingAsked(candidate for candidate in plan.candidates if candidate.name in joining)
     for planned in added:
+        nothing_asked.note(planned.task)
         for alike in _trials_alike(plan, range(1, planned.trials.stop)):
             new = sum(k >= planned.trials.start for k in alike)
             for request in _requests(plan, planned, k=alike[0]):
                 asked_before = bool(joining) and request.purpose.candidate in {None, *joining}
                 tally.add(request, times=new + (len(alike) - new if asked_before else 0))
                 _check_context(workspace, request)
+    nothing_asked.check()
     return tally.estimate()
+
+
+class _NothingAsked:
+    """Finds models that would have to answer tasks in which nothing is asked: those without a prompt, as in a set."""
+
+    def __init__(self, candidates: Iterable[CandidateSpec]) -> None:
+        self._models = tuple(candidate.name for candidate in candidates if candidate.model is not None)
+        self._tasks = self._mute = 0
+        self._found: dict[str, None] = {}
+
+    def note(self, task: Task) -> None:
+        """Take a task in."""
+        self._tasks += 1
+        if any(message.role != "system" for message in task.prompt):
+            return
+        found = [name for name in self._models if task.snippet_of(name) is None]
+        self._mute += bool(found)
+        self._found.update(dict.fromkeys(found))
+
+    def check(self) -> None:
+        """Raise `InputError` where there is such a model."""
+        if not self._found:
+            return
+        names = ", ".join(map(repr, self._found))
+        how_many = "no task here has" if self._mute == self._tasks else f"{self._mute} of {self._tasks} tasks here lack"
+        raise InputError(
+            "--candidate",
+            f"{names} would have to be asked, and {how_many} a prompt.",
+            remedy="Leave it out, or give every task a `prompt` or a snippet of this name. A set file holds no prompts; a "
+            "suite does.",
+        )  # fmt: skip
 
 
 def estimate_of_judging(
@@ -330,8 +368,10 @@ def estimate_of_judging(
     return tally.estimate()
 
 
-def _trials_alike(plan: RunPlan, trials: range) -> list[list[int]]:
+def _trials_alike(plan: RunPlan, trials: range) -> list[Sequence[int]]:
     """The trials k in groups that the same judges grade; without judges who take turns, one group."""
+    if not any(judge.turn for judge in plan.judges):
+        return [trials] if trials else []
     groups: dict[tuple[bool, ...], list[int]] = {}
     for k in trials:
         groups.setdefault(tuple(judge.grades_trial(k) for judge in plan.judges if judge.turn), []).append(k)

@@ -55,6 +55,9 @@ _SUITE_LIKE: Final = re.compile(rb"""^tasks\s*:|"tasks"\s*:|"thingName"\s*:|"cus
 _LEFT_OUT: Final = {"node_modules", "__pycache__", "venv", "dist", "build"}
 SAVED_IN: Final = "suites"
 
+_FIELDS: Final = {"candidate": "candidates"}
+"""Fields of the form that a command line calls otherwise."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
@@ -136,19 +139,19 @@ def look(workspace: Workspace, wish: Wish) -> tuple[Suite, RunOptions, LookAhead
     suite = read_suite(workspace, where, judge=_judges(wish), text=text)
     values = workspace.settings.values
     names = wish.candidates if _narrows(suite, wish.candidates) else ()
-    options = running.options_for(
-        workspace,
-        suite,
-        RunOptions(
-            trials=wish.trials,
-            concurrency=values["concurrency"],
-            benchmark=wish.benchmark,
-            batch_id=wish.batch_id or None,
-            budget_usd=values["budget"] if wish.budget_usd is None else wish.budget_usd,
-            limit=wish.limit,
-        ),
-        candidates=names,
+    options = RunOptions(
+        trials=wish.trials,
+        concurrency=values["concurrency"],
+        benchmark=wish.benchmark,
+        batch_id=wish.batch_id or None,
+        budget_usd=values["budget"] if wish.budget_usd is None else wish.budget_usd,
+        limit=wish.limit,
     )
+    try:
+        options = running.options_for(workspace, suite, options, candidates=names)
+    except InputError as error:
+        error.where = error.where or "--candidate"
+        raise
     return suite, options, running.look_ahead(workspace, suite, options)
 
 
@@ -233,7 +236,10 @@ def field_of(error: InputError, path: str) -> str:
             found = re.fullmatch(r"(?::\d+)?(?: (.*))?", error.where.removeprefix(named))
             if found:
                 return found[1] or ""
-    return error.where.removeprefix("--")
+    if not error.where.startswith("--"):
+        return error.where
+    named, _, inner = error.where[2:].partition(" ")
+    return _FIELDS.get(named, named) + (inner if not inner or inner[0] == "[" else f".{inner}")
 
 
 def _judges(wish: Wish) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentState, Policy
 from assay.domain.model import Parameters
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from assay.domain.failure import Failure
     from assay.domain.identifiers import RunId, TaskKey, TrialKey
     from assay.domain.suite import CandidateSpec, JudgeSpec, Rubric, SuiteCopy, Task
+
+MOST_TRIALS: Final = 10_000
+"""Trials of one task in one run."""
+
+MOST_PLANNED: Final = 2_000_000
+"""Trials of all tasks of one run together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +163,34 @@ class PlannedTask:
     task: Task
     position: int
     trials: range
+
+
+def check_number_of_trials(where: str, wanted: int | None, *, least: int = 1) -> None:
+    """Raise `InputError` for a number of trials that no task can have; None is "as the suite says"."""
+    if wanted is not None and wanted < least:
+        raise InputError(where, f"is {wanted}, and must be at least 1.")
+    if wanted is not None and wanted > MOST_TRIALS:
+        raise InputError(where, f"is {wanted:,}, and must be at most {MOST_TRIALS:,}.")
+
+
+def within_bounds(planned: Iterable[PlannedTask], where: str) -> Iterator[PlannedTask]:
+    """The same tasks, one by one, as long as the run holds what they come to; raises `InputError` at the first too many."""
+    total = 0
+    for place, one in enumerate(planned, 1):
+        of = one.trials.stop - 1
+        total += of
+        if one.trials and of > MOST_TRIALS:
+            raise InputError(
+                where, f"would give task {one.task.id!r} {of:,} trials, and {MOST_TRIALS:,} are the most.",
+                remedy="Ask for fewer.",
+            )  # fmt: skip
+        if one.trials and total > MOST_PLANNED:
+            raise InputError(
+                where, f"would make {total:,} trials of the first {place:,} tasks alone, and a run holds "
+                f"{MOST_PLANNED:,} at most.",
+                remedy="Ask for fewer trials of every task, or for fewer tasks.",
+            )  # fmt: skip
+        yield one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.model import DEFAULTS, Parameters
-from assay.domain.run import PlannedTask, RunOptions, RunPlan
+from assay.domain.run import PlannedTask, RunOptions, RunPlan, check_number_of_trials, within_bounds
 from assay.scoring.rubrics import ARCHITECT, QUALITY
 
 if TYPE_CHECKING:
@@ -80,7 +80,15 @@ def _protocol(suite: Suite) -> dict[str, JsonValue]:
 
 
 def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
-    """The suite's tasks that have weight, each with its trials: --trials, the task's own, the suite's, else one."""
+    """The suite's tasks that have weight, each with its trials: --trials, the task's own, the suite's, else one.
+
+    Raises:
+        InputError: with the next task there would be more trials than a run holds.
+    """
+    return within_bounds(_weighty(suite, options), "trials" if options.trials is None else "--trials")
+
+
+def _weighty(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
     position = 0
     for task in suite.tasks:
         if task.weight == 0:
@@ -129,11 +137,8 @@ def _without_own_sampling(candidate: CandidateSpec) -> CandidateSpec:
 
 
 def _check(options: RunOptions) -> None:
-    for name, value in (
-        ("--trials", options.trials),
-        ("--concurrency", options.concurrency),
-        ("--limit", options.limit),
-    ):
+    check_number_of_trials("--trials", options.trials)
+    for name, value in (("--concurrency", options.concurrency), ("--limit", options.limit)):
         if value is not None and value < 1:
             raise InputError(name, f"is {value}, and must be at least 1.")
     if options.budget_usd is not None and not options.budget_usd > 0:

@@ -83,7 +83,7 @@ class Fields:
             return None
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
             return int(value)
-        bounds = f"of at least {low}" if value_is_below(value, low) or high >= 10**6 else f"from {low} to {high}"
+        bounds = f"of at least {low}" if value_is_below(value, low) or high >= 10**6 else f"from {low} to {high:,}"
         self.complain(key, f"is {shown(value)}, expected a whole number {bounds}.")
         return None
 

@@ -19,6 +19,7 @@ from assay.domain.identifiers import folded
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
 from assay.domain.protocol import MOST, NUMBERS, PLAIN, Protocol
+from assay.domain.run import MOST_TRIALS
 from assay.domain.suite import (
     MOST_LOOKS,
     CandidateSpec,
@@ -37,7 +38,7 @@ from assay.suites.located import Document, Unreadable, Value, as_written, plain,
 from assay.suites.rubrics import rubric
 from assay.suites.sets import is_set, things
 from assay.suites.taskfiles import BATCH, Shape, TaskFile
-from assay.suites.tasks import MOST_TRIALS, TASK_KEYS, Rules, score, task
+from assay.suites.tasks import TASK_KEYS, Rules, score, task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

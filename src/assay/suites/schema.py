@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.calibration import DEMANDABLE
 from assay.domain.lifecycle import Policy
 from assay.domain.protocol import MOST, NUMBERS
+from assay.domain.run import MOST_TRIALS
 from assay.domain.suite import MOST_LOOKS, JudgeMode, ReviewOrder
 from assay.suites.checks import METHODS
 from assay.suites.models import LARGEST_SEED
-from assay.suites.tasks import MOST_TRIALS, ROLES, TASK_KEYS
+from assay.suites.tasks import ROLES, TASK_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assay.domain.run import MOST_TRIALS
 from assay.domain.suite import Scoring, Task
 from assay.suites.complaints import dotted
 from assay.suites.fields import Fields, mapping
-from assay.suites.tasks import MOST_TRIALS, listed_snippets, slug
+from assay.suites.tasks import listed_snippets, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import did_you_mean
 from assay.domain.identifiers import folded
+from assay.domain.run import MOST_TRIALS
 from assay.domain.suite import Image, Message, Scoring, Snippet, SourceFile, Task
 from assay.suites.checks import JUDGED
 from assay.suites.fields import Fields, free_value, mapping, one_of, shown, text
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from assay.suites.located import Value
 
 ROLES: Final = ("system", "user", "assistant")
-MOST_TRIALS: Final = 1_000_000
 TASK_KEYS: Final = (
     "id", "thing", "context", "prompt", "expected", "score", "weight", "tags", "language", "trials", "snippets",
     "category", "difficulty", "parameters", "system_prompt",

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from assay.app import submitting
 from assay.domain.errors import InputError, Refused
+from assay.domain.run import MOST_TRIALS
 from assay.web import api
 from assay.web.api import Answer, rooms_of
 from assay.web.errors import problem_of
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["evaluations"])
 
 MOST_CHARS: Final = 8_000_000
-MOST_TRIALS: Final = 10_000
-"""Trials of one evaluation; a suite file may say more."""
 
 _Text = Annotated[str, Field(max_length=MOST_CHARS)]
 _Name = Annotated[str, Field(min_length=1, max_length=500)]

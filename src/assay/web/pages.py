@@ -212,6 +212,7 @@ def queue_twin(request: Request, before: str | None = None) -> Response:
 @reads(*CHOICES)
 def start_page(request: Request, suite: str | None = None) -> Response:
     """Start a run from a file of the folder, or write a set first; the choices stand in the address."""
+    suite = suite or None
     data = _start_data(request, suite)
     boot = {"texts": for_script("start", "protocol"), "page": "start", "path": suite, "suite": data["suite"],
             "suggested": data["suggested"]}  # fmt: skip
@@ -224,7 +225,7 @@ def start_page(request: Request, suite: str | None = None) -> Response:
 @reads(*CHOICES)
 def start_twin(request: Request, suite: str | None = None) -> Response:
     """The page as data."""
-    return Answer(_start_data(request, suite))
+    return Answer(_start_data(request, suite or None))
 
 
 def _start_data(request: Request, path: str | None) -> dict[str, Any]:

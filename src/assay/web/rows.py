@@ -87,18 +87,24 @@ def _corrected_are(judges: Collection[str]) -> str:
 
 
 def looked_at(workspace: Workspace, cover: Cover, summary: RunSummary, runner: Runner | None = None) -> dict[str, Any]:
-    """The row of a run with what happens in it now; whatever its size, a few seeks."""
+    """The row of a run with what happens in it now; whatever its size, a few seeks.
+
+    `ending`: it was cancelled and calls of it are still under way, so that it has no end yet.
+    """
     summary = cover.shown(summary)
     under_way = failed = None
     if summary.state is RunState.RUNNING or summary.trials.get(TrialState.FAILED):
         under_way, failed = workspace.archive.under_way(summary.id)
-    return run_row(
+    row = run_row(
         summary,
         now=workspace.clock.now(),
         under_way=under_way if summary.state is RunState.RUNNING else None,
         failed=failed,
         trouble=None if runner is None else runner.trouble(summary.id),
     )
+    at_work = summary.state is RunState.CANCELLED and summary.trials.get(TrialState.RUNNING)
+    ending = bool(at_work) and workspace.journal.is_carried_out(summary.id)
+    return {**row, "ending": ending, "finished": None if ending else row["finished"]}
 
 
 def _error(failed: TrialRow | None, trouble: AssayError | None) -> str | None:

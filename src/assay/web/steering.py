@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from assay.app import control, registry, regrading, running
 from assay.app.suites import model_candidate
-from assay.domain.errors import Refused
+from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.selection import Selection
 from assay.web.api import Answer, Body, rooms_of
 from assay.web.rows import looked_at
@@ -33,8 +33,8 @@ class ExtensionBody(Body):
     `replacing`: so many decisions of people may give way to the grades that a joining model makes necessary.
     """
 
-    trials: int = Field(default=0, ge=0, le=10_000)
-    until_approved: int | None = Field(default=None, ge=1, le=10_000)
+    trials: int = 0
+    until_approved: int | None = None
     candidates: list[str] = Field(default_factory=list, max_length=50)
     replacing: int = Field(default=0, ge=0)
     only_look: bool = False
@@ -45,6 +45,15 @@ class RegradeBody(Body):
 
     judge: str | None = Field(default=None, max_length=300)
     only_look: bool = False
+
+
+_FIELDS: Final = {
+    "--trials": "trials",
+    "--until-approved": "until_approved",
+    "--candidate": "candidates",
+    "": "candidates",
+}
+"""Fields of an extension by the options that a command line has for them; a reference to no model says no place."""
 
 
 @router.post("/api/runs/{run_id}/steer", tags=["runs"])
@@ -66,6 +75,8 @@ def steer(request: Request, run_id: str, body: WishBody) -> Response:
 def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
     """Add trials or candidates to a run and carry that out here; with `only_look`, say what would be asked."""
     rooms = rooms_of(request)
+    if not (body.trials or body.until_approved or body.candidates):
+        raise InputError("trials", "nothing to add is named.", remedy="Say trials, until_approved or candidates.")
     found: list[Estimate] = []
     replaced = running.decisions_replaced(rooms.workspace, run_id) if body.candidates else 0
     if not body.only_look:
@@ -77,15 +88,20 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
                 "candidate these grades are given anew, and wait for review again.",
                 remedy=f"Send it with replacing: {replaced} if that is meant.",
             )
-    plan = running.add_to(
-        rooms.workspace,
-        run_id,
-        more_trials=body.trials,
-        until_approved=body.until_approved,
-        candidates=tuple(model_candidate(rooms.workspace, name) for name in body.candidates),
-        announce=found.append,
-        only_look=body.only_look,
-    )
+    try:
+        plan = running.add_to(
+            rooms.workspace,
+            run_id,
+            more_trials=body.trials,
+            until_approved=body.until_approved,
+            candidates=tuple(model_candidate(rooms.workspace, name) for name in body.candidates),
+            announce=found.append,
+            only_look=body.only_look,
+        )
+    except InputError as error:
+        if not isinstance(error, UnknownName):
+            error.where = _FIELDS.get(error.where, error.where)
+        raise
     if not body.only_look and not rooms.workspace.journal.is_carried_out(plan.id):
         rooms.runner.begin(plan)
     return Answer({"estimate": estimate_document(found[0]), "replaces": replaced, "run": row_of(rooms, plan.id)})

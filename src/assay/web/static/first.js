@@ -7,14 +7,21 @@ const words = (error) => (error.status ? [error.said?.problem ?? error.message, 
 
 /** Send once, lead on where it went well, else say why at its place. */
 async function send(button, place, path, body, leads) {
-  place.textContent = "";
+  for (const one of [place, ...document.querySelectorAll("[data-error]")]) one.textContent = "";
+  for (const one of document.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
   button.disabled = unsaved.now = true;
   try {
     const said = await call(path, body);
     location.assign(leads(said));
   } catch (error) {
-    place.textContent = words(error);
+    const said = words(error);
+    const where = CSS.escape(error.said?.where ?? "");
+    const field = document.querySelector(`[data-path="${where}"]`);
+    const beside = document.querySelector(`[data-error="${where}"]`) ?? place;
+    beside.textContent = said.charAt(0).toUpperCase() + said.slice(1);
+    field?.setAttribute("aria-invalid", "true");
     button.disabled = false;
+    field?.focus();
   }
 }
 

@@ -32,7 +32,7 @@ export function fill(root, row) {
   const now = row.under_way ? t("queue.now", row.under_way) : "";
   const left = row.left_s === null ? "" : t("queue.left", { time: duration(row.left_s) });
   const texts = {
-    state: t(`run.${row.state}`),
+    state: t(row.ending ? "run.ending" : `run.${row.state}`),
     trials: t("queue.trials", { n: row.trials.total, done: count(row.judged), total: count(row.trials.total) }),
     now: [now, left].filter(Boolean).join(" · "),
     judged: count(row.judged - (row.not_graded ?? 0)),
@@ -144,9 +144,26 @@ function extension() {
   const join = byId("join").value.trim();
   return { trials: more === "" ? 0 : Number.isInteger(Number(more)) ? Number(more) : more, candidates: join ? [join] : [] };
 }
+/** Say what is wrong at its field, as the form calls it; nothing wrong clears both. */
+function wrong(name, said = "") {
+  for (const one of ["more", "join"]) {
+    byId(`${one}-wrong`).textContent = one === name ? said : "";
+    byId(one).setAttribute("aria-invalid", one === name);
+  }
+}
+
+const IN_FORM = { trials: "more", "body.trials": "more", candidates: "join" };
+
 async function sendExtension(onlyLook, replacing = 0) {
   const run = extend.closest("[data-run]").dataset.run;
   const place = byId("extend-said");
+  const { trials, candidates } = extension();
+  place.textContent = "";
+  wrong(null);
+  if (trials === 0 && !candidates.length) {
+    wrong("more", t("steer.nothing"));
+    return null;
+  }
   try {
     const said = await call(`/api/runs/${encodeURIComponent(run)}/extend`, { ...extension(), only_look: onlyLook, replacing });
     const { calls, likely_usd: likely, most_usd: most, unpriced } = said.estimate;
@@ -156,8 +173,13 @@ async function sendExtension(onlyLook, replacing = 0) {
     place.textContent = [t("steer.asked", { n: calls, cost }), replaces].filter(Boolean).join(". ");
     return said.replaces;
   } catch (error) {
-    place.className = "small error";
-    place.textContent = [error.message, error.said?.remedy].filter(Boolean).join(" ");
+    const field = IN_FORM[error.said?.where];
+    const said = [error.said?.problem ?? error.message, error.said?.remedy].filter(Boolean).join(" ");
+    if (field) wrong(field, /^(is|would) /.test(said) ? t("steer.this", { is: said }) : said);
+    else {
+      place.className = "small error";
+      place.textContent = said;
+    }
     return null;
   }
 }

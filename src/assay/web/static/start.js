@@ -22,7 +22,7 @@ function complain(problems, list) {
   const rest = [];
   for (const one of problems) {
     const sentence = [one.problem, TERMINAL.test(one.remedy) ? "" : one.remedy].filter(Boolean).join(" ");
-    const said = GOES_ON.test(sentence) ? t("start.this", { is: sentence }) : sentence;
+    const said = GOES_ON.test(sentence) ? t("start.this", { is: sentence }) : sentence.charAt(0).toUpperCase() + sentence.slice(1);
     const input = nearest(one.field, "path");
     const place = nearest(one.field, "error");
     if (input) input.setAttribute("aria-invalid", "true");
@@ -175,6 +175,13 @@ function fieldsOf(error) {
 /** Whether a number may stand in the address, which a reload has to open. */
 const sound = (name, value) => (name === "budget" ? value > 0 : Number.isInteger(value) && value >= 1 && value <= 1e9);
 
+/** What is wrong with the whole file is most often that nobody judges. */
+function placed(problems) {
+  const judged = byId("judges") && !checked("judge").length;
+  const needed = { field: "judge", problem: t("start.needs_judge"), remedy: "" };
+  return problems.map((one) => (one.field === "" && judged ? needed : one));
+}
+
 async function look() {
   const mine = ++asked;
   byId("rotate-pick") && (byId("rotate-pick").hidden = checked("judge").length < 2);
@@ -193,9 +200,10 @@ async function look() {
     if (byId("protocol")) showReview(said.review);
     if (said.estimate) showEstimate(said);
     else byId("estimate").replaceChildren(h("p", { class: "soft" }, t("start.no_estimate")));
-    const judged = byId("judges") && !checked("judge").length; // what is wrong with the whole file is most often this
-    const needed = { field: "judge", problem: t("start.needs_judge"), remedy: "" };
-    complain(said.problems.map((one) => (one.field === "" && judged ? needed : one)), byId("problems"));
+    const found = placed(said.problems);
+    const begins = !touched && found.length === 1 && found[0].field === "judge" && !checked("judge").length;
+    if (begins) byId("estimate").replaceChildren(h("p", { class: "soft" }, `${t("start.not_yet")} ${t("start.needs_judge")}`));
+    complain(begins ? [] : found, byId("problems"));
     if (byId("protocol")) shown();
   } catch (error) {
     if (mine !== asked) return;
@@ -206,7 +214,9 @@ async function look() {
 }
 
 let settling = null;
+let touched = false; // what is only not chosen yet is no mistake before anything was done
 function changed() {
+  touched = true;
   key = fresh();
   byId("f-trials").hidden = form.querySelector("input[name=trials]:checked")?.value !== "own";
   clearTimeout(settling);
@@ -275,7 +285,8 @@ if (form) {
       const said = await ask("/api/start", { ...wish(), key });
       location.assign(`/runs/${encodeURIComponent(said.run_id)}`);
     } catch (error) {
-      complain(fieldsOf(error), byId("problems"));
+      touched = true;
+      complain(placed(fieldsOf(error)), byId("problems"));
       byId("go").disabled = false;
       document.querySelector("[aria-invalid=true]")?.focus();
     }

@@ -30,6 +30,7 @@ TEXTS: Final[dict[str, str]] = {
     "run.paused": "paused",
     "run.interrupted": "interrupted",
     "run.cancelled": "cancelled",
+    "run.ending": "ending",
     "run.finished": "finished",
     # queue
     "queue.title": "Queue",
@@ -81,6 +82,8 @@ TEXTS: Final[dict[str, str]] = {
     "steer.join": "A model that joins",
     "steer.look": "What would it cost?",
     "steer.go": "Add",
+    "steer.nothing": "Say how many trials are to come, or name a model that joins.",
+    "steer.this": "This {is}",
     "steer.asked": "{n} calls, {cost}",
     "steer.asked.one": "1 call, {cost}",
     "steer.replaces": "{n} decisions give way: what was graded for all candidates together is graded anew",

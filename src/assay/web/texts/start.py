@@ -64,6 +64,7 @@ TEXTS: Final[dict[str, str]] = {
     "start.n_tasks.one": "1 task",
     "start.n_trials": "{n} trials",
     "start.n_trials.one": "1 trial",
+    "start.not_yet": "It cannot be started yet.",
     "start.no_estimate": "It cannot be started yet: see what is marked.",
     "start.offline": "The server cannot be reached.",
     "start.go": "Start the run",
