@@ -67,7 +67,8 @@ def test_what_is_undone_does_not_replace_what_one_writes(review: Page, served: S
 
 
 def test_what_is_undone_comes_next_where_one_has_gone_on(review: Page, served: Served) -> None:
-    first, here = decided_before(review)
+    first, _ = decided_before(review)
+    here = complete_item(review)
     late(review, "/api/")
     with review.expect_response(f"**/api/assessments/{first}"):
         review.keyboard.press("u")
