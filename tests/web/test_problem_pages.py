@@ -59,6 +59,7 @@ def test_a_page_whose_server_is_gone_says_so_in_words(page: Page, served: Served
     watch.expected = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "Failed to load resource")
     page.goto(f"{served.url}/runs/{served.run_id}")
     page.get_by_text("Add to this run").click()
+    page.locator("#more").fill("2")
     served.kill()
     page.get_by_role("button", name="What would it cost?").click()
     page.get_by_text("The server does not answer. Try again once it is back.").wait_for()
