@@ -197,6 +197,26 @@ def test_what_one_tab_undoes_waits_in_the_other_too(review: Page, served: Served
     assert item_of(review) == first
 
 
+def test_of_two_names_one_of_which_begins_the_other_each_undoes_its_own(review: Page, served: Served) -> None:
+    def goes_by(name: str) -> None:
+        review.evaluate(
+            "(name) => fetch('/api/reviewer', { method: 'POST', headers: { 'content-type': 'application/json' }, "
+            "body: JSON.stringify({ name }) })",
+            name,
+        )
+        review.reload()
+        ready(review)
+
+    goes_by("ann.b")
+    complete_item(review)
+    pressed(review, "a")
+    eventually(lambda: unsent(review) == 0)
+    goes_by("ann")
+    review.keyboard.press("u")
+    eventually(lambda: "nothing of yours to undo" in said(review))
+    assert [reviewer for *_, reviewer in served.events()] == ["ann.b"]
+
+
 def test_a_second_opinion_is_asked_for_until_the_server_answers(review: Page, served: Served, watch: Watch) -> None:
     watch.expected = FAULTS
     first = complete_item(review)

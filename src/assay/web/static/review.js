@@ -60,7 +60,7 @@ const alertOf = (error) => warn(error.said?.problem ?? error.message);
 const badge = (action) => boot.keys.find((key) => key.action === action).badge;
 const current = () => records.get(trail[at]);
 const isOpen = (record) => record && record.decided === null && !skipped.has(record.item.id) && record.item.state === "pending";
-const undoShelf = () => new Shelf(`assay.undo.2.${boot.store}.${boot.reviewer}.`);
+const undoShelf = () => new Shelf(`assay.undo.2.${boot.store}.${boot.reviewer.length}.${boot.reviewer}.`);
 const undos = () => undoShelf().all();
 /** Those that are not undone any more. */
 const forget = (is) => { for (const one of undos().filter(is)) storage.remove(one.at); };
