@@ -96,6 +96,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
+@router.get("/runs")
 def queue_page(request: Request, before: str | None = None) -> Response:
     """Show the runs and links to their review; for an empty store, the steps to a first run."""
     rows, older = _queue_rows(request, before)
@@ -110,15 +111,15 @@ def queue_page(request: Request, before: str | None = None) -> Response:
     first = rows[0] if len(rows) == 1 and not before and not older else None  # gets a guide to its result
     boot = {
         "texts": for_script("queue", "state", "run", "first", "start", "steer", "notice"),
-        "page": "queue",
+        "page": "runs",
         "live": before is None,
         "rubrics": [] if rows or before else rubric_choices(),
     }
     return _page(
         request,
         template,
-        "queue",
-        "Queue",
+        "runs",
+        "Runs",
         twin=twin,
         rows=rows,
         older=older,
