@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assay.app.review.drawn_responses import ResponseForm
     from assay.report.markdown import Node
 
 
@@ -29,7 +30,8 @@ class Pane:
 
     `chars` and `lines` count the whole response. `cut` is True if `text` is only its beginning. `sent` are the messages
     that the candidate got, as (role, text); empty for a snippet, and while names are hidden, because prompts tell
-    candidates apart.
+    candidates apart. `form` is `code`, `json`, `prose` (read as Markdown) or
+    `turns` (a conversation).
     """
 
     label: str
@@ -41,6 +43,7 @@ class Pane:
     truncated: bool
     score: float | None
     judged: float | None
+    form: ResponseForm
     sent: tuple[tuple[str, str], ...] = ()
 
 
