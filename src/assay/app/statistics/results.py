@@ -190,6 +190,7 @@ def stats(
             workspace.archive.scores.criterion_moments(selection),
             draw=draw_of(workspace, basis.runs),
             rng=np.random.default_rng(DRAWS_SEED),
+            references=workspace.archive.scores.reference_pairs(selection),
         )
     return CandidateScores(
         estimates=candidates,

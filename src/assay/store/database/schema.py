@@ -227,8 +227,10 @@ run_grader = Table(
     metadata,
     Column("run_key", Key, ForeignKey("run.key"), nullable=False),
     Column("grader_key", Key, ForeignKey("grader.key"), nullable=False),
+    Column("reference", Boolean, nullable=False, default=False),
     PrimaryKeyConstraint("run_key", "grader_key"),
 )
+"""`reference`: people whose grades came with the data; no later grading takes the place of such grades."""
 
 run_criterion = Table(
     "run_criterion",
@@ -475,15 +477,17 @@ imported = Table(
     Column("identity", Text),
     Column("version", Text),
     Column("content", String(32)),
+    Column("answers", String(32)),
     Index("ix_imported_digest", "digest"),
     Index("ix_imported_dataset", "dataset"),
     Index("ix_imported_identity", "identity"),
     Index("ix_imported_content", "content"),
+    Index("ix_imported_answers", "answers"),
 )
 """Imported runs, one per row. `digest`: of the file's bytes and of how it was read. `dataset`: digest of the requests,
 independent of their order and model. `identity` and `version`: the harness's id of the evaluation, and its version. `content`:
-digest of all answers and grades, independent of their order and file. `run_key` is null for tasks alone. `owner` is set
-until the whole run is stored."""
+digest of all answers and grades, independent of their order and file; `answers`: of candidates and answers alone. `run_key` is
+null for tasks alone. `owner` is set until the whole run is stored."""
 
 imported_response = Table(
     "imported_response",

@@ -310,7 +310,10 @@ def behind_parts(
         "fair": _fair(beside.fair_play),
         "pressure": _pressure(beside, names),
         "trials_of": {name: asked.address("/statistics/trials", candidate=name) for name in names},
-        "people": [wording.judge_bias(criterion) for criterion in beside.against_people],
+        "people": [
+            *map(wording.judge_bias, beside.against_people),
+            *map(wording.judge_agreement, beside.against_references),
+        ],
         "positions": [wording.position_line(judge) for judge in beside.positions],
         "among": None if beside.among_judges is None else wording.agreement(beside.among_judges),
         "coverage": [wording.coverage_line(criterion) for criterion in beside.coverage],

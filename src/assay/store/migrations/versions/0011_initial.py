@@ -181,10 +181,12 @@ def upgrade() -> None:
         sa.Column("identity", sa.Text(), nullable=True),
         sa.Column("version", sa.Text(), nullable=True),
         sa.Column("content", sa.String(length=32), nullable=True),
+        sa.Column("answers", sa.String(length=32), nullable=True),
         sa.ForeignKeyConstraint(["run_key"], ["run.key"], name=op.f("fk_imported_run_key_run")),
         sa.ForeignKeyConstraint(["suite_key"], ["suite.key"], name=op.f("fk_imported_suite_key_suite")),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_imported")),
     )
+    op.create_index("ix_imported_answers", "imported", ["answers"])
     op.create_index("ix_imported_content", "imported", ["content"])
     op.create_index("ix_imported_dataset", "imported", ["dataset"])
     op.create_index("ix_imported_digest", "imported", ["digest"])
@@ -266,6 +268,7 @@ def upgrade() -> None:
         "run_grader",
         sa.Column("run_key", KEY, nullable=False),
         sa.Column("grader_key", KEY, nullable=False),
+        sa.Column("reference", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(["grader_key"], ["grader.key"], name=op.f("fk_run_grader_grader_key_grader")),
         sa.ForeignKeyConstraint(["run_key"], ["run.key"], name=op.f("fk_run_grader_run_key_run")),
         sa.PrimaryKeyConstraint("run_key", "grader_key", name=op.f("pk_run_grader")),

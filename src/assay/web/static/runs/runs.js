@@ -1,7 +1,7 @@
 // Live queue and run pages: server-sent events, or polling every few seconds if these do not arrive.
 
 import "../frame/page.js";
-import { boot, byId, call, t } from "../frame/dom.js";
+import { boot, byId, call, count, t } from "../frame/dom.js";
 import { whileSeen } from "../frame/live_updates.js";
 
 const ASK_MS = 3000;
@@ -11,8 +11,6 @@ const status = byId("live");
 
 /** True if the page has input that redrawing would discard. */
 export const unsaved = { now: false };
-
-export const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
 function duration(seconds) {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
