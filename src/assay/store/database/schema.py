@@ -237,8 +237,10 @@ run_grader = Table(
     metadata,
     Column("run_key", Key, ForeignKey("run.key"), nullable=False),
     Column("grader_key", Key, ForeignKey("grader.key"), nullable=False),
+    Column("reference", Boolean, nullable=False, default=False),
     PrimaryKeyConstraint("run_key", "grader_key"),
 )
+"""`reference`: people whose grades came with the data; no later grading takes the place of such grades."""
 
 run_criterion = Table(
     "run_criterion",

@@ -273,6 +273,7 @@ def upgrade() -> None:
         "run_grader",
         sa.Column("run_key", KEY, nullable=False),
         sa.Column("grader_key", KEY, nullable=False),
+        sa.Column("reference", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(["grader_key"], ["grader.key"], name=op.f("fk_run_grader_grader_key_grader")),
         sa.ForeignKeyConstraint(["run_key"], ["run.key"], name=op.f("fk_run_grader_run_key_run")),
         sa.PrimaryKeyConstraint("run_key", "grader_key", name=op.f("pk_run_grader")),
