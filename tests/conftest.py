@@ -1,7 +1,6 @@
 """Settings for all tests."""
 
 import asyncio
-import gc
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator

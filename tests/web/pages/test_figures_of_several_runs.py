@@ -115,9 +115,7 @@ def test_grades_that_wait_in_trials_that_count_are_told(tmp_path: Path) -> None:
         assert "6 of them with more grades awaiting review" in said
         assert "6 trials await review" in said
         assert client.get("/statistics.json").json()["stats"]["excluded"]["partly"] == 6
-        assert (
-            "6 trials count, 6 of them with more grades awaiting review" in printed(tmp_path, "stats")
-        )
+        assert "6 trials count, 6 of them with more grades awaiting review" in printed(tmp_path, "stats")
 
 
 def test_comparison_counts_only_shared_tasks(client: TestClient, folder: Path, tmp_path: Path) -> None:
