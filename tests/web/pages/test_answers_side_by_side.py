@@ -65,7 +65,7 @@ def test_one_task_is_shown_and_j_and_k_open_the_others(page: Page, served: Serve
     page.keyboard.press("k")
     expect(title).to_have_text("Gate 1")
     numbers = page.locator(".numbered").first.locator(".ln")
-    expect(numbers).to_have_count(11)
+    expect(numbers).to_have_count(10)
     for width in (1440, 1024, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("() => document.documentElement.scrollHeight") < 4_000

@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -18,10 +18,8 @@ from assay.report.markdown import reading_tree
 from assay.report.syntax import is_code_language, marks_of
 
 if TYPE_CHECKING:
-    from assay.app.review.item import Item, Pane
+    from assay.app.review.item import Item, Pane, ResponseForm
     from assay.report.markdown import Node
-
-ResponseForm: TypeAlias = Literal["code", "json", "prose", "turns"]
 
 MOST_PROSE: Final = 100_000
 """Characters of the longest response that is rendered; a longer one is shown as source."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.app.review.drawn_responses import ResponseForm
     from assay.report.markdown import Node
 
+
+ResponseForm: TypeAlias = Literal["code", "json", "prose", "turns"]
 
 Lines: TypeAlias = "tuple[int, int]"
 """First and last line of a passage, 1-based, both included."""

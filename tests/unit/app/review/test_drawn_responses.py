@@ -14,7 +14,7 @@ from assay.domain.conversation import transcript
 from assay.web.responses import json_bytes
 
 if TYPE_CHECKING:
-    from assay.app.review.drawn_responses import ResponseForm
+    from assay.app.review.item import ResponseForm
 
 LETTER = "Dear Ms Moor,\n\nwe have **refunded** the shipping.\n\nBest wishes"
 CODE = "import os\n\ndef main():\n    path = os.getcwd()\n    return path\n"
