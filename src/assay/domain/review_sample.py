@@ -117,8 +117,9 @@ def sample_of(protocol: Mapping[str, JsonValue]) -> ReviewSample | None:
     """Return the review sample in a run's protocol; None if its policy is another one."""
     match protocol.get("sample"):
         case {"share": int() | float() as share, "by": str() as by, **rest}:
-            grown_from = rest.get("grown_from", ())
-            return ReviewSample(share=float(share), by=SampledBy(by), grown_from=tuple(grown_from))
+            shares = rest.get("grown_from")
+            grown_from = tuple(map(float, shares)) if isinstance(shares, list) else ()
+            return ReviewSample(share=float(share), by=SampledBy(by), grown_from=grown_from)
         case _:
             return None
 

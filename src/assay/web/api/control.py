@@ -27,9 +27,10 @@ router = APIRouter()
 
 
 class WishBody(Body):
-    """The requested action on a run."""
+    """The requested action on a run; `budget` replaces the budget of a resumed run, with what it has cost so far."""
 
     wish: Literal["pause", "resume", "cancel"]
+    budget: float | None = None
 
 
 class DeletionBody(Body):
@@ -79,7 +80,7 @@ def steer(request: Request, run_id: str, body: WishBody) -> Response:
     else:
         left = control.needs_somebody(rooms.workspace, run_id)
         if left is not None:
-            rooms.runner.resume(left.id)
+            rooms.runner.resume(left.id, budget_usd=body.budget)
     return Answer({"run": row_of(rooms, run_id)})
 
 
