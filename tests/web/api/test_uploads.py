@@ -91,7 +91,8 @@ def test_the_command_knows_what_the_browser_imported(client: TestClient, workspa
     target = files.inspect(tmp_path / "theirs")
     kept = send(client, "/api/uploads", *everything_in(target))
     assert import_paths(workspace, [target]).run_ids == []
-    assert workspace.journal.plan_of(kept["run_ids"][0]).environment["imported"]["from"] == everything_in(target)[0][0]
+    source: Any = workspace.journal.plan_of(kept["run_ids"][0]).environment["imported"]
+    assert source["from"] == everything_in(target)[0][0]
 
 
 def test_what_is_skipped_is_told_with_its_reason(client: TestClient) -> None:

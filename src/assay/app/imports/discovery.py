@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from assay.app.imports.options import ImportResult, Progress
+from assay.app.imports.options import ImportResult, Progress, ignore_progress
 from assay.domain.errors import InputError
 from assay.domain.import_records import Noted, Skipped
 from assay.exchange.detection import recognise_format
@@ -70,7 +70,7 @@ def recognise_all(
     forced: Importer | None,
     result: ImportResult,
     options: ReadOptions,
-    progress: Progress,
+    progress: Progress = ignore_progress,
 ) -> Iterator[tuple[InputFile, Importer]]:
     named = {source.path for some in options.beside.values() for source in some}
     for source in sources:
