@@ -121,7 +121,8 @@ def _counted(payload: dict[str, object]) -> tuple[Usage, int, float | None]:
     details = usage.get("prompt_tokens_details")
     cached = (count(details.get("cached_tokens")) or 0) if type(details) is dict else 0
     cost = usage.get("cost")
-    return tokens, cached, float(cost) if isinstance(cost, int | float) and 0 <= cost < MOST_USD else None
+    stated = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < MOST_USD
+    return tokens, cached, float(cost) if stated else None
 
 
 def _first(payload: object) -> dict[str, object]:
