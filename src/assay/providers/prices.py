@@ -105,6 +105,15 @@ class PriceList:
         return self._models[key]
 
 
+def priced_models() -> tuple[str, ...]:
+    """Return the references of all models in the price data; the first call reads the data, which takes a moment."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    providers = {provider.id: provider.models for provider in get_snapshot().providers}
+    priced = [name for name, vendor in VENDORS.items() if vendor.priced]
+    return tuple(f"{name}/{model.id}" for name in priced for model in providers.get(name, ()))
+
+
 def _look_up(provider: str, name: str) -> ModelInfo | None:
     vendor = VENDORS.get(provider)
     if vendor is None or not vendor.priced:

@@ -212,9 +212,9 @@ class Restoring:
             row = {**_known(schema.imported, line), "suite_key": suite_key, "run_key": run_key}
             connection.execute(insert(schema.imported).values(**row))
         for name in head["graders"]:
-            connection.execute(
-                insert(schema.run_grader).values(run_key=run_key, grader_key=self._names.grader(connection, name))
-            )
+            key = self._names.grader(connection, name)
+            reference = name in head.get("references", ())
+            connection.execute(insert(schema.run_grader).values(run_key=run_key, grader_key=key, reference=reference))
         for name in head["criteria"]:
             connection.execute(
                 insert(schema.run_criterion).values(

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 
 from assay.domain.errors import Refused, StoreError, UnknownName, nearest
 from assay.web.security.access import VISITOR
-from assay.web.templating import NAV, NAV_MORE, THEMES, frame_of, templates
+from assay.web.templating import NAV, SETTINGS, THEMES, frame_of, templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, MutableMapping
@@ -180,7 +180,7 @@ def _unknown(scope: MutableMapping[str, Any], error: UnknownName) -> Mapping[str
 
 
 def _no_page(scope: MutableMapping[str, Any]) -> Mapping[str, object]:
-    names = {address[1:]: name for _, address, name in (*NAV, *NAV_MORE) if address != "/"}
+    names = {address[1:]: name for _, address, name in (*NAV, *SETTINGS) if address != "/"}
     first = str(scope["path"]).strip("/").partition("/")[0]
     near = [(names[page], f"/{page}") for page in nearest(first, names, most=2)]
     return {

@@ -31,41 +31,40 @@ THEMES: Final = ("auto", "light", "dark")
 
 
 NAV: Final = (
-    ("queue", "/", "Queue"),
+    ("runs", "/runs", "Runs"),
     ("review", "/review", "Review"),
     ("statistics", "/results", "Results"),
     ("compare", "/compare", "Compare"),
     ("arena", "/arena", "Arena"),
 )
-"""Pages of the main navigation: name, address, label."""
+"""Places of the main navigation: page, address, label."""
 
 
-NAV_MORE: Final = (
-    ("start", "/start", "Start"),
-    ("reviewers", "/reviewers", "Reviewers"),
-    ("registry", "/registry", "Registry"),
-    ("audit", "/audit", "Audit log"),
+SETTINGS: Final = (
     ("criteria", "/criteria", "Rubrics"),
+    ("calibration", "/calibration", "Judges"),
     ("models", "/models", "Models"),
-    ("calibration", "/calibration", "Calibration"),
+    ("candidates", "/candidates", "Candidates"),
+    ("reviewers", "/reviewers", "Reviewers"),
+    ("audit", "/audit", "Audit log"),
 )
-"""Pages behind "More", in the same form."""
+"""Pages of the settings, in the same form."""
 
 
 BELONGS: Final = {
-    "run": "queue",
-    "answers": "queue",
+    "registry": "runs",
+    "run": "runs",
+    "answers": "runs",
+    "batch": "runs",
+    "record": "runs",
+    "trend": "statistics",
+    "identity": "statistics",
     "assessment": "review",
     "adjudication": "reviewers",
-    "grades": "compare",
     "checks": "reviewers",
-    "batch": "registry",
-    "candidates": "registry",
-    "candidate": "registry",
-    "record": "registry",
-    "diff": "registry",
-    "trend": "registry",
-    "identity": "registry",
+    "grades": "compare",
+    "diff": "compare",
+    "candidate": "candidates",
     "model": "models",
     "rubric": "criteria",
     "bout": "arena",
@@ -182,7 +181,7 @@ def frame_of(visitor: Visitor | None) -> dict[str, object]:
         "home": "/" if visitor is None else visitor.home,
         "invited": visitor is not None and visitor.name is not None,
         "nav": nav,
-        "nav_more": [entry for entry in NAV_MORE if can(entry[1])],
+        "settings": [entry for entry in SETTINGS if can(entry[1])],
     }
 
 

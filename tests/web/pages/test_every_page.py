@@ -79,6 +79,7 @@ PAGES = {
 
 NO_PAGES = {
     "/health", "/get_evaluation_result/{evaluation_id}", "/runs/{run_id}/suite", "/statistics/charts/{name}", "/preview/{token}",
+    "/runs",  # the page that is at / too
     "/statistics",  # leads on to the results
     "/runs/{run_id}/trials/{trial_id}", "/statistics/trials/{trial_id}",  # these lead on to an assessment
     "/docs",  # described in the HTTP reference

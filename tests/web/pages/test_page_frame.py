@@ -172,18 +172,6 @@ def test_no_text_is_written_twice_under_one_key() -> None:
     assert sum(len(module.TEXTS) for module in modules) == len(TEXTS)
 
 
-def test_more_menu_opens_with_one_press_and_closes_by_escape(page: Page, served: Served) -> None:
-    page.goto(f"{served.url}/reviewers")
-    assert page.locator("nav .others").inner_text().startswith("Reviewers")
-    page.goto(f"{served.url}/")
-    expect(page.locator("#others")).not_to_be_visible()
-    page.click("nav .others")
-    expect(page.locator("#others a[href='/reviewers']")).to_be_visible()
-    assert serious(page) == []
-    page.keyboard.press("Escape")
-    expect(page.locator("#others")).not_to_be_visible()
-
-
 def test_a_quotation_within_a_reason_is_tall_enough_to_be_hit(review: Page) -> None:
     first_cell(review)
     quotes = review.locator(".said button.quote")

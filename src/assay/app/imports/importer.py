@@ -26,6 +26,7 @@ from assay.app.imports.run_writer import PartlyKnown, RunIdTaken, RunWriter
 from assay.domain.digest import text_digest
 from assay.domain.errors import AssayError, InputError
 from assay.domain.identifiers import RunId
+from assay.domain.import_identity import is_poorer
 from assay.domain.import_records import FoundTask, Noted, Skipped
 from assay.domain.names import name_problem
 from assay.exchange.file_groups import FileGroup, group_files
@@ -81,6 +82,8 @@ def import_paths(
     # A killed import leaves invisible rows in the state `importing`, which the next import removes.
     workspace.store.imports.sweep()
     groups, rest = group_files(files, named)
+    formats = {group.importer.NAME for group in groups}
+    groups.sort(key=lambda group: any(is_poorer(group.importer.NAME, form) for form in formats))
     sum_up_artifacts(groups, result)
     names: dict[str, str] = {}
     with _without_collecting():

@@ -127,7 +127,7 @@ class RunPlanner:
         judges = {self.names.grader(connection, judge.name) for judge in plan.judges}
         criteria = {self.names.criterion(connection, row.name) for row in plan.rubric.criteria} if judges else set()
         for table, keys in ((schema.run_grader, judges), (schema.run_criterion, criteria)):
-            run_column, other_column = tuple(table.c)
+            run_column, other_column, *_ = table.c
             known = set(connection.execute(select(other_column).where(run_column == run_key)).scalars())
             new = [{run_column.name: run_key, other_column.name: key} for key in sorted(keys - known)]
             if new:

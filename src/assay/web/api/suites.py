@@ -10,6 +10,7 @@ from pydantic import Field
 from assay.app.review import protocol as protocols
 from assay.app.runs import start as starting
 from assay.app.runs import suite_files
+from assay.app.runs.rubric_choices import CriterionRow, criterion_rows, rubrics_for_suite
 from assay.domain.errors import InputError
 from assay.web.api.start import _problem, _refused
 from assay.web.context import rooms_of
@@ -38,7 +39,7 @@ class FileBody(Body):
 
 
 class SuiteChoices(TypedDict):
-    """The parts of a valid suite that the start form offers."""
+    """The parts of a valid suite that the start form offers; `fitting` is the ready-made rubric to propose, if it has none."""
 
     name: str
     description: str
@@ -51,7 +52,9 @@ class SuiteChoices(TypedDict):
     review: str
     protocol: Mapping[str, object]
     parameters: Mapping[str, object]
-    rubric: list[dict[str, object]]
+    rubric: list[CriterionRow]
+    default_rubric: str
+    fitting: str
 
 
 class SuiteForm(TypedDict):
@@ -68,6 +71,12 @@ def suites(request: Request) -> Response:
     workspace = rooms_of(request).workspace
     models = [{"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)]
     return Answer({"suites": list(suite_files.suite_files(workspace)), "models": models})
+
+
+@router.get("/api/models/names", tags=["start"])
+def model_names(request: Request) -> Response:
+    """List names that complete a model's name: known models first, then all models with a known price."""
+    return Answer({"names": list(starting.model_names(rooms_of(request).workspace))})
 
 
 @router.get("/api/suites/read", tags=["start"])
@@ -103,6 +112,7 @@ def suite_document(workspace: Workspace, path: str) -> SuiteForm:
 
 def _document(suite: Suite) -> SuiteChoices:
     tasks = list(suite.tasks)
+    default, fitting = rubrics_for_suite(suite)
     return {
         "name": suite.name,
         "description": suite.description,
@@ -118,14 +128,7 @@ def _document(suite: Suite) -> SuiteChoices:
         "review": str(suite.review),
         "protocol": protocols.numbers(suite.protocol),
         "parameters": suite.parameters.as_json(),
-        "rubric": [
-            {
-                "name": c.name,
-                "weight": c.weight,
-                "scale": [c.low, c.high],
-                "guidance": c.guidance,
-                "labels": [label for label, _ in c.labels],
-            }
-            for c in (suite.rubric.criteria if suite.rubric else ())
-        ],
+        "rubric": criterion_rows(suite.rubric),
+        "default_rubric": default,
+        "fitting": fitting,
     }

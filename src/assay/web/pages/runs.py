@@ -13,6 +13,7 @@ from assay.app.registry import runs
 from assay.app.review import decisions, protocol
 from assay.app.runs import start as starting
 from assay.app.runs import suite_files
+from assay.app.runs.rubric_choices import rubric_choices
 from assay.app.statistics.results import wording
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
@@ -95,6 +96,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
+@router.get("/runs")
 def queue_page(request: Request, before: str | None = None) -> Response:
     """Show the runs and links to their review; for an empty store, the steps to a first run."""
     rows, older = _queue_rows(request, before)
@@ -108,15 +110,16 @@ def queue_page(request: Request, before: str | None = None) -> Response:
     files = 0 if rows or before else len(suite_files.suite_files(rooms_of(request).workspace))
     first = rows[0] if len(rows) == 1 and not before and not older else None  # gets a guide to its result
     boot = {
-        "texts": for_script("queue", "state", "run", "first", "steer", "notice"),
-        "page": "queue",
+        "texts": for_script("queue", "state", "run", "first", "start", "steer", "notice"),
+        "page": "runs",
         "live": before is None,
+        "rubrics": [] if rows or before else rubric_choices(),
     }
     return _page(
         request,
         template,
-        "queue",
-        "Queue",
+        "runs",
+        "Runs",
         twin=twin,
         rows=rows,
         older=older,
@@ -162,6 +165,7 @@ def start_page(request: Request, suite: str | None = None) -> Response:
         "path": suite,
         "suite": data["suite"],
         "suggested": data["suggested"],
+        "rubrics": rubric_choices(),
     }
     twin = "/start.json" + (f"?{urlencode({'suite': suite})}" if suite else "")
     title = "Start a run" if data["suite"] is None else data["suite"]["name"]

@@ -55,6 +55,7 @@ _RESULTS: Final = (
     "GET /api/runs/{run_id}",
     "GET /api/batches/{batch_id}",
     "GET /get_evaluation_result/{evaluation_id}",
+    "GET /runs",
     "GET /runs/{run_id}",
     "GET /runs/{run_id}.json",
     "GET /runs/{run_id}/record",

@@ -85,7 +85,7 @@ TEXTS: Final[dict[str, str]] = {
     "review.done.rejected": "{n} rejected",
     "review.done.rerun": "{n} rerun",
     "review.done.again": "Look again",
-    "review.done.queue": "Open the queue",
+    "review.done.queue": "Show all runs",
     "review.done.statistics": "See the verdict",
     "do.save.about": "Save correction",
     "do.save.blind": "Save my verdict and show the judge's",

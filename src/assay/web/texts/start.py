@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 TEXTS: Final[dict[str, str]] = {
+    "start.fits_code": "These look like code, so Assay proposes criteria for code. You can change them.",
+    "start.fits_helpfulness": "These look like written answers, so Assay proposes criteria for those. You can change them.",
+    "start.fits_quality": "Assay proposes one overall criterion. You can change it.",
     "start.remove_criterion": "Remove {name}",
     "start.criterion": "Criterion",
     "start.weight": "Weight",
@@ -16,6 +19,10 @@ TEXTS: Final[dict[str, str]] = {
     "start.calls.one": "1 call",
     "start.cost": "About {likely}, at most {most}, not counting retries.",
     "start.unpriced": "The price of {models} is unknown.",
+    "start.reviews": "{n} grades will await review.",
+    "start.reviews.one": "1 grade will await review.",
+    "start.reviews_most": "At most {n} grades will await review.",
+    "start.reviews_most.one": "At most 1 grade will await review.",
     "start.n_tasks": "{n} tasks",
     "start.n_tasks.one": "1 task",
     "start.n_trials": "{n} trials",

@@ -1,7 +1,7 @@
 // Live queue and run pages: server-sent events, or polling every few seconds if these do not arrive.
 
 import "../frame/page.js";
-import { boot, byId, call, t } from "../frame/dom.js";
+import { boot, byId, call, count, t } from "../frame/dom.js";
 import { whileSeen } from "../frame/live_updates.js";
 
 const ASK_MS = 3000;
@@ -11,8 +11,6 @@ const status = byId("live");
 
 /** True if the page has input that redrawing would discard. */
 export const unsaved = { now: false };
-
-export const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
 function duration(seconds) {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
@@ -213,7 +211,7 @@ function take(rows) {
   for (const row of rows) {
     const [root, ...further] = document.querySelectorAll(`[data-run="${CSS.escape(row.id)}"]`);
     if (root) for (const one of [root, ...further]) fill(one, row);
-    else if (boot.page === "queue") return drawAnew(); // a run this page has never seen
+    else if (boot.page === "runs") return drawAnew(); // a run this page has never seen
     if (root?.dataset.stage && root.dataset.stage !== stage(row)) return drawAnew();
     const cells = root?.querySelector("[data-cells]");
     if (cells && cells.dataset.cells !== Object.values(row.trials).join(" ")) return drawAnew();
@@ -226,7 +224,7 @@ function take(rows) {
 function tell() {
   const waiting = total ?? [...known.values()].reduce((sum, n) => sum + n, 0);
   const own = document.querySelector("[data-run]")?.dataset.run;
-  badge(boot.page === "queue" ? waiting : (known.get(own) ?? 0));
+  badge(boot.page === "runs" ? waiting : (known.get(own) ?? 0));
   const lead = byId("waiting");
   if (lead && known.size) lead.textContent = waiting ? t("queue.lead", { n: count(waiting) }) : t("queue.lead.none");
 }

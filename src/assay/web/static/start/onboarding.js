@@ -2,6 +2,7 @@
 
 import { byId, call, fresh, h, t } from "../frame/dom.js";
 import { unsaved } from "../runs/runs.js";
+import { rubricEditor } from "./rubric.js";
 
 const words = (error) => (error.status ? [error.said?.problem ?? error.message, error.said?.remedy].filter(Boolean).join(" ") : t("first.offline"));
 
@@ -35,9 +36,34 @@ paste.addEventListener("submit", (event) => {
   const said = new FormData(paste);
   const contents = said.getAll("content");
   const snippets = said.getAll("name").map((name, place) => [name, contents[place]]);
-  const body = { thing: said.get("thing"), context: said.get("context"), snippets };
+  const body = { thing: said.get("thing"), context: said.get("context"), snippets, rubric: rubric.written() };
   send(event.submitter, byId("paste-error"), "/api/pasted", body, ({ run_id }) => `/review?run=${encodeURIComponent(run_id)}`);
 });
+
+// The proposal follows the texts until the reader has chosen.
+let chosen = false;
+let settling = null;
+let asked = 0;
+const rubric = rubricEditor([], () => ((chosen = true), sum()));
+const sum = () => (byId("rubric-now").textContent = rubric.written().map(({ name }) => name).join(", "));
+rubric.choose("quality");
+sum();
+async function propose() {
+  const texts = new FormData(paste).getAll("content").filter((text) => text.trim()).map((text) => text.slice(0, 20_000));
+  const mine = ++asked;
+  if (chosen || !texts.length) return;
+  const said = await call("/api/start/rubric", { texts }).catch(() => null);
+  if (!said || chosen || mine !== asked) return;
+  rubric.choose(said.rubric);
+  sum();
+  byId("rubric-why").textContent = t(`start.fits_${said.rubric}`);
+}
+paste.addEventListener("input", (event) => {
+  if (event.target.name !== "content") return;
+  clearTimeout(settling);
+  settling = setTimeout(propose, 250);
+});
+
 paste.addEventListener("input", () => (unsaved.now = [...new FormData(paste).values()].some(Boolean)));
 
 const wrong = byId("bring-problems");

@@ -3,6 +3,7 @@
 import "../frame/page.js";
 import { boot, byId, fresh, h, storage, t } from "../frame/dom.js";
 import { asAddress, chosenProtocol, fromAddress, sameProtocol, shown, showReview } from "./protocol.js";
+import { number, rubricEditor } from "./rubric.js";
 
 const SETTLE_MS = 350;
 const DRAFT = "assay.draft.set.1";
@@ -11,9 +12,6 @@ const NUMBERS = ["temperature", "top_p", "max_tokens", "frequency_penalty", "pre
 const TERMINAL = /\x60(assay |--)/; // remedies that need a terminal
 /** Problems that continue the name of their field, which the form shows above them. */
 const GOES_ON = /^(is|are|has|have|holds|needs|names|must|cannot)\b/;
-
-/** Returns the input as a number; other text is returned unchanged, so that the server reports the error. */
-const number = (text) => (text.trim() === "" ? null : Number.isFinite(Number(text)) ? Number(text) : text.trim());
 
 /** Shows each problem at its field, and lists those without a field. */
 function complain(problems, list) {
@@ -69,46 +67,10 @@ const form = byId("start");
 const suite = boot.suite;
 let key = fresh();
 let asked = 0;
+let rubric = null;
 
 const checked = (name) => [...form.querySelectorAll(`input[name=${name}]:checked`)];
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
-
-function criterionRow(one, place) {
-  const field = (name, label, value, attributes = {}) =>
-    h("div", { class: `field ${attributes.wide ? "wide-field" : ""}` },
-      h("label", { for: `r-${place}-${name}` }, label),
-      h("input", { id: `r-${place}-${name}`, "data-path": `rubric[${place}].${name}`, "data-part": name, value, autocomplete: "off", inputmode: attributes.inputmode }));
-  const remove = h("button", { type: "button", class: "button small", "aria-label": t("start.remove_criterion", { name: one.name }), on: { click: () => {
-    const rows = rubricRows();
-    rows.splice(place, 1);
-    drawRubric(rows);
-    changed();
-  } } }, "×");
-  return h("li", { class: "criterion", "data-labels": JSON.stringify(one.labels ?? []) },
-    field("name", t("start.criterion"), one.name),
-    field("weight", t("start.weight"), one.weight, { inputmode: "decimal" }),
-    field("low", t("start.low"), one.scale[0], { inputmode: "decimal" }),
-    field("high", t("start.high"), one.scale[1], { inputmode: "decimal" }),
-    remove,
-    field("guidance", t("start.guidance"), one.guidance ?? "", { wide: true }),
-    h("p", { class: "error", "data-error": `rubric[${place}]` }));
-}
-
-function rubricRows() {
-  return [...document.querySelectorAll(".criterion")].map((row) => {
-    const part = (name) => row.querySelector(`[data-part=${name}]`).value;
-    return { name: part("name"), weight: number(part("weight")), scale: [number(part("low")), number(part("high"))], guidance: part("guidance"), labels: JSON.parse(row.dataset.labels) };
-  });
-}
-
-const drawRubric = (rows) => byId("rubric")?.replaceChildren(...rows.map(criterionRow));
-
-/** Returns a criterion as in a suite file; labels are kept unless the ends of the scale were changed. */
-function written(row) {
-  const before = suite.rubric.find((one) => one.name === row.name);
-  const scale = row.labels.length && before && same(before.scale, row.scale) ? row.labels : row.scale;
-  return { name: row.name, weight: row.weight ?? 1, scale, ...(row.guidance ? { guidance: row.guidance } : {}) };
-}
 
 function wish() {
   const body = { suite: boot.path };
@@ -138,11 +100,10 @@ function wish() {
   const otherParameters = NUMBERS.some((name) => parameters[name] !== suite.parameters[name]);
   byId("parameters-changed").hidden = !otherParameters;
   if (otherParameters) body.parameters = Object.fromEntries(NUMBERS.filter((name) => name in parameters).map((name) => [name, parameters[name]]));
-  if (byId("rubric")) {
-    const rows = rubricRows();
-    const otherRubric = !same(rows, suite.rubric.map((one) => ({ name: one.name, weight: one.weight, scale: one.scale, guidance: one.guidance ?? "", labels: one.labels ?? [] })));
-    byId("rubric-changed").hidden = !otherRubric;
-    if (otherRubric) body.rubric = rows.map(written);
+  if (rubric) {
+    const other = rubric.differs();
+    byId("rubric-changed").hidden = !other;
+    if (other) body.rubric = rubric.written();
   }
   if (byId("f-benchmark").checked) body.benchmark = true;
   for (const name of ["budget", "limit"]) {
@@ -162,6 +123,7 @@ function showEstimate(said) {
   byId("estimate").replaceChildren(h("div", { class: "figures" },
     h("p", {}, h("b", {}, t("start.calls", { n: calls }))),
     h("p", {}, cost),
+    h("p", {}, t(said.reviews.at_most ? "start.reviews_most" : "start.reviews", { n: said.reviews.n })),
     h("p", { class: "soft small" }, `${t("start.n_tasks", { n: said.tasks })}, ${t("start.n_trials", { n: said.trials })}`),
     said.notes.map((note) => h("p", { class: "soft small" }, note))));
 }
@@ -247,8 +209,20 @@ function pick(name, ref) {
   else byId(`${name}s`).append(h("label", { class: "pick" }, h("input", { type: "checkbox", name, value: ref, checked: true }), h("span", {}, ref)));
 }
 
+let named = false;
+/** Fetches the names of known models when they are first needed; reading the price data takes the server a second. */
+async function nameModels() {
+  if (named) return;
+  named = true;
+  const said = await (await fetch("/api/models/names").catch(() => null))?.json().catch(() => null);
+  byId("models").replaceChildren(...(said?.names ?? []).map((value) => h("option", { value })));
+}
+
 if (form) {
-  drawRubric(suite.rubric);
+  if (byId("rubric")) rubric = rubricEditor(suite.rubric, changed);
+  // Grading by the default of a suite without a rubric needs no change to the file.
+  if (rubric && suite.default_rubric) rubric.choose(suite.default_rubric, false);
+  if (rubric && suite.fitting) rubric.choose(suite.fitting);
   restore();
   form.addEventListener("input", changed);
   form.addEventListener("change", changed);
@@ -263,15 +237,11 @@ if (form) {
       changed();
     };
     button.addEventListener("click", add);
+    input.addEventListener("focus", nameModels);
     input.addEventListener("keydown", (event) => {
       if (event.key === "Enter") event.preventDefault(), add();
     });
   }
-  byId("add-criterion")?.addEventListener("click", () => {
-    const rows = rubricRows();
-    drawRubric([...rows, { name: "", weight: 1, scale: [0, 10], guidance: "", labels: [] }]);
-    byId(`r-${rows.length}-name`).focus();
-  });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     byId("go").disabled = true;
