@@ -73,7 +73,7 @@ class UploadedSuite:
 
 @document
 class UploadPreview:
-    """What uploaded files hold. The lists are cut; `skipped_more` counts the lines left out."""
+    """The contents of uploaded files. The lists are cut; `skipped_more` counts the lines left out."""
 
     formats: tuple[str, ...]
     runs: tuple[UploadedRun, ...]
