@@ -194,7 +194,8 @@ def test_whole_trials_are_not_called_incomplete(client: TestClient, lacking: Tes
 
 
 @pytest.mark.parametrize(
-    ("ending", "begins"), [("html", b"<!doctype html"), ("md", b"# "), ("csv", b"task,candidate,"), ("parquet", b"PAR1")]
+    ("ending", "begins"),
+    [("html", b"<!doctype html"), ("md", b"# "), ("csv", b"task,candidate,"), ("parquet", b"PAR1")],
 )
 def test_results_are_downloaded_as_a_report_and_as_scores(client: TestClient, ending: str, begins: bytes) -> None:
     page = client.get("/results").text
