@@ -103,7 +103,7 @@ def test_reviews_that_begin_to_wait_while_a_run_goes_on_are_told(
     page = context.new_page()
     watch.on(page, served)
     steps = [row(0, "running"), row(3, "running"), row(5, "running"), row(5, "finished")]
-    runs = served.get("/queue.json")["runs"]
+    runs = served.get("/runs.json")["runs"]
     events = "".join(
         f"event: runs\ndata: {json.dumps([{**runs[0], **step, 'id': runs[0]['id']}])}\n\n" for step in steps
     )
@@ -123,7 +123,7 @@ def test_a_run_that_is_planned_has_not_ended_and_its_end_is_told_once(
     context.add_init_script(RECORDER)
     page = context.new_page()
     watch.on(page, served)
-    known = served.get("/queue.json")["runs"][0]
+    known = served.get("/runs.json")["runs"][0]
     news = [[known], *([known, {**known, "id": "new", "state": state, "waiting": 0}] for state in states)]
     events = "".join(f"retry: 600000\nevent: runs\ndata: {json.dumps(rows)}\n\n" for rows in news)
     page.route("**/api/live", lambda route: route.fulfill(content_type="text/event-stream", body=events))

@@ -132,7 +132,7 @@ def test_trial_failure_names_the_responsible_side(hostile: Served, context: Brow
     page = context.new_page()
     watch.on(page, hostile)
     page.goto(f"{hostile.url}/runs/{hostile.run_id}")
-    row = page.locator(".failures tbody tr")
+    row = page.locator(".failure-kinds details")
     expect(row).to_have_count(1)
     expect(row).to_contain_text("refused", use_inner_text=True)
     expect(row).to_contain_text("<script>alert(1)</script>", use_inner_text=True)

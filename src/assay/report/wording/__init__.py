@@ -53,7 +53,7 @@ from assay.report.wording.reviews import (
     unfinished,
     what_counts,
 )
-from assay.report.wording.standings import standings
+from assay.report.wording.standings import standings, standings_line
 from assay.report.wording.verdicts import (
     TAKEN_BACK,
     anytime_difference,
@@ -122,6 +122,7 @@ __all__ = [
     "reviews_planned",
     "signed",
     "standings",
+    "standings_line",
     "superiority",
     "switched_protocol",
     "task_line",

@@ -1,4 +1,4 @@
-"""Pages of the queue, of one run, and of starting a run. Each address holds the page's full state."""
+"""Pages of one run and of starting a run. Each address holds the page's full state."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from assay.app.review import decisions, protocol
 from assay.app.runs import start as starting
 from assay.app.runs import suite_files
 from assay.app.statistics.results import wording
-from assay.domain.lifecycle import AssessmentState
+from assay.domain.identifiers import TrialKey, shown_trial
+from assay.domain.lifecycle import AssessmentState, TrialState
 from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.web.api.protocol import ProtocolStanding, standing
 from assay.web.api.suites import SuiteChoices, suite_document
-from assay.web.context import reviewer_of, rooms_of
+from assay.web.context import rooms_of
 from assay.web.links import side_by_side
 from assay.web.query_params import one_of, reads, whole, within
 from assay.web.responses import Answer
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
+_KEYS_AT_ONCE: Final = 5_000
 CHOICES: Final = (
     "trials",
     "mode",
@@ -89,66 +91,10 @@ class RunPage(TypedDict):
     earlier: int | None
     later: int | None
     failures: list[dict[str, object]]
+    failure_kinds: list[dict[str, object]]
 
 
 router = APIRouter(include_in_schema=False)
-
-
-@router.get("/")
-@router.get("/runs")
-def queue_page(request: Request, before: str | None = None) -> Response:
-    """Show the runs and links to their review; for an empty store, the steps to a first run."""
-    rows, older = _queue_rows(request, before)
-    waiting = _waiting(request)
-    others = (
-        rooms_of(request).review.opinions.waits_for_others(Selection(), reviewer=reviewer_of(request)) if waiting else 0
-    )
-    twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
-    template = "runs/queue.html" if rows or before else "start/onboarding.html"
-    # Finding suites reads the whole folder, and only the page of an empty store needs them.
-    files = 0 if rows or before else len(suite_files.suite_files(rooms_of(request).workspace))
-    first = rows[0] if len(rows) == 1 and not before and not older else None  # gets a guide to its result
-    boot = {
-        "texts": for_script("queue", "state", "run", "first", "steer", "notice"),
-        "page": "runs",
-        "live": before is None,
-    }
-    return _page(
-        request,
-        template,
-        "runs",
-        "Runs",
-        twin=twin,
-        rows=rows,
-        older=older,
-        before=before,
-        waiting=waiting,
-        others=others,
-        first=first,
-        files=files,
-        boot=boot,
-    )
-
-
-def _waiting(request: Request) -> int:
-    return rooms_of(request).workspace.archive.assessments.tally(Selection()).get(AssessmentState.PENDING, 0)
-
-
-def _queue_rows(request: Request, before: str | None) -> tuple[list[LiveRunDocument], str | None]:
-    """Return the runs that follow `before`; raises `UnknownName` if there is no such run."""
-    rooms = rooms_of(request)
-    return rooms.live.rows(before=runs.runs(rooms.workspace, Selection(runs=(before,)))[0].id if before else None)
-
-
-@router.get("/index.json")
-@router.get("/queue.json")
-def queue_twin(request: Request, before: str | None = None) -> Response:
-    """Return the queue page as JSON."""
-    rows, older = _queue_rows(request, before)
-    next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
-    others = rooms_of(request).review.opinions.waits_for_others(Selection(), reviewer=reviewer_of(request))
-    waiting = _waiting(request)
-    return Answer({"runs": rows, "waiting": waiting, "others": others, "next": next_})
 
 
 @router.get("/start")
@@ -216,7 +162,9 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
         twin=f"/runs/{run.id}.json{query}",
         **data,
         boot={
-            "texts": for_script("queue", "state", "run", "trial", "steer", "protocol", "ungraded", "notice"),
+            "texts": for_script(
+                "queue", "count", "do", "state", "run", "trial", "steer", "protocol", "ungraded", "notice", "cancel"
+            ),
             "page": "run",
             "run": run.id,
             "suggested": data["suggested"],
@@ -230,32 +178,17 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     (summary,) = runs.runs(rooms.workspace, Selection(runs=(run_id,)))
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
-    row = looked_at(rooms.workspace, summary, rooms.runner)
+    row = looked_at(rooms.workspace, summary, rooms.runner, verdict=rooms.verdicts.of([summary])[summary.id])
     tasks, more = _tasks_from(
         rooms.workspace.archive.trials.matching(where),
         start,
         not_graded=bool(summary.not_graded),
     )
-    tasks = _with_passed_states(rooms.workspace, summary, tasks)
-    failures = [
-        {
-            "id": f"t{trial.key}",
-            "task": trial.task,
-            "thing": trial.thing,
-            "k": trial.k,
-            "of": trial.of,
-            "kind": trial.failure.kind,
-            "fault": str(trial.failure.fault),
-            "detail": trial.failure.detail,
-            "tries": trial.failure.tries,
-        }
-        for trial in islice(rooms.workspace.archive.trials.matching(where, failed_only=True), FAILURES_SHOWN)
-        if trial.failure is not None
-    ]
+    tasks = _with_scores(rooms.workspace, summary, tasks)
     if start and not tasks:
         # Counted only for a page beyond the last one, because counting reads every trial of the run.
         within("from", start, len({trial.task for trial in rooms.workspace.archive.trials.matching(where)}))
-    review = standing(request, str(summary.id))
+    review, failures = standing(request, str(summary.id)), _failures(rooms.workspace, summary)
     return {
         "run": row,
         "facts": {
@@ -279,7 +212,8 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,
         "later": start + TASKS_SHOWN if more else None,
-        "failures": failures,
+        "failures": failures["failures"],
+        "failure_kinds": failures["failure_kinds"],
     }
 
 
@@ -305,15 +239,54 @@ def _tasks_from(trials: Iterable[TrialRow], start: int, *, not_graded: bool) -> 
     return shown_, False
 
 
-def _with_passed_states(
-    workspace: Workspace, summary: RunSummary, tasks: list[MatrixRowDocument]
-) -> list[MatrixRowDocument]:
-    """Give cells of trials that count without approval the state of their grades."""
-    approved = {cell.id for task in tasks for cell in task.cells if cell.state == "approved"}
-    keys = {shown: key for shown in approved if (key := decisions.trial_key(shown)) is not None}
-    states = runs.passed_unseen(workspace, summary, tuple(keys.values()))
-    passed = {shown: str(states[key]) for shown, key in keys.items() if key in states}
+def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRowDocument]) -> list[MatrixRowDocument]:
+    """Give cells their scores that count, and cells that count without approval the state of their grades."""
+    keys = {
+        cell.id: key
+        for task in tasks
+        for cell in task.cells
+        if cell.state in {"approved", "needs_review"} and (key := decisions.trial_key(cell.id)) is not None
+    }
+    passed = runs.passed_unseen(workspace, summary, tuple(keys.values()))
+    selection, listed = Selection(runs=(summary.id,)), list(keys.values())
+    means = {
+        shown_trial(TrialKey(trial.trial)): sum(trial.scores.values()) / len(trial.scores)
+        for start in range(0, len(listed), _KEYS_AT_ONCE)
+        for trial in workspace.archive.scores.of_trials(selection, listed[start : start + _KEYS_AT_ONCE])
+        if trial.scores
+    }
+    states = {shown: str(passed[key]) for shown, key in keys.items() if key in passed}
     return [
-        replace(task, cells=tuple(replace(cell, state=passed.get(cell.id, cell.state)) for cell in task.cells))
+        replace(
+            task,
+            cells=tuple(
+                replace(cell, state=states.get(cell.id, cell.state), score=means.get(cell.id)) for cell in task.cells
+            ),
+        )
         for task in tasks
     ]
+
+
+def _failures(workspace: Workspace, summary: RunSummary) -> dict[str, list[dict[str, object]]]:
+    """Return a run's kinds of failure, the most frequent first, and the first trials that failed."""
+    trials = workspace.archive.trials
+    kinds = trials.failure_kinds(summary.id) if summary.trials.get(TrialState.FAILED) else ()
+    failed = trials.matching(Selection(runs=(summary.id,)), failed_only=True) if kinds else ()
+    return {
+        "failure_kinds": [{"kind": kind, "fault": fault, "n": n} for kind, fault, n in kinds],
+        "failures": [
+            {
+                "id": shown_trial(trial.key),
+                "task": trial.task,
+                "thing": trial.thing,
+                "k": trial.k,
+                "of": trial.of,
+                "kind": trial.failure.kind,
+                "fault": str(trial.failure.fault),
+                "detail": trial.failure.detail,
+                "tries": trial.failure.tries,
+            }
+            for trial in islice(failed, FAILURES_SHOWN)
+            if trial.failure is not None
+        ],
+    }

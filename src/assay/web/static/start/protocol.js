@@ -4,7 +4,7 @@ import { boot, byId, call, h, t } from "../frame/dom.js";
 
 const NAMES = ["blind", "plants", "rereview", "second", "gap_items", "gap_hours"];
 const PLAIN = { blind: 0, plants: 0, rereview: 0, second: 0 };
-const group = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+const group = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 const whole = (name) => (name.startsWith("gap") ? 1 : 100);
 const field = (name) => byId(`f-protocol.${name}`);
 
