@@ -186,7 +186,7 @@ def test_long_response_is_cut_and_shown_whole_on_request(lengthy: Served, page_a
     assert lengthy.get(f"/api/assessments/{first}/panes/0") == whole
     shown = page.locator("#pane .line").count()
     assert shown == item["text"].count("\n") < 5_000
-    page.get_by_role("button", name=f"Show {5_000 - shown} more lines").click()
+    page.get_by_role("button", name=f"Show {5_000 - shown:,} more lines").click()
     page.wait_for_function("() => document.querySelectorAll('#pane .line').length === 5000")
     expect(page.get_by_role("button", name="more lines")).to_have_count(0)
     last = page.locator("#pane .line").last
