@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from collections.abc import Iterator
@@ -209,6 +210,54 @@ def test_promptfoo_output_export_and_lines_are_one_run(workspace: Workspace, tmp
     result = bring(workspace, files.put(tmp_path / "export.json", exported), lines)
     assert (result.runs, set(result.unchanged.values())) == (0, {tuple(before.run_ids)})
     assert values(workspace) == once
+
+
+def two_prompts(folder: Path, *, answer: str = "Well: Rome.") -> tuple[Path, Path]:
+    """One evaluation of a provider with two prompts, as promptfoo's JSON and as its table."""
+    results = []
+    for number, label in enumerate(("Name {{city}}", "Say {{city}}")):
+        result = files.promptfoo_result("echo", "Rome") | {"id": f"r{number}", "promptIdx": number}
+        prompt = {"raw": label.replace("{{city}}", "Rome"), "label": label}
+        results.append(result | {"prompt": prompt, "response": {"output": answer if number else {"city": "Rome"}}})
+    texts = ['{"city":"Rome"}', answer]
+    columns = ["Status", "Score", "Named Scores", "Grader Reason", "Comment"]
+    path = folder / "out.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(["city", *(name for row in results for name in (f"[echo] {row['prompt']['label']}", *columns))])
+        table.writerow(["Rome", *(cell for text in texts for cell in (text, "PASS", "1.00", *[""] * 3))])
+    return files.put(folder / "out.json", files.promptfoo_document(*results)), path
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_promptfoos_table_of_an_imported_evaluation_is_no_run(
+    workspace: Workspace, tmp_path: Path, together: bool
+) -> None:
+    document, table = two_prompts(tmp_path)
+    results = [bring(workspace, tmp_path)] if together else [bring(workspace, path) for path in (document, table)]
+    (run,) = workspace.archive.runs.matching()
+    assert results[0].formats == {"promptfoo": 1}
+    assert (results[-1].unchanged, results[-1].skipped) == ({str(table): (run.id,)}, [])
+    (note,) = [note for note in results[-1].notes if note.where == str(table) and "answers of run" in note.what]
+    assert run.id in note.what
+    assert "--dataset NAME" in note.what
+    assert sum(run.trials.values()) == 1
+    another = import_paths(workspace, [table], ImportOptions(copy=False, dataset="another"))
+    assert another.runs == 1
+
+
+def test_document_after_its_table_is_refused_with_the_way_to_take_it(workspace: Workspace, tmp_path: Path) -> None:
+    document, table = two_prompts(tmp_path)
+    (run,) = bring(workspace, table).run_ids
+    (skipped,) = bring(workspace, document).skipped
+    assert f"assay delete {run}" in skipped.why
+    removal.take_out(workspace, [run])
+    assert bring(workspace, document).runs == 1
+
+
+def test_table_with_another_answer_is_another_run(workspace: Workspace, tmp_path: Path) -> None:
+    bring(workspace, two_prompts(tmp_path)[0])
+    assert bring(workspace, two_prompts(tmp_path, answer="No.")[1]).runs == 1
 
 
 def batch_line(number: int, answer: str = "yes") -> str:

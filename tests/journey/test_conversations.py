@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 
 from assay.app.workspace import Workspace
+from assay.domain.selection import Selection
 from assay.web.server import create_app
 from tests.journey.conftest import Command
 from tests.support.model_server import Call, Mishap, ModelServer
@@ -160,3 +162,21 @@ def test_a_rerun_and_a_regrade_see_the_whole_conversation(assay: Command, server
     changed = assay("regrade", run, "--suite", write(project, task=TASK.replace("one more", "two more")))
     assert changed.code == 2
     assert "its conversation differs" in changed.err
+
+
+def test_the_trial_page_sums_the_turns_of_a_conversation(assay: Command, server: ModelServer, project: Path) -> None:
+    server.answer = counting
+    server.script([Mishap.OK, Mishap.HTTP_400])
+    run = assay("run", write(project, price=PRICE), "--json").document
+    run = assay("resume", run["run_id"], "--json").document
+    with Workspace.open(project, environment={}) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+        (trial,) = workspace.archive.trials.matching(Selection(runs=(run["run_id"],)))
+        here = f"/runs/{run['run_id']}/trials/t{trial.key}/answers"
+        (answer,) = client.get(f"{here}.json").json()["answers"]
+        page = client.get(here).text
+    calls = assay("show", run["run_id"], "--json").document
+    assert len(server.calls) == 3
+    assert (answer["input_tokens"], answer["output_tokens"]) == (calls["tokens"]["input"], calls["tokens"]["output"])
+    assert answer["cost_usd"] == pytest.approx(run["cost_usd"])
+    assert f"{answer['output_tokens']} tokens" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.journey.conftest import Command
 from tests.journey.test_export import reviewed as reviewed
 from tests.journey.test_export import rows_of
 from tests.journey.test_import import answer, write
+from tests.support.harness_files import inspect_archive
 from tests.support.sets import NAMES
 
 NOTHING = {"runs": 0, "tasks": 0, "responses": 0, "assessments": 0}
@@ -49,6 +51,20 @@ def test_an_export_adds_nothing_to_the_store_it_came_from(
     assert assay("import", folder).out.count("were imported before") == 4
     assert runs(assay) == there
     assert compared(assay) == before
+
+
+def test_an_exported_log_that_inspect_packed_adds_nothing(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
+    there = runs(assay)
+    assert assay("export", "inspect", "--output", "logs").code == 0
+    for path in sorted((project / "logs").iterdir()):
+        inspect_archive(path.with_suffix(".eval"), json.loads(path.read_text("utf-8")))
+        path.unlink()
+    again = assay("import", "logs", "--json")
+    assert (again.code, again.document["imported"]) == (0, NOTHING)
+    assert [held["run_id"] for held in again.document["held"]] == [there[0]["run_id"]] * len(NAMES)
+    assert runs(assay) == there
 
 
 def test_later_export_brings_another_store_up_to_date(assay: Command, reviewed: dict[str, str], project: Path) -> None:

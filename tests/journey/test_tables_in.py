@@ -12,6 +12,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.journey.conftest import Command
+    from tests.support.model_server import ModelServer
 
 CAPITALS = "Question ID,Question,Answer,Topic,answer_ann,answer_bob,note\n"
 
@@ -91,3 +92,65 @@ def test_run_on_a_table_names_the_command_that_helps(assay: Command, project: Pa
     ran = assay("run", name)
     assert ran.code == 2
     assert f"assay init --from {name}" in ran.err
+
+
+@pytest.mark.parametrize("rows", ['[{"q": 1, "question": "Say 5.", "answer": "Say 5."}]', None])
+def test_a_json_list_becomes_a_suite_too(assay: Command, project: Path, rows: str | None) -> None:
+    table = rows or '{"made": "today", "data": [{"q": 1, "question": "Say 5.", "answer": "Say 5."}]}'
+    (project / "rows.json").write_text(table, "utf-8")
+    refused = assay("run", "rows.json")
+    assert (refused.code, "assay init --from rows.json" in refused.err) == (2, True)
+    made = assay("init", "--from", "rows.json", "--json").document
+    assert made["map"] == {"prompt": "question", "expected": "answer"}
+    assay("run", "rows.yaml")
+    assert [row["mean"] for row in assay("stats", "--json").document["candidates"]] == [1.0]
+
+
+def test_json_that_is_no_table_is_refused(assay: Command, project: Path) -> None:
+    (project / "rows.json").write_text('{"a": [{"question": "x"}], "b": [{"question": "y"}]}', "utf-8")
+    assert "expected a list of objects" in assay("init", "--from", "rows.json").err
+    (project / "typo.json").write_text('{"name": "x", "task": [{"prompt": "x"}]}', "utf-8")
+    assert "task: is an unknown key" in assay("run", "typo.json").err
+
+
+def test_two_prompts_become_candidates(assay: Command, server: ModelServer, project: Path) -> None:
+    (project / "rows.csv").write_text("question,answer\nCapital of Peru?,Lima\nCapital of Chad?,N'Djamena\n", "utf-8")
+    (project / "terse.txt").write_text("In a word: {{question}}\n", "utf-8")
+    (project / "long.txt").write_text("Explain yourself.\n", "utf-8")
+    prompts = ("--prompt", "terse.txt", "--prompt", "long.txt")
+    made = assay("init", "--from", "rows.csv", *prompts, "--model", "openai/m", "--judge", "openai/judge")
+    assert made.code == 0, made.err
+    assert "next: assay run rows.yaml && assay review" in made.out
+    assert assay("run", "rows.yaml").code == 0
+    asked = [call.body["messages"] for call in server.calls if call.body["model"] == "m"]
+    assert [{"role": "user", "content": "In a word: Capital of Peru?"}] in asked
+    assert [
+        {"role": "system", "content": "Explain yourself."},
+        {"role": "user", "content": "Capital of Chad?"},
+    ] in asked
+    waiting = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    assert [set(row["scores"]) for row in waiting] == [{"terse", "long"}] * 2
+
+
+def test_questions_alone_are_graded_by_people(assay: Command, project: Path) -> None:
+    (project / "rows.csv").write_text("question\nWhy?\n", "utf-8")
+    assert assay("init", "--from", "rows.csv").code == 0
+    assert "1 assessment awaits review" in assay("run", "rows.yaml").out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--from", "rows.csv", "--prompt", "terse.txt"), "--prompt: needs a model to ask. Add --model"),
+        (("--from", "rows.csv", "--prompt", "gone.txt", "--model", "echo"), "gone.txt: does not exist."),
+        (("--model", "echo"), "--prompt, --model and --judge: go with --from."),
+    ],
+)
+def test_prompts_that_lead_nowhere_are_refused(
+    assay: Command, project: Path, options: tuple[str, ...], message: str
+) -> None:
+    (project / "rows.csv").write_text("question\nWhy?\n", "utf-8")
+    (project / "terse.txt").write_text("{{question}}", "utf-8")
+    refused = assay("init", *options)
+    assert (refused.code, message in refused.err) == (2, True), refused.err
+    assert not (project / "rows.yaml").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import string
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ from assay.scoring.reply_parser import read_grading
 from assay.scoring.spoken_verdicts import spoken_verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from assay.domain.digest import JsonValue
 
 CRITERIA = ("integrity", "data_flow", "maintainability", "fitness")
@@ -300,13 +303,19 @@ HOSTILE = {
 }
 
 
+@contextlib.contextmanager
+def in_linear_time() -> Iterator[None]:
+    """Allow 10 s of processor time, several times what a slow machine needs; quadratic work takes minutes."""
+    start = time.thread_time()
+    yield
+    assert time.thread_time() - start < 10
+
+
 @pytest.mark.parametrize("name", sorted(HOSTILE))
-@pytest.mark.timeout(10)
 def test_hostile_replies_are_answered_in_time(name: str) -> None:
-    """The bound in use is 2 s; the limit here leaves room for a slow machine, and quadratic work would take minutes."""
     text = HOSTILE[name]
     for labels in (LABELS, {"ada": "A"}):
-        with pytest.raises(UnreadableReply):
+        with in_linear_time(), pytest.raises(UnreadableReply):
             read_grading(text, labels=labels, rubric=RUBRIC)
 
 
@@ -321,10 +330,9 @@ SPOKEN = {
 
 
 @pytest.mark.parametrize("name", sorted(SPOKEN))
-@pytest.mark.timeout(10)
 def test_hostile_sentences_are_answered_in_time(name: str) -> None:
     lone = Rubric(criteria=RUBRIC.criteria[:1])
-    with pytest.raises(UnreadableReply):
+    with in_linear_time(), pytest.raises(UnreadableReply):
         read_grading(SPOKEN[name], labels={"ada": "A"}, rubric=lone)
     assert spoken_verdict(SPOKEN[name], "A", "B") is None
 

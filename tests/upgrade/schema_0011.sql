@@ -226,15 +226,16 @@ CREATE TABLE imported (
 	identity TEXT, 
 	version TEXT, 
 	content VARCHAR(32), 
+	answers VARCHAR(32), 
 	CONSTRAINT pk_imported PRIMARY KEY ("key"), 
 	CONSTRAINT fk_imported_suite_key_suite FOREIGN KEY(suite_key) REFERENCES suite ("key"), 
 	CONSTRAINT fk_imported_run_key_run FOREIGN KEY(run_key) REFERENCES run ("key")
 );
 CREATE TABLE imported_response (
 	identity INTEGER NOT NULL, 
-	run_key INTEGER NOT NULL, 
 	trial_key INTEGER NOT NULL, 
 	candidate_key INTEGER NOT NULL, 
+	run_key INTEGER NOT NULL, 
 	CONSTRAINT pk_imported_response PRIMARY KEY (identity, trial_key, candidate_key)
 )
  WITHOUT ROWID
@@ -394,11 +395,12 @@ CREATE TABLE run_event (
 CREATE TABLE run_grader (
 	run_key INTEGER NOT NULL, 
 	grader_key INTEGER NOT NULL, 
+	reference BOOLEAN NOT NULL, 
 	CONSTRAINT pk_run_grader PRIMARY KEY (run_key, grader_key), 
 	CONSTRAINT fk_run_grader_run_key_run FOREIGN KEY(run_key) REFERENCES run ("key"), 
 	CONSTRAINT fk_run_grader_grader_key_grader FOREIGN KEY(grader_key) REFERENCES grader ("key")
 );
-INSERT INTO "run_grader" VALUES(1,1);
+INSERT INTO "run_grader" VALUES(1,1,0);
 CREATE TABLE run_tag (
 	run_key INTEGER NOT NULL, 
 	task_key INTEGER NOT NULL, 
@@ -571,24 +573,25 @@ CREATE TABLE vote (
 	CONSTRAINT fk_vote_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial ("key"), 
 	CONSTRAINT uq_vote_undoes UNIQUE (undoes)
 );
-CREATE INDEX ix_run_started ON run (started, "key");
-CREATE INDEX ix_run_regrade_of ON run (regrade_of);
 CREATE INDEX ix_run_suite_key ON run (suite_key);
+CREATE INDEX ix_run_regrade_of ON run (regrade_of);
+CREATE INDEX ix_run_started ON run (started, "key");
 CREATE INDEX ix_run_state ON run (state);
 CREATE INDEX ix_trial_claim ON trial (run_key, state, position, k);
-CREATE INDEX ix_imported_digest ON imported (digest);
-CREATE INDEX ix_imported_content ON imported (content);
 CREATE INDEX ix_imported_dataset ON imported (dataset);
+CREATE INDEX ix_imported_digest ON imported (digest);
 CREATE INDEX ix_imported_identity ON imported (identity);
+CREATE INDEX ix_imported_content ON imported (content);
+CREATE INDEX ix_imported_answers ON imported (answers);
 CREATE INDEX ix_run_event_run_key ON run_event (run_key);
-CREATE INDEX ix_observation_assessment_key ON observation (assessment_key, kind);
-CREATE INDEX ix_observation_run_kind ON observation (run_key, kind);
 CREATE INDEX ix_observation_reviewer_kind ON observation (reviewer, kind);
+CREATE INDEX ix_observation_run_kind ON observation (run_key, kind);
+CREATE INDEX ix_observation_assessment_key ON observation (assessment_key, kind);
 CREATE INDEX ix_call_trial_key ON call (trial_key);
 CREATE INDEX ix_assessment_state ON assessment (state, "key");
+CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
 CREATE INDEX ix_assessment_run_state ON assessment (run_key, state, "key");
 CREATE INDEX ix_assessment_run_key ON assessment (run_key, "key");
-CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
 CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
 CREATE INDEX ix_vote_trial_key ON vote (trial_key);
 CREATE INDEX ix_vote_run_reviewer ON vote (run_key, reviewer, trial_key);

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from assay.domain.verdicts import Verdict
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskLabel:
@@ -48,6 +50,23 @@ class MixedRules:
 
     tasks: tuple[str, ...]
     rules: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferencePair:
+    """A judge's score of a response, and people's score of it that came with the data.
+
+    `task` is the task's code; `trial` is equal for all responses of one trial. `verdict` is the judge's, if its rubric has
+    rules for verdicts.
+    """
+
+    judge: str
+    candidate: str
+    task: int
+    trial: tuple[int, ...]
+    reference: float
+    judged: float
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

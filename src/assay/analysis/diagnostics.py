@@ -27,6 +27,7 @@ from assay.analysis.partial_review import (
     unseen,
 )
 from assay.analysis.positions import JudgePositions, judges_positions
+from assay.analysis.references import JudgeAgainstReferences, judges_against_references
 from assay.analysis.review_tables import as_judged, attempts, only, put_back, rejected_as, table_of, with_rejected
 from assay.analysis.review_tables import counts as counting
 from assay.analysis.tables import family_codes, names_of_tasks
@@ -42,7 +43,7 @@ from assay.statistics.warnings import Caution
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.analysis.columns import CriterionMoments, ReviewColumns
+    from assay.analysis.columns import CriterionMoments, ReferencePair, ReviewColumns
     from assay.statistics.bounds import Coverage
     from assay.statistics.planning import DesignVariances
     from assay.statistics.table import ScoreTable
@@ -83,6 +84,7 @@ class ScoreDiagnostics:
     by_trial: tuple[Split, ...]
     positions: tuple[JudgePositions, ...]
     against_people: tuple[JudgeAgainstPeople, ...]
+    against_references: tuple[JudgeAgainstReferences, ...]
     among_judges: JudgesAmongThemselves | None
     variance: tuple[VarianceComponents, ...]
     partly: tuple[PartlyReviewed, ...]
@@ -120,6 +122,7 @@ def diagnose_scores(
     *,
     draw: ReviewDraw,
     rng: np.random.Generator,
+    references: Sequence[ReferencePair] = (),
 ) -> ScoreDiagnostics:
     """Compute the diagnostics of every candidate.
 
@@ -127,6 +130,7 @@ def diagnose_scores(
         table, found: the counted scores, and their estimates.
         draw: how the reviewed trials were chosen.
         rng: for tests with too many arrangements to list, and for bootstrap intervals.
+        references: judges' scores beside people's that came with the data.
     """
     names = columns.candidates
     twice = attempts(columns)
@@ -149,6 +153,7 @@ def diagnose_scores(
         by_trial=_by_trial(columns, scope),
         positions=judges_positions(columns),
         against_people=judges_against_people(columns),
+        against_references=judges_against_references(references),
         among_judges=judges_among_themselves(columns, rng=rng),
         variance=tuple(variance_components(table, name) for name in names),
         partly=partly,

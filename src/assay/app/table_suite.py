@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from assay.app.suites import problems
 from assay.domain.errors import InputError, Refused
+from assay.domain.prompts import columns_named
+from assay.suites.files import whole_text
+from assay.suites.located_yaml import UnreadableText
 from assay.suites.taskfiles import TABLES, first_rows
 from assay.suites.tasks import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     from assay.app.workspace import Workspace
+    from assay.domain.digest import JsonValue
     from assay.domain.errors import SuiteError
 
 _NAMES: Final = {
@@ -49,6 +54,8 @@ class TableSuite:
         columns: all columns of the table.
         mapping: columns by key of a task.
         answers: columns with answers, by candidate.
+        candidates: keys of each candidate that asks a model.
+        judge: the model that grades, None for a rule or people.
     """
 
     path: Path
@@ -56,6 +63,13 @@ class TableSuite:
     columns: tuple[str, ...]
     mapping: dict[str, str]
     answers: dict[str, str]
+    candidates: tuple[dict[str, JsonValue], ...] = ()
+    judge: str | None = None
+
+    @property
+    def by_rule(self) -> bool:
+        """True if the suite scores its answers by a rule, so that no person reviews them."""
+        return self.judge is None and not self.mapping.keys().isdisjoint(("expected", "final_answer"))
 
     def text(self) -> str:
         """Return the suite as YAML."""
@@ -73,12 +87,18 @@ class TableSuite:
         ]
         if self.answers:
             lines.append(f"    snippets: {json.dumps(self.answers, ensure_ascii=False)}")
-        if not self.mapping.keys().isdisjoint(("expected", "final_answer")):
-            lines += ["  score: exact", "", "# To let a model grade and a person vet every grade, replace `score` by:"]
+        if self.by_rule:
+            lines.append("  score: exact")
         else:
-            lines += ["", "judge: human", "# To let a model grade and a person vet every grade, replace `judge` by:"]
-        lines.append("# judge: openai/gpt-5")
-        if not self.answers:
+            lines += ["", f"judge: {self._judge(self.judge or 'human')}"]
+        if not self.judge:
+            replaced = "score" if self.by_rule else "judge"
+            lines += ["", f"# To let a model grade and a person vet every grade, replace `{replaced}` by:"]
+            lines.append(f"# judge: {self._judge('openai/gpt-5')}")
+        if self.candidates:
+            lines += ["", "candidates:"]
+            lines += [f"  - {json.dumps(candidate, ensure_ascii=False)}" for candidate in self.candidates]
+        elif not self.answers:
             lines += [
                 "",
                 "# `echo` repeats the prompt and needs no key. To compare two prompts, replace this list:",
@@ -89,12 +109,20 @@ class TableSuite:
             ]
         return "\n".join([*lines, ""])
 
+    def _judge(self, model: str) -> str:
+        """Return the value of `judge`; one that compares needs two candidates."""
+        alone = len(self.candidates) + len(self.answers) < 2
+        return f"{{model: {json.dumps(model)}, mode: each}}" if alone else json.dumps(model)
 
-def propose(table: Path) -> TableSuite:
-    """Return a suite for a table.
+
+def propose(
+    table: Path, *, prompts: Sequence[str] = (), models: Sequence[str] = (), judge: str | None = None
+) -> TableSuite:
+    """Return a suite for a table, with a candidate for each of the prompts and each of the models.
 
     Raises:
-        InputError: the table cannot be read, or no column looks like prompts or answers.
+        InputError: the table or a prompt cannot be read, no model is given for the prompts, or no column looks like prompts
+            or answers.
     """
     if table.suffix.lower() not in TABLES:
         raise InputError(str(table), "is not a table.", remedy=f"Name a file that ends with {', '.join(TABLES)}.")
@@ -116,7 +144,32 @@ def propose(table: Path) -> TableSuite:
             remedy="Call the column `prompt`, or write a suite: `tasks: {file: …, map: {prompt: COLUMN}}`.",
         )
     path = table.with_name(f"{slug(table.stem) or 'suite'}.yaml")
-    return TableSuite(path=path, table=table, columns=columns, mapping=mapping, answers=answers)
+    return TableSuite(
+        path=path,
+        table=table,
+        columns=columns,
+        mapping=mapping,
+        answers=answers,
+        candidates=tuple(_candidates(table.parent, prompts, models)),
+        judge=judge,
+    )
+
+
+def _candidates(folder: Path, prompts: Sequence[str], models: Sequence[str]) -> Iterator[dict[str, JsonValue]]:
+    """Yield the keys of a candidate for each prompt and model; a file that names no column is a system prompt."""
+    if prompts and not models:
+        raise InputError("--prompt", "needs a model to ask.", remedy="Add --model PROVIDER/NAME.")
+    for model in models if not prompts else ():
+        yield {"name": model, "model": model}
+    for prompt in prompts:
+        path = Path(prompt)
+        try:
+            key = "prompt" if columns_named(whole_text(path)) else "system_prompt"
+        except UnreadableText as error:
+            raise InputError(prompt, error.problem, remedy=error.remedy or "Name the file of a prompt.") from error
+        for model in models:
+            name = path.stem if len(models) == 1 else f"{path.stem} {model}"
+            yield {"name": name, "model": model, key: {"file": Path(os.path.relpath(path, folder)).as_posix()}}
 
 
 def write(workspace: Workspace, proposal: TableSuite) -> tuple[SuiteError, ...]:

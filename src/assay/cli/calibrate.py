@@ -33,7 +33,7 @@ _WHY_NOT = {
     "--samples",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Reference samples to use instead of the built-in ones: JSONL, CSV or YAML.",
+    help="Reference samples to use instead of the built-in ones: JSONL, CSV or YAML, or an imported RUN that people graded.",
 )
 @click.option("--built-in", is_flag=True, help="With --samples: use the built-in ones too.")
 @click.option(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from assay.cli.options import common, workspace
 from assay.cli.output import print_json, say, say_table, tell
 from assay.domain.errors import InputError, SettingsError
+
+if TYPE_CHECKING:
+    from assay.app.table_suite import TableSuite
 
 
 @click.command()
@@ -24,20 +28,35 @@ from assay.domain.errors import InputError, SettingsError
     "rows",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Propose a suite for a table instead: CSV, TSV, JSONL or Parquet.",
+    help="Propose a suite for a table instead: CSV, TSV, JSON, JSONL or Parquet.",
 )
+@click.option(
+    "--prompt", "prompts", multiple=True, metavar="FILE", help="With --from: prompt of a candidate. Repeatable."
+)
+@click.option("--model", "models", multiple=True, metavar="MODEL", help="With --from: model to ask. Repeatable.")
+@click.option("--judge", metavar="MODEL", help="With --from: model that grades; a person reviews its grades.")
 @click.option("--yes", is_flag=True, help="With --from: write the proposed suite without asking.")
 @common
 def init(
-    folder: Path, rubric: str | None, rows: Path | None, yes: bool, store: str | None, as_json: bool
+    folder: Path,
+    rubric: str | None,
+    rows: Path | None,
+    yes: bool,
+    store: str | None,
+    as_json: bool,
+    **candidates: Any,
 ) -> int:  # every command takes --store
     """Create a project in DIR with a suite that runs at once without a key, or a suite for a table."""
+    from assay.app import table_suite
     from assay.app.scaffold import start_project
 
     if rows is not None:
         if folder != Path() or rubric:
             raise InputError("--from", "writes one suite beside its file.", remedy="Leave DIR and --rubric out.")
-        return _suite_for(rows, ask=not (yes or as_json) and sys.stdin.isatty(), store=store, as_json=as_json)
+        proposal = table_suite.propose(rows, **candidates)
+        return _write_suite(proposal, ask=not (yes or as_json) and sys.stdin.isatty(), store=store, as_json=as_json)
+    if any(candidates.values()):
+        raise InputError("--prompt, --model and --judge", "go with --from.", remedy="Add --from FILE, with your tasks.")
     made = start_project(folder, rubric=rubric)
     if as_json:
         print_json({"folder": str(folder), "files": [str(path) for path in made]})
@@ -49,15 +68,16 @@ def init(
     return 0
 
 
-def _suite_for(rows: Path, *, ask: bool, store: str | None, as_json: bool) -> int:
-    """Show the mapping of a table, and write the suite."""
+def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json: bool) -> int:
+    """Show the mapping of a table and the candidates, and write the suite."""
     from assay.app import table_suite
 
-    proposal = table_suite.propose(rows)
     used = {**proposal.mapping, **{f"answers of {name}": column for name, column in proposal.answers.items()}}
     if not as_json:
         left_out = [column for column in proposal.columns if column not in used.values()]
         say_table(("task", "column"), [*used.items(), *(("not used", column) for column in left_out)])
+        if proposal.candidates:
+            say(f"candidates: {', '.join(str(candidate['name']) for candidate in proposal.candidates)}")
     if ask:
         click.confirm(f"Write {proposal.path}?", default=True, abort=True, err=True)
     with workspace(store) as opened:
@@ -79,7 +99,7 @@ def _suite_for(rows: Path, *, ask: bool, store: str | None, as_json: bool) -> in
     if errors:
         return 2
     if not as_json:
-        say(f"next: assay run {proposal.path} && assay stats")
+        say(f"next: assay run {proposal.path} && assay {'stats' if proposal.by_rule else 'review'}")
     return 0
 
 

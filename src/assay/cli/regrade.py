@@ -79,6 +79,7 @@ def _foretell(ahead: RegradePlan, *, as_json: bool) -> int:
 
 
 def _say(regraded: Regraded) -> None:
+    from assay.app.statistics.results import wording
     from assay.cli.run import say_result
 
     say_result(regraded.result)
@@ -102,6 +103,8 @@ def _say(regraded: Regraded) -> None:
         say_table(("thing", "trial", "candidate", "before", "after", "by"), rows, numbers=frozenset({1, 3, 4}))
         if len(regraded.changed) > _SHOWN:
             say(f"… and {len(regraded.changed) - _SHOWN} more; --json lists them all")
+    for judge in regraded.agreement:
+        say(wording.judge_agreement(judge))
     changed = [conclusion for conclusion in regraded.conclusions if conclusion.changed]
     say(f"{len(changed)} of {len(regraded.conclusions)} conclusions differ, over what counts in each run:")
     for change in changed:

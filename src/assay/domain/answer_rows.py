@@ -27,6 +27,7 @@ class CandidateAnswer:
     Attributes:
         score: mean of the counted grades, 0 to 1; None if no grade counts. `waits`: True if a grade of the answer awaits review.
         trial: the trial of the answer, None if the run has none.
+        input_tokens, output_tokens, latency_s, cost_usd: sums over the turns of a conversation; None if unknown.
     """
 
     text: str | None = None
@@ -38,6 +39,7 @@ class CandidateAnswer:
     input_tokens: int | None = None
     output_tokens: int | None = None
     latency_s: float | None = None
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

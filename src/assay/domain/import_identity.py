@@ -6,6 +6,9 @@ the file's format and packing matter, and it leaves out what carries no result: 
 product of the numbers of its parts (who graded and how, task, candidate, score), each a digest below a prime. Two different
 sums of products of such numbers are equal as rarely as two digests, and a table of a million grades repeats most parts.
 
+A harness may write one evaluation in two formats of which the poorer one has no ids, other names of tasks and only a sum of the
+grades. A second digest, of candidates and answers alone, tells the two files apart from two evaluations.
+
 House rules. Nothing here knows a format or the store. `relation` is the only place that decides what happens to a run that
 the store knows in part.
 """
@@ -62,12 +65,15 @@ class ContentDigest:
     def __init__(self) -> None:
         self._total = 0
         self._records = 0
+        self._answers = 0
         self._tasks, self._candidates, self._scores = _Numbers("t"), _Numbers("c"), _Numbers("s")
 
     def add_response(self, response: FoundResponse) -> None:
         failure = response.failure
-        answer = response.content if failure is None else f"\x1e{failure.kind}"
-        self._add(_number(f"r\x1f{response.task}\x1f{response.candidate}\x1f{answer}"))
+        answer = _number(f"r\x1f{response.content}" if failure is None else f"r\x1e{failure.kind}")
+        self._add(_number(f"{answer:x}\x1f{response.task}\x1f{response.candidate}"))
+        if response.content:  # formats differ in their kinds of failures
+            self._answers = (self._answers + answer * self._candidates[response.candidate]) % _PRIME
 
     def add_assessment(self, assessment: FoundAssessment) -> None:
         graded = _graded(assessment, joint=assessment.joint)
@@ -96,9 +102,19 @@ class ContentDigest:
         text = "\x1f".join((f"{self._records}-{self._total:x}", *(each or "" for each in apart)))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
+    def answers_hex(self, *apart: str | None) -> str | None:
+        """Return the digest of candidates and answers alone; None if no answer has a text."""
+        text = "\x1f".join((f"{self._answers:x}", *(each or "" for each in apart)))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest() if self._answers else None
+
     def _add(self, number: int) -> None:
         self._total = (self._total + number) % _PRIME
         self._records += 1
+
+
+def is_poorer(form: str, other: str) -> bool:
+    """True if a format is another's poorer version of the same harness, as its name shows: `promptfoo_csv`, `promptfoo`."""
+    return form.startswith(f"{other}_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +150,8 @@ class Relation(StrEnum):
     LATER = "later"
     PARTLY = "partly"
     CONFLICT = "conflict"
+    RETOLD = "retold"
+    """The same answers in another format of the same harness, one of which has no ids."""
 
 
 def relation(overlap: Overlap) -> Relation:

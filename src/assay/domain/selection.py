@@ -186,12 +186,16 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedGrades:
-    """Trials of a run whose grades would count, had `newer` runs not graded the same responses; `by_person` were approved."""
+    """Trials of a run whose grades would count, had other runs not graded the same responses; `by_person` were approved.
+
+    `newer` are these runs; with `references`, one of them holds people's grades that came with the data.
+    """
 
     run: RunId
     newer: tuple[RunId, ...]
     trials: int
     by_person: int
+    references: bool = False
 
 
 class NotCounted(StrEnum):

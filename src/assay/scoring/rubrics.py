@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.suite import Criterion, Rubric
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from assay.domain.suite import Task
 
@@ -173,3 +174,33 @@ def is_code(task: Task) -> bool:
 def default_rubric(task: Task) -> Rubric:
     """Return the rubric of a suite that has none: that for code, or that for answers of any subject."""
     return CODE_RUBRIC if is_code(task) else QUALITY
+
+
+_LINE_OF_CODE: Final = re.compile(
+    r"[;{}]\s*$|^\s*[)\]}]+[;,]?\s*$|[\w\])]\s*(?:[-+*/|]?=|:=|=>|->)\s*\S|^\s*[\w.]+\([^)]*\)\s*$|^\s*(?:#include|//|<\w+[ >])"
+    r"|^\s*(?:import|package|return)\s+\S+\s*(?:$|as\b|[-+*/%]\s)"
+    r"|^\s*(?:async |export |public |private )*(?:class|def|else|except|finally|fn|for|func|function|if|import|from|package|return"
+    r"|try|while|with|SELECT|INSERT|UPDATE|CREATE)\b.*(?:[(,]\s*$|:\s*(?:pass|return.*)?$|\bimport\b|[\"'`([])"
+)
+_LINES_READ: Final = 200
+_PROSE_WORDS: Final = 25
+"""A text with so many words that is not code is a written answer; shorter ones are mostly facts or labels."""
+
+
+def looks_like_code(text: str) -> bool:
+    """True if most lines of a text are code, or most of it is in code fences."""
+    fences = re.findall(r"^```.*?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    if sum(map(len, fences)) > len(text) / 2:
+        return True
+    lines = [line[:400] for line in text.splitlines() if line.strip()][:_LINES_READ]
+    return 2 * sum(_LINE_OF_CODE.search(line) is not None for line in lines) > len(lines)
+
+
+def proposed_rubric(texts: Iterable[str]) -> str:
+    """Return the name of the ready-made rubric that fits most of some answers: for code, for prose, or for all else."""
+    kinds = [
+        "code" if looks_like_code(text) else "helpfulness" if len(text.split()) >= _PROSE_WORDS else "quality"
+        for text in texts
+        if text.strip()
+    ]
+    return next((kind for kind in ("code", "helpfulness") if 2 * kinds.count(kind) > len(kinds)), "quality")

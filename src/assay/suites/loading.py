@@ -57,7 +57,7 @@ from assay.suites.reviews import REVIEW
 from assay.suites.rubrics import RUBRIC
 from assay.suites.scoring import SCORE
 from assay.suites.set_files import is_set, read_set
-from assay.suites.taskfiles import BATCH, TABLES, RowMapping, TaskFile, TaskFileKeys
+from assay.suites.taskfiles import BATCH, TABLES, RowMapping, TaskFile, TaskFileKeys, listed_rows
 from assay.suites.tasks import TASK, TRIALS, TaskRules, read_task
 
 if TYPE_CHECKING:
@@ -242,10 +242,12 @@ def _read(
         label = given.label
         document = LocatedDocument(_as_value(given.document), (), lambda where, at_key: 0)
         content = json.dumps(document.value, ensure_ascii=False, indent=1)
-    is_table = path.suffix.lower() in TABLES and path.suffix.lower() != ".jsonl"
-    if is_table and given is None and text is None and unreadable(path) is None:
-        remedy = f"Propose a suite for it: assay init --from {named}"
-        return None, (SuiteError(named, "is a table, not a suite.", remedy=remedy),)
+    is_table = SuiteError(
+        named, "is a table, not a suite.", remedy=f"Propose a suite for it: assay init --from {named}"
+    )
+    ending = path.suffix.lower() if given is None and text is None else ""
+    if ending in TABLES and ending not in (".jsonl", ".json") and unreadable(path) is None:
+        return None, (is_table,)
     try:
         # Batch input files may be larger than memory and are read line by line.
         if given is None and (text is not None or path.suffix.lower() != ".jsonl" or unreadable(path) is not None):
@@ -253,6 +255,9 @@ def _read(
             document = _document(path, content)
     except UnreadableText as error:
         return None, (SuiteError(str(Location(named, error.line or 0, "")), error.problem, remedy=error.remedy),)
+
+    if document is not None and ending == ".json" and _is_table(document.value):
+        return None, (is_table,)
 
     def locate(where: Path, at_key: bool) -> Location:
         return Location(label, 0 if document is None else document.line_of(where, at_key), dotted(where))
@@ -264,6 +269,15 @@ def _read(
     with suppress(TooManyProblems):
         suite = loader.batch_file() if document is None else loader.document(document)
     return suite, context.errors()
+
+
+def _is_table(value: Value) -> bool:
+    """True if a JSON document is a list of rows that have nothing of a suite, a Thing or a test case."""
+    if has_test_cases(value) or (isinstance(value, dict) and (is_set(value) or value.keys() & SuiteKeys.table.keys)):
+        return False
+    marks = {"thingName", "trialsNeeded", "snippets"}
+    rows = listed_rows(value) or []
+    return bool(rows) and all(isinstance(row, dict) and row and marks.isdisjoint(row) for row in rows)
 
 
 def _document(path: FilePath, content: str) -> LocatedDocument:

@@ -38,7 +38,7 @@ Row: TypeAlias = "tuple[int, dict[str, Value] | UnreadableText]"
 DEEPEST_ROW: Final = 50
 """Maximum levels of nesting in a row; a task needs six."""
 
-TABLES: Final = (".csv", ".tsv", ".tab", ".parquet", ".jsonl")
+TABLES: Final = (".csv", ".tsv", ".tab", ".parquet", ".jsonl", ".json")
 """Endings of files with a row a task."""
 
 LOOKED_AT: Final = 100
@@ -421,11 +421,21 @@ def _json_rows(file: FilePath) -> Iterator[Row]:
     except UnreadableText as error:
         yield error.line or 0, error
         return
-    if not isinstance(document.value, list):
-        yield 0, UnreadableText(None, f"is {shown(document.value)}, expected a list of objects.")
+    rows = listed_rows(document.value)
+    if rows is None:
+        problem = f"is {shown(document.value)}, expected a list of objects, or an object with one such list."
+        yield 0, UnreadableText(None, problem)
         return
-    for position, value in enumerate(document.value):
+    for position, value in enumerate(rows):
         yield position + 1, _as_row(value)
+
+
+def listed_rows(document: Value) -> list[Value] | None:
+    """Return a JSON list, or the only list of objects among the values of an object; None for another document."""
+    if isinstance(document, dict):
+        lists = [rows for rows in document.values() if isinstance(rows, list) and rows and isinstance(rows[0], dict)]
+        return lists[0] if len(lists) == 1 else None
+    return document if isinstance(document, list) else None
 
 
 def _separated_rows(file: FilePath) -> Iterator[Row]:

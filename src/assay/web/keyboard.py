@@ -77,6 +77,9 @@ REGISTRY: Final = (
     KeyBinding(action="pane_right", keys=("ArrowRight", "]"), about="Next candidate", group=LOOK, badge="→"),
     KeyBinding(action="pane_left", keys=("ArrowLeft", "["), about="Previous candidate", group=LOOK, badge="←"),
     KeyBinding(action="evidence", keys=("v",), about="Go to the next quoted line", group=LOOK),
+    KeyBinding(action="both", keys=("d",), about="Show two responses side by side, or one", group=LOOK),
+    KeyBinding(action="source", keys=("m",), about="Show Markdown rendered, or its source", group=LOOK),
+    KeyBinding(action="wrap", keys=("w",), about="Wrap long lines of code", group=LOOK),
     KeyBinding(action="rules", keys=("i",), about="Show the task, or the responses again", group=LOOK),
     KeyBinding(action="report", keys=("o",), about="Open or close the judge's report", group=LOOK),
     KeyBinding(action="next", keys=("j",), about="Next item, without a decision", group=MOVE),
@@ -152,16 +155,3 @@ def for_script(registry: tuple[KeyBinding, ...]) -> list[dict[str, object]]:
         {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown, "about": key.about}
         for key in registry
     ]
-
-
-def as_table(registry: tuple[KeyBinding, ...] = REGISTRY) -> str:
-    """Return the keys as a Markdown table, for the documentation."""
-    rows = ["| key | what it does |", "| --- | --- |"]
-    rows += [f"| `{'` `'.join(_printed(key))}` | {key.about} |" for key in registry]
-    return "\n".join(rows)
-
-
-def _printed(key: KeyBinding) -> list[str]:
-    if "–" in key.badge:
-        return [key.shown]
-    return [key.shown, *(other.replace("Mod+", "Ctrl/⌘ ") for other in key.keys[1:])]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay.analysis.calibration import JudgedReference, bias_by_criterion, by_kind, trust
@@ -43,6 +44,7 @@ from assay.domain.selection import Selection
 from assay.domain.suite import JudgeMode
 from assay.scoring.calibration import ReferenceSample, alone, family, identity_of, pairs, side_by_side
 from assay.scoring.calibration_samples import SAMPLES
+from assay.scoring.judge import prompt_text
 
 R = TypeVar("R")
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.app.workspace import Workspace
+    from assay.domain.suite import Task
 
 _SAME = 1e-9
 
@@ -68,7 +71,7 @@ def foreseen(
     """Estimate the calls of a calibration without calling the judge; for arguments and errors see `calibrate`."""
     if not 1 <= repeat <= MOST_REPEATS:
         raise InputError("--repeat", f"is {repeat}, and must lie between 1 and {MOST_REPEATS}.")
-    references = tuple(_references(samples, with_built_in=with_built_in))
+    references = tuple(_references(workspace, samples, with_built_in=with_built_in))
     setting = setting_of(workspace, model, suite=suite)
     if setting.judge.mode is JudgeMode.PAIRWISE:
         raise InputError(
@@ -131,7 +134,8 @@ def calibrate(
 
     Args:
         model: `provider/name`.
-        samples: file of references that replaces the built-in ones; `with_built_in` uses both.
+        samples: file of references that replaces the built-in ones, or an imported run whose responses people had graded;
+            `with_built_in` uses both.
         suite: suite file whose rubric, prompt and parameters the judge uses.
         repeat: number of times each reference is judged; above 1, the spread between repeats is measured.
         budget_usd: hard limit of the cost, including that of an interrupted attempt. References beyond it are left out.
@@ -305,16 +309,44 @@ def _differ(score: float | None, other: float | None) -> bool:
     return abs(score - other) > _SAME
 
 
-def _references(path: Path | None, *, with_built_in: bool) -> tuple[ReferenceSample, ...]:
+def _references(workspace: Workspace, path: Path | None, *, with_built_in: bool) -> tuple[ReferenceSample, ...]:
     if path is None:
         return SAMPLES
     from assay.suites.samples import load_samples
 
-    own = load_samples(path)
+    own = load_samples(path) if path.suffix or path.exists() else _of_run(workspace, str(path))
     if not with_built_in:
         return own
     taken = {sample.id for sample in SAMPLES}
     return (*SAMPLES, *(replace(s, id=f"own-{s.id}") if s.id in taken else s for s in own))
+
+
+def _of_run(workspace: Workspace, run: str) -> tuple[ReferenceSample, ...]:
+    """Return the responses of an imported run that people had graded; of several people the median is the score."""
+    (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
+    people = workspace.archive.scores.reference_graders(summary.id)
+    if not people:
+        raise InputError("--samples", f"run {summary.id} has no grades of people that came with its data.")
+    given: dict[str, tuple[Task, str, list[float]]] = {}
+    selection = Selection(runs=(summary.id,), judges=tuple(people))
+    for detail, _ in workspace.archive.exports.assessments(selection):
+        texts = {response.candidate: response.text for response in detail.responses}
+        for name, score in detail.row.assessment.scores.items():
+            if score is not None and name in texts:
+                place = f"{detail.row.task}/{name}/{detail.row.k}"
+                given.setdefault(place, (detail.task, texts[name], []))[2].append(score)
+    return tuple(
+        ReferenceSample(
+            id=place,
+            kind="reference",
+            prompt=prompt_text(task),
+            response=text,
+            score=median(scores),
+            expected=task.reference or task.ideal,
+            context=task.context,
+        )
+        for place, (task, text, scores) in given.items()
+    )
 
 
 def _sample_document(judged: JudgedReference, sample: ReferenceSample | None) -> JudgedReferenceDocument:

@@ -87,6 +87,8 @@ class AnswerDocument:
     log: str | None
     input_tokens: int | None
     output_tokens: int | None
+    latency_s: float | None
+    cost_usd: float | None
 
 
 @document

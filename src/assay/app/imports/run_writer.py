@@ -14,7 +14,7 @@ from assay.app.imports.original_files import OriginalFile
 from assay.domain.digest import text_digest
 from assay.domain.errors import InputError, Refused
 from assay.domain.identifiers import RunId
-from assay.domain.import_identity import ContentDigest, Relation
+from assay.domain.import_identity import ContentDigest, Relation, is_poorer
 from assay.domain.import_records import (
     FoundAssessment,
     FoundAtEnd,
@@ -128,7 +128,9 @@ class RunWriter:
             facts = ImportFacts(
                 identity=run.identity,
                 version=at_end.version or run.version,
+                form=self._group.importer.NAME,
                 content=content.hex(self._options.dataset, *times),
+                answers=content.answers_hex(self._options.dataset),
                 complete=run.complete if at_end.complete is None else at_end.complete,
             )
             finished = at_end.finished or run.finished
@@ -216,8 +218,9 @@ class RunWriter:
         if partly := by_relation[Relation.PARTLY]:
             raise PartlyKnown(partly)
         conflicts = by_relation[Relation.CONFLICT]
-        stored = by_relation[Relation.SAME] or by_relation[Relation.EARLIER]
-        if not stored and not conflicts:
+        retold = by_relation[Relation.RETOLD]
+        stored = [*(by_relation[Relation.SAME] or by_relation[Relation.EARLIER])]
+        if not stored and not conflicts and not retold:
             if self._left_out and not target.answers:
                 target.drop_run()
                 return False
@@ -233,6 +236,19 @@ class RunWriter:
                 result.replaced.append(ReplacedRun(where=name, run=run.id, by=new, kept=kept, left=left, **counts))
             return True
         target.drop_run()
+        result.notes[:] = [note for note in result.notes if note.where != name]  # on rows that are not in the store
+        for run in () if stored else retold:
+            if is_poorer(self._group.importer.NAME, run.form):
+                stored.append(run)
+                what = (
+                    f"has no ids and the answers of run {run.id}, which came as {run.form}; it was not imported again."
+                )
+                remedy = "If it is another evaluation, import it into a set of its own: --dataset NAME."
+                result.notes.append(Noted(where=name, what=f"{what} {remedy}"))
+            else:
+                why = f"has the answers of run {run.id}, which came as {run.form}, without ids and with fewer facts."
+                remedy = f"To take this file, delete that run first: assay delete {run.id}"
+                result.skipped.append(Skipped(where=name, why=f"{why} {remedy}"))
         if stored:
             result.unchanged[name] = (*result.unchanged.get(name, ()), *(run.id for run in stored))
         for run in () if by_relation[Relation.SAME] else by_relation[Relation.EARLIER]:

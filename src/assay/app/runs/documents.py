@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from assay.app.review.documents import CalibrationStampDocument, MessageDocument, assessment_counts
 from assay.app.runs.counts import trial_counts
+from assay.app.statistics.diagnostic_documents import ReferenceAgreementDocument, reference_agreement
 from assay.app.wire import document, fill, source
 from assay.domain.identifiers import shown_assessment, shown_trial
 
@@ -150,6 +151,7 @@ class RegradeDocument(RunResultDocument):
     grades: GradeChangesDocument
     changed: tuple[GradeChangeDocument, ...]
     conclusions: tuple[ConclusionDocument, ...]
+    agreement: tuple[ReferenceAgreementDocument, ...]
     notes: tuple[str, ...]
 
 
@@ -316,6 +318,7 @@ def regrade_result(regraded: Regraded) -> RegradeDocument:
         grades=fill(GradeChangesDocument, regraded, changed=len(regraded.changed)),
         changed=tuple(_change(change) for change in regraded.changed),
         conclusions=tuple(_conclusion(conclusion) for conclusion in regraded.conclusions),
+        agreement=tuple(map(reference_agreement, regraded.agreement)),
         notes=regraded.notes,
     )
 

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.runs import execution, preflight
+from assay.app.suites import problems
 from assay.domain.errors import InputError, SettingsError
 from assay.domain.identifiers import folded
 from assay.domain.run import RunOptions
 from assay.domain.suite import PERSON
+from assay.suites.problems import SuiteErrors
+from assay.suites.tasks import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from assay.app.runs.execution import RunResult
     from assay.app.workspace import Workspace
 
-FOLDER = "sets"
-"""Folder of pasted sets, below the working folder."""
+FOLDER: Final = "suites"
+"""Folder of pasted texts, below the working folder."""
+
+PLACE: Final = "the pasted texts"
 
 
 def grade_pasted(
-    workspace: Workspace, *, thing: str, context: str, snippets: Sequence[tuple[str, str]], trials: int = 1
+    workspace: Workspace,
+    *,
+    thing: str,
+    context: str,
+    snippets: Sequence[tuple[str, str]],
+    trials: int = 1,
+    rubric: Sequence[Mapping[str, Any]] | None = None,
 ) -> RunResult:
-    """Save pasted texts as a set file, and create a run of it for people to grade.
+    """Save pasted texts as a suite with its rubric, and create a run of it for people to grade.
 
     Raises:
         InputError: the Thing has no name, fewer than two candidates, one without a name or text, or two with the same name.
+        SuiteErrors: the rubric is wrong; nothing was saved.
         SettingsError: the file cannot be written.
     """
     if not thing.strip():
@@ -53,22 +64,31 @@ def grade_pasted(
         given.append((name.strip(), content))
     if len(given) < 2:
         raise InputError("snippets", f"at least two candidates are needed, and {len(given)} were given.")
-    document = [
-        {
-            "thingName": thing.strip(),
-            "context": context,
-            "trialsNeeded": trials,
-            "snippets": [{"name": name, "content": content} for name, content in given],
-        }
-    ]
-    path = _kept(workspace.folder / FOLDER, thing, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
-    suite = preflight.load(workspace, path, judge=PERSON)
+    document = {
+        "name": thing.strip(),
+        "judge": PERSON,
+        **({} if rubric is None else {"rubric": rubric}),
+        "tasks": [
+            {
+                "id": slug(thing) or "pasted",
+                "thing": thing.strip(),
+                "context": context,
+                "trials": trials,
+                "snippets": dict(given),
+            }
+        ],
+    }
+    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    if wrong := problems(workspace, Path(PLACE), text=text):
+        raise SuiteErrors(wrong)
+    path = _kept(workspace.folder / FOLDER, thing, text)
+    suite = preflight.load(workspace, path)
     return execution.run(workspace, suite, RunOptions())
 
 
 def _kept(folder: Path, thing: str, text: str) -> Path:
     """Write the text to a new file named after the Thing and return its path; existing files are never overwritten."""
-    name = re.sub(r"[^a-z0-9]+", "-", thing.lower()).strip("-")[:60] or "pasted"
+    name = slug(thing)[:60] or "pasted"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for number in range(1, 1000):

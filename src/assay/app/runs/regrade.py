@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+from assay.analysis.references import judges_against_references
 from assay.analysis.tables import score_table
 from assay.app.calibration_status import check_demands
 from assay.app.environment import surroundings
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from assay.analysis.references import JudgeAgainstReferences
     from assay.app.workspace import Workspace
     from assay.domain.events import Listener
     from assay.domain.identifiers import AssessmentKey, RunId
@@ -91,6 +93,7 @@ class Regraded:
         unchanged: number of scores that stayed the same.
         kept_reviews: number of assessments that kept their review.
         conclusions: every pair of candidates.
+        agreement: each judge against people whose grades came with the responses; such grades are not among the changes.
         notes: one sentence about each kind of task that was left out.
     """
 
@@ -100,6 +103,7 @@ class Regraded:
     unchanged: int
     kept_reviews: int
     conclusions: tuple[Conclusion, ...]
+    agreement: tuple[JudgeAgainstReferences, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -196,7 +200,14 @@ def outcome(
     if origin is None:
         raise InputError(plan.id, "does not grade another run's responses.")
     kept = keep_reviews(workspace, plan)
-    before = {place: (row, judged) for row, judged in gradings(workspace, origin) for place in places(row)}
+    people = workspace.archive.scores.reference_graders(origin)
+    before = {
+        place: (row, judged)
+        for row, judged in gradings(workspace, origin)
+        if row.grader not in people
+        for place in places(row)
+    }
+    pairs_with_people = workspace.archive.scores.reference_pairs(Selection(runs=(origin, plan.id)))
     changed: list[GradeChange] = []
     unchanged = 0
     pairs = Graders(before)
@@ -230,6 +241,7 @@ def outcome(
         unchanged=unchanged,
         kept_reviews=kept,
         conclusions=_conclusions(workspace, origin, plan),
+        agreement=judges_against_references(pairs_with_people),
         notes=notes,
     )
 

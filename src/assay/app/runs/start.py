@@ -21,6 +21,9 @@ from assay.domain.errors import InputError, SuiteError
 from assay.domain.identifiers import folded
 from assay.domain.run import RunOptions
 from assay.engine.planning import planned_tasks
+from assay.providers.prices import (
+    priced_models as priced_models,
+)  # re-exported, because surfaces may not import `providers`
 from assay.suites.files import whole_text
 from assay.suites.located_yaml import UnreadableText, plain, read_json, read_yaml
 from assay.suites.problems import SuiteErrors
@@ -89,6 +92,11 @@ def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
                 models.setdefault(model.ref, summary.suite)
     models.setdefault("echo", "")
     return tuple(KnownModel(ref=ref, origin=origin) for ref, origin in models.items())
+
+
+def model_names(workspace: Workspace) -> tuple[str, ...]:
+    """Return names that complete a model's name: known models first, then all models with a known price."""
+    return tuple(dict.fromkeys((*(model.ref for model in known_models(workspace)), *priced_models())))
 
 
 def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteError, ...]]:

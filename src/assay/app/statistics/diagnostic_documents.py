@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from assay.app.wire import Absent, document, fill, source
+from assay.domain.verdicts import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from assay.analysis.diagnostics import ComparisonDiagnostics, ScoreDiagnostics
     from assay.analysis.fair_play import FairPlay, ReviewRates
     from assay.analysis.partial_review import CalibratedPair, CalibratedRanking, PartlyReviewed
+    from assay.analysis.references import JudgeAgainstReferences
 
 Range: TypeAlias = tuple[float, float]
 
@@ -200,6 +202,38 @@ class JudgeAccuracyDocument:
 
 
 @document
+class ReferenceAgreementDocument:
+    """JSON of a judge's agreement with people's grades that came with the data; `confusion` counts by people's verdict."""
+
+    judge: str
+    agreement: float | None
+    ci95: Range | None
+    n: int
+    n_tasks: int
+    kappa: float | None
+    kappa_ci95: Range | None
+    bias: float | None
+    bias_ci95: Range | None
+    mae: float | None
+    concordance: float | None
+    concordance_ci95: Range | None
+    confusion: dict[str, dict[str, int]]
+    by_candidate: dict[str, ReferenceShareDocument]
+    reason: str | None
+
+
+@document
+class ReferenceShareDocument:
+    """JSON of the share of one candidate's responses on which a judge agrees with people."""
+
+    agreement: float | None = source("mean")
+    ci95: Range | None
+    n: int = source("n_trials")
+    n_tasks: int
+    reason: str | None
+
+
+@document
 class JudgeAgreementDocument:
     """JSON of the agreement among judges of the same trials."""
 
@@ -326,6 +360,7 @@ class ScoreDiagnosticsDocument:
     by_trial: tuple[TrialScoresDocument, ...]
     by_position: tuple[JudgePositionsDocument, ...] = source("positions")
     judge_against_people: tuple[JudgeAccuracyDocument, ...]
+    judge_against_references: tuple[ReferenceAgreementDocument, ...]
     judges_among_themselves: JudgeAgreementDocument | None
     variance: tuple[VarianceDocument, ...]
     partial_review: tuple[PartialReviewDocument, ...] | Absent
@@ -410,6 +445,7 @@ def score_diagnostics(diagnostics: ScoreDiagnostics) -> ScoreDiagnosticsDocument
         judge_as_it_is=fill(ScoreListDocument, diagnostics, scores=diagnostics.as_judged),
         by_trial=tuple(fill(TrialScoresDocument, split, trial=int(split.name)) for split in diagnostics.by_trial),
         judge_against_people=_accuracies(diagnostics.against_people),
+        judge_against_references=tuple(map(reference_agreement, diagnostics.against_references)),
         judges_among_themselves=diagnostics.among_judges,
         partial_review=tuple(_partial_review(partial) for partial in diagnostics.partly),
         calibrated=None if diagnostics.calibrated is None else calibrated_ranking(diagnostics.calibrated),
@@ -476,6 +512,27 @@ def _accuracies(judges: Sequence[JudgeAgainstPeople]) -> tuple[JudgeAccuracyDocu
     return tuple(
         fill(JudgeAccuracyDocument, judge.calibration, judge=judge.judge, n_corrected=judge.n_corrected)
         for judge in judges
+    )
+
+
+def reference_agreement(judge: JudgeAgainstReferences) -> ReferenceAgreementDocument:
+    """Return the JSON of a judge's agreement with people's grades that came with the data."""
+    agreement = judge.agreement
+    return fill(
+        ReferenceAgreementDocument,
+        judge.calibration,
+        judge=judge.judge,
+        agreement=agreement.mean,
+        ci95=agreement.ci95,
+        n_tasks=agreement.n_tasks,
+        kappa=judge.kappa.kappa,
+        kappa_ci95=judge.kappa.ci95,
+        confusion={
+            str(people): {str(verdict): judge.confusion.get((people, verdict), 0) for verdict in Verdict}
+            for people in Verdict
+        },
+        by_candidate={str(each.candidate): fill(ReferenceShareDocument, each) for each in judge.by_candidate},
+        reason=agreement.reason,
     )
 
 

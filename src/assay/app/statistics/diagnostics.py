@@ -33,6 +33,7 @@ def standing_lines(diagnostics: ScoreDiagnostics) -> list[str]:
         rerun = f"{wording.count(diagnostics.n_rerun, 'counted assessment')} {'was' if diagnostics.n_rerun == 1 else 'were'}"
         lines.append(f"by first attempts, before {rerun} rerun: {_means(diagnostics.first_attempts)}")
     lines += [wording.judge_bias(judge) for judge in diagnostics.against_people]
+    lines += [wording.judge_agreement(judge) for judge in diagnostics.against_references]
     if diagnostics.among_judges is not None:
         lines.append(wording.agreement(diagnostics.among_judges))
     for partial in diagnostics.partly:

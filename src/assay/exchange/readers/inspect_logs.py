@@ -57,7 +57,7 @@ from assay.exchange.readers.inspect_calls import ScorerCalls, usage_of
 from assay.exchange.readers.score_table import Origins
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from assay.domain.digest import JsonValue
     from assay.domain.import_records import Found
@@ -141,23 +141,16 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         return
     reading = _LogReader(log, source, options)
     samples = log.get("samples")
-    numbered = list(enumerate(as_list(samples), 1))
-    if as_object(as_object(log["eval"]).get("metadata")).get("exported_by") == "assay":
-        origins = Origins(source.name, options)
-        numbered = [(number, sample) for number, sample in numbered if not _is_stored(as_object(sample), origins)]
-        yield from (record for record in origins.report() if not isinstance(record, FoundAtEnd))
-        if samples and not numbered:
-            return
-    yield from reading.run()
     if samples is None:
+        yield from reading.run()
         yield Noted(
             where=source.name, what="the log holds no samples (`log_samples` was off); only its set-up is kept."
         )
-    for _, sample in numbered:
+        return
+    for sample in as_list(samples):
         reading.learn_scale(sample)
-    for number, sample in numbered:
-        yield from reading.sample(sample, f"{source.name}#samples/{number}")
-    yield from reading.rest()
+    numbered = ((sample, f"{source.name}#samples/{number}") for number, sample in enumerate(as_list(samples), 1))
+    yield from reading.records(numbered)
 
 
 def _is_stored(sample: JsonObject, origins: Origins) -> bool:
@@ -193,22 +186,22 @@ def _archive(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         header.setdefault("status", "started")
         reading = _LogReader(header, source, options)
         _learn_scales(members, reading)
-        yield from reading.run()
-        n_samples = 0
-        for name in members.names:
-            if not name.startswith("samples/") or not name.endswith(".json"):
-                continue
-            n_samples += 1
-            where = f"{source.name}#{name}"
-            try:
-                sample = parse_json(members.read(name))
-            except (NotJson, InputError) as error:
-                yield Skipped(where=where, why=_why(error))
-                continue
-            yield from reading.sample(sample, where)
-        if not n_samples:
+        names = [name for name in members.names if name.startswith("samples/") and name.endswith(".json")]
+        if not names:
+            yield from reading.run()
             yield from _summaries(members, reading, source)
-        yield from reading.rest()
+            yield from reading.rest()
+            return
+        yield from reading.records(_members(members, names, source))
+
+
+def _members(members: ZipMembers, names: Sequence[str], source: InputFile) -> Iterator[tuple[JsonValue | Skipped, str]]:
+    for name in names:
+        where = f"{source.name}#{name}"
+        try:
+            yield parse_json(members.read(name)), where
+        except (NotJson, InputError) as error:
+            yield Skipped(where=where, why=_why(error)), where
 
 
 def _learn_scales(members: ZipMembers, reading: _LogReader) -> None:
@@ -292,6 +285,25 @@ class _LogReader:
         if version is not None and version > _KNOWN_VERSION:
             what = f"the log has format version {version:g}; Assay knows up to {_KNOWN_VERSION} and kept all it could read."
             yield Noted(where=self._source.name, what=what)
+
+    def records(self, samples: Iterable[tuple[JsonValue | Skipped, str]]) -> Iterator[Found]:
+        """Yield the run and its samples, without samples that Assay exported from runs in the store."""
+        own = as_object(self._spec.get("metadata")).get("exported_by") == "assay"
+        origins = Origins(self._source.name, self._options)
+        begun = False
+        for sample, where in samples:
+            if own and _is_stored(as_object(sample), origins):
+                continue
+            if not begun:
+                begun = True
+                yield from self.run()
+            yield from [sample] if isinstance(sample, Skipped) else self.sample(sample, where)
+        report = [record for record in origins.report() if not isinstance(record, FoundAtEnd)]
+        if not begun and not report:
+            yield from self.run()
+        yield from report
+        if begun or not report:
+            yield from self.rest()
 
     def learn_scale(self, value: object) -> None:
         """Note the scores of a sample that lie outside 0 to 1: one of them shows that none of its scorer's values can count."""

@@ -15,6 +15,7 @@ response with a low score; one that broke is a failure.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -267,7 +268,6 @@ class _Columns:
         templates: set[str] = set()
         models: dict[str, str] = {}
         self.scale = OffScale()
-        self._given = options.candidate
         for row in rows:
             provider = _provider(row)
             if provider is None:
@@ -279,21 +279,11 @@ class _Columns:
             models.setdefault(provider, model if isinstance(model, str) else provider)
             for component in _components(row):
                 self.scale.learn(_named(component), _score(component))
-        self._names: dict[tuple[str, str], str] = {}
         self.templates = len(templates)
-        taken: set[str] = set()
-        alone = len(prompts) == 1
-        for provider, columns in prompts.items():
-            for number, (key, label) in enumerate(columns.items(), 1):
-                name = self._given if self._given is not None and alone else provider
-                if len(columns) > 1:
-                    name = f"{name}, {label if len(label) <= 60 and label else f'prompt {number}'}"
-                if name in taken:
-                    # A provider that was set up twice is two candidates; under one name they would be two trials of
-                    # one.
-                    name = f"{name} ({number})"
-                taken.add(name)
-                self._names[provider, key] = name
+        keys = [(provider, key) for provider, columns in prompts.items() for key in columns]
+        given = options.candidate if len(prompts) == 1 else None
+        names = candidate_names([(given or provider, prompts[provider][key]) for provider, key in keys])
+        self._names = dict(zip(keys, names, strict=True))
         self._models = models
 
     def of(self, row: JsonObject) -> str | None:
@@ -306,6 +296,19 @@ class _Columns:
         return tuple(
             FoundCandidate(name=name, model=self._models.get(provider)) for (provider, _), name in self._names.items()
         )
+
+
+def candidate_names(columns: Sequence[tuple[str, str]]) -> list[str]:
+    """Name the candidates of columns of a provider and a prompt's label: by the prompt too if the provider has several."""
+    names: list[str] = []
+    for at, (provider, label) in enumerate(columns):
+        number = sum(other == provider for other, _ in columns[: at + 1])
+        name = provider
+        if sum(other == provider for other, _ in columns) > 1:
+            name = f"{provider}, {label if len(label) <= 60 and label else f'prompt {number}'}"
+        # A provider that was set up twice is two candidates; under one name they would be two trials of one.
+        names.append(f"{name} ({number})" if name in names else name)
+    return names
 
 
 def _column(row: JsonObject) -> tuple[str, str]:
@@ -404,7 +407,8 @@ def _response(row: JsonObject, task: str, candidate: str, trial: int, where: str
         candidate=candidate,
         trial=trial,
         where=where,
-        content=None if failure is not None else to_text(output),
+        # An object as JavaScript writes it, because promptfoo's own tables hold it so.
+        content=None if failure else output if isinstance(output, str) else _as_javascript(output),
         failure=failure,
         finish_reason=as_text(answer.get("finishReason")),
         input_tokens=as_count(usage.get("prompt")),
@@ -413,6 +417,10 @@ def _response(row: JsonObject, task: str, candidate: str, trial: int, where: str
         identity=None if (row_id := as_text(row.get("id"))) is None else f"promptfoo result {row_id}",
         cost_usd=as_duration(row.get("cost")) if as_duration(row.get("cost")) else as_duration(answer.get("cost")),
     )
+
+
+def _as_javascript(output: object) -> str:
+    return json.dumps(storable(output), ensure_ascii=False, separators=(",", ":"))
 
 
 def _components(row: JsonObject) -> list[JsonObject]:

@@ -31,6 +31,7 @@ from assay.domain.suite import Message
 from assay.exchange.parsing.json_values import shorten
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
 from assay.exchange.parsing.score_rows import cell_number
+from assay.exchange.readers.promptfoo import candidate_names
 from assay.exchange.writers.csv import unguarded
 from assay.formats.separated import separated_rows
 
@@ -147,33 +148,31 @@ def _header(sample: FileSample) -> _Header | None:
 
 
 def _wide_prompts(names: Sequence[str]) -> tuple[_Prompt, ...]:
+    places = [at for at in range(1, len(names) - 2) if tuple(names[at : at + 3]) == _FIELDS]
     prompts: list[_Prompt] = []
-    for at in range(1, len(names) - 2):
-        if tuple(names[at : at + 3]) == _FIELDS:
-            reason = next((number for number in range(at + 3, len(names)) if names[number] == _REST[0]), None)
-            name, model = _named(names[at - 1], [prompt.name for prompt in prompts])
-            prompts.append(_Prompt(name=name, model=model, text=at - 1, status=at, score=at + 1, reason=reason))
+    for at, (name, model) in zip(places, _named([names[at - 1] for at in places]), strict=True):
+        reason = next((number for number in range(at + 3, len(names)) if names[number] == _REST[0]), None)
+        prompts.append(_Prompt(name=name, model=model, text=at - 1, status=at, score=at + 1, reason=reason))
     return tuple(prompts)
 
 
 def _verdict_prompts(names: Sequence[str], first: Sequence[str]) -> tuple[_Prompt, ...]:
-    prompts: list[_Prompt] = []
-    for at, cell in enumerate(first[: len(names)]):
-        if _CELL.fullmatch(cell):
-            name, model = _named(names[at], [prompt.name for prompt in prompts])
-            prompts.append(_Prompt(name=name, model=model, text=at))
-    return tuple(prompts)
+    places = [at for at, cell in enumerate(first[: len(names)]) if _CELL.fullmatch(cell)]
+    named = zip(places, _named([names[at] for at in places]), strict=True)
+    return tuple(_Prompt(name=name, model=model, text=at) for at, (name, model) in named)
 
 
-def _named(column: str, taken: Sequence[str]) -> tuple[str, str | None]:
-    """Return a candidate's name and model: the provider, with its prompt if another column has the same provider."""
-    match = _PROVIDER.fullmatch(unguarded(column))
-    model = None if match is None else match["provider"]
-    name = model or shorten(column.strip().split("\n")[0] or "prompt", 60)
-    if name in taken:
-        label = "" if match is None else match["label"].strip().split("\n")[0]
-        name = f"{name}, {label}" if 0 < len(label) <= 60 else name
-    return (f"{name} ({len(taken) + 1})" if name in taken else name), model
+def _named(columns: Sequence[str]) -> list[tuple[str, str | None]]:
+    """Return the candidate's name and the model of each prompt, named as in promptfoo's JSON."""
+    models: list[str | None] = []
+    keys: list[tuple[str, str]] = []
+    for column in columns:
+        match = _PROVIDER.fullmatch(unguarded(column))
+        model, label = (None, column) if match is None else (match["provider"], match["label"])
+        line = label.strip().split("\n")[0]
+        models.append(model)
+        keys.append((shorten(line or "prompt", 60), "") if model is None else (model, line))
+    return list(zip(candidate_names(keys), models, strict=True))
 
 
 def _task(header: _Header, cells: Sequence[str]) -> FoundTask:

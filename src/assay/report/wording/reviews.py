@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
     from assay.analysis.partial_review import CalibratedPair, CalibratedRanking, PartlyReviewed
     from assay.analysis.positions import JudgePositions
+    from assay.analysis.references import JudgeAgainstReferences
     from assay.domain.selection import Excluded, ReplacedGrades
     from assay.statistics.bounds import Coverage
     from assay.statistics.sampled_pairs import SampledDifference
@@ -29,6 +30,9 @@ _SHARES: Final = (
     ("rereview", "repeats"),
     ("second", "double review"),
 )
+_MOST_NAMED: Final = 8
+"""Candidates that a sentence names."""
+
 _POLICIES: Final = {
     "every": "every judge grade needs review",
     "flagged": "flagged grades need review",
@@ -83,7 +87,11 @@ def switched_protocol(runs: str, n: int) -> str:
 
 
 def regraded(replaced: ReplacedGrades) -> str:
-    """Say which grades a regrade hides, and how to see them."""
+    """Say which grades a regrade hides, or which people's grades hide those of a regrade, and how to see them."""
+    if replaced.references:
+        people = f"People's grades that came with the data of run {', '.join(replaced.newer)} count."
+        beside = f"The grades of {count(replaced.trials, 'trial')} in run {replaced.run} are compared with them"
+        return f"{people} {beside} and do not count beside them. See them alone with --run {replaced.run}."
     newer = f"{'Run' if len(replaced.newer) == 1 else 'Runs'} {', '.join(replaced.newer)}"
     again = f"{newer} graded answers of run {replaced.run} again."
     trials = count(replaced.trials, "trial")
@@ -204,6 +212,30 @@ def judge_bias(judge: JudgeAgainstPeople) -> str:
     return f"{text} The reviewer saw the judge's score first, so true agreement is at most this."
 
 
+def judge_agreement(judge: JudgeAgainstReferences) -> str:
+    """State how often a judge gives the verdict of people who graded the same responses without it."""
+    agreement, c = judge.agreement, judge.calibration
+    if agreement.mean is None:
+        return f"{judge.judge}: no response was graded by people."
+    plausible = "no range" if agreement.ci95 is None else f"plausible {range_words(agreement.ci95)}"
+    text = f"{judge.judge} agrees with people on {number(agreement.mean)}% of {count(c.n, 'response')} ({plausible})"
+    kappa = judge.kappa
+    if kappa.kappa is not None:
+        beyond = "" if kappa.ci95 is None else f", plausible {kappa.ci95[0]:.2f} to {kappa.ci95[1]:.2f}"
+        text += f"; beyond chance, kappa is {kappa.kappa:.2f}{beyond}"
+    if c.bias is not None and abs(c.bias) >= 5e-4:
+        text += f"; it scores {number(abs(c.bias))} points {'higher' if c.bias > 0 else 'lower'} on average"
+    each = [f"{e.candidate} {number(e.mean)}%" for e in judge.by_candidate if e.mean is not None]
+    if len(each) > 1:
+        text += f". By candidate: {', '.join(each[:_MOST_NAMED])}{', …' if len(each) > _MOST_NAMED else ''}"
+    verdicts = [
+        f"{people} judged {verdict} {n:,}"
+        for (people, verdict), n in sorted(judge.confusion.items())
+        if people != verdict
+    ]
+    return f"{text}. Disagreements: {', '.join(verdicts)}." if verdicts else f"{text}."
+
+
 def position_line(positions: JudgePositions) -> str:
     """State how a judge's scores depend on the position in a joint prompt, each position with its range."""
     start = f"{positions.judge}, effect of position"
@@ -270,6 +302,8 @@ def protocol(in_use: Mapping[str, Any]) -> str:
     shares = [f"{round(100 * share, 1):g}% {words}" for name, words in _SHARES if (share := in_use.get(name) or 0)]
     policy = _POLICIES.get(str(in_use.get("policy")), str(in_use.get("policy")))
     order = ", in random order" if in_use.get("order") == "random" else ""
+    if grown := (in_use.get("sample") or {}).get("grown_from"):
+        order += f", which grew from {', then '.join(f'{100 * share:g}%' for share in grown)}"
     switches = in_use.get("switched") or []
     before = f"; {switches[-1]['decided_before']} decided under an earlier version" if switches else ""
     return f"{', '.join(shares) or 'plain'}; {policy}{order} (version {in_use.get('version', 1)}{before})"

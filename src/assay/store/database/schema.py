@@ -61,6 +61,16 @@ version = Table(
 )
 """Alembic's version table with its single row; in separate metadata, because Alembic creates it."""
 
+
+def _for_deletions(column: str) -> Index:
+    """Return an index of a column that refers to another table, on PostgreSQL alone.
+
+    Without it PostgreSQL walks through the whole table for each row that is deleted from the other. SQLite deletes
+    imported rows without looking at references (`Database.staging`).
+    """
+    return Index(None, column).ddl_if(dialect="postgresql")
+
+
 key_source = Table(
     "key_source",
     metadata,
@@ -227,8 +237,10 @@ run_grader = Table(
     metadata,
     Column("run_key", Key, ForeignKey("run.key"), nullable=False),
     Column("grader_key", Key, ForeignKey("grader.key"), nullable=False),
+    Column("reference", Boolean, nullable=False, default=False),
     PrimaryKeyConstraint("run_key", "grader_key"),
 )
+"""`reference`: people whose grades came with the data; no later grading takes the place of such grades."""
 
 run_criterion = Table(
     "run_criterion",
@@ -250,6 +262,7 @@ task = Table(
     Column("body_key", Key, ForeignKey("body.key"), nullable=False),
     Column("body_digest", String(64), nullable=False),
     UniqueConstraint("suite_key", "task_id", "digest"),
+    _for_deletions("body_key"),
 )
 """A task's identity. `body_key` is its newest full text, shared by runs in which the task is identical."""
 
@@ -267,6 +280,7 @@ run_task = Table(
     PrimaryKeyConstraint("run_key", "position"),
     UniqueConstraint("run_key", "task_key"),
     UniqueConstraint("run_key", "task_id"),
+    _for_deletions("body_key"),
     sqlite_with_rowid=False,
 )
 
@@ -343,6 +357,7 @@ response = Table(
     Column("call_key", Key),
     Column("body_key", Key, ForeignKey("body.key"), nullable=False),
     UniqueConstraint("trial_key", "candidate_key", "round"),
+    _for_deletions("body_key"),
 )
 """Responses by models; snippets are part of their task. `round` above 1: asked again after a harness fault; the last one counts."""
 
@@ -371,6 +386,7 @@ assessment = Table(
     Index("ix_assessment_run_key", "run_key", "key"),
     # For a review that is narrowed to a task, which read the whole run before: 0.25 s an item at 100,000 trials.
     Index("ix_assessment_run_task", "run_key", "task_key"),
+    _for_deletions("body_key"),
 )
 """`candidate_key` is null for joint ones. `state_before` is what it was when superseded. Graded responses have keys below
 `response_limit`. `body_key` is null for a bare score, of which the rows in `score` and `grade` say everything."""
@@ -390,6 +406,7 @@ score = Table(
     Column("state", String(12), nullable=False),
     Column("place", Integer),
     PrimaryKeyConstraint("run_key", "assessment_key", "candidate_key"),
+    _for_deletions("assessment_key"),
     sqlite_with_rowid=False,
 )
 """`place` is the candidate's place in the order drawn for the judge, from 1; null if it saw one candidate or none was drawn."""
@@ -409,6 +426,7 @@ grade = Table(
     Column("high", Double),
     Column("confidence", Double),
     PrimaryKeyConstraint("run_key", "assessment_key", "candidate_key", "criterion_key"),
+    _for_deletions("assessment_key"),
     sqlite_with_rowid=False,
 )
 
@@ -475,23 +493,26 @@ imported = Table(
     Column("identity", Text),
     Column("version", Text),
     Column("content", String(32)),
+    Column("answers", String(32)),
     Index("ix_imported_digest", "digest"),
     Index("ix_imported_dataset", "dataset"),
     Index("ix_imported_identity", "identity"),
     Index("ix_imported_content", "content"),
+    Index("ix_imported_answers", "answers"),
 )
 """Imported runs, one per row. `digest`: of the file's bytes and of how it was read. `dataset`: digest of the requests,
 independent of their order and model. `identity` and `version`: the harness's id of the evaluation, and its version. `content`:
-digest of all answers and grades, independent of their order and file. `run_key` is null for tasks alone. `owner` is set
-until the whole run is stored."""
+digest of all answers and grades, independent of their order and file; `answers`: of candidates and answers alone. `run_key` is
+null for tasks alone. `owner` is set until the whole run is stored."""
 
 imported_response = Table(
     "imported_response",
     metadata,
+    # The key comes first: SQLite 3.40 takes a column between two of them for NULL in `PRAGMA integrity_check`.
     Column("identity", Key, nullable=False),
-    Column("run_key", Key, nullable=False),
     Column("trial_key", Key, nullable=False),
     Column("candidate_key", Key, nullable=False),
+    Column("run_key", Key, nullable=False),
     PrimaryKeyConstraint("identity", "trial_key", "candidate_key"),
     sqlite_with_rowid=False,
 )

@@ -251,7 +251,7 @@ class Recorder:
         """Store the graders and criteria of each run, which filters need; return the new ones."""
         new: set[tuple[str, int, int]] = set()
         for table, pairs in ((schema.run_grader, commit.graders), (schema.run_criterion, commit.criteria)):
-            run_column, other_column = tuple(table.c)
+            run_column, other_column, *_ = table.c
             for run_key, other in pairs:
                 if (table.name, run_key, other) in self._pairs:
                     continue

@@ -30,7 +30,7 @@ def rows_of_assessments(portion: Portion, trials: Trials, assessments: Sequence[
         for grade in imported.grades:
             by_name.setdefault(grade.candidate, []).append(grade)
         groups = [by_name] if imported.joint else [{name: grades} for name, grades in by_name.items()]
-        grader = portion.grader(imported.judge, by_model=imported.by is GradedBy.MODEL)
+        grader = portion.grader(imported.judge, imported.by)
         call_key = _add_call(portion, imported, trial, grader, rows[3][1])
         for group in groups:
             _add_assessment(portion, imported, group, trial, grader, rows, call_key)

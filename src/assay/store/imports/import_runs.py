@@ -367,7 +367,7 @@ class StoreImport:
             }
             connection.execute(update(run).where(run.c.key == open_run.run_key).values(**values))
             table = schema.imported
-            kept = {"identity": facts.identity, "version": facts.version, "content": facts.content}
+            kept = {name: getattr(facts, name) for name in ("identity", "version", "content", "answers")}
             connection.execute(update(table).where(table.c.run_key == open_run.run_key).values(**kept))
 
         self._writer.call(end)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import func, or_, select
 
 from assay.domain.identifiers import AssessmentKey, RunId
-from assay.domain.import_identity import Overlap, Relation, relation
+from assay.domain.import_identity import Overlap, Relation, is_poorer, relation
 from assay.domain.lifecycle import DECIDED, AssessmentState, Verb
 from assay.domain.review import Decision, Via
 from assay.store.database import schema
@@ -35,11 +35,13 @@ CellKey = int | tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportFacts:
-    """Facts about the run of a file: the harness's id and version of the evaluation, and the digest of its content."""
+    """Facts about the run of a file: the harness's id and version of the evaluation, and digests of its content and answers."""
 
     identity: str | None
     version: str | None
+    form: str
     content: str
+    answers: str | None
     complete: bool
 
 
@@ -49,6 +51,7 @@ class KnownRun:
 
     run_key: int
     id: RunId
+    form: str
     relation: Relation
     overlap: Overlap
 
@@ -76,7 +79,15 @@ def known_runs(connection: Connection, run: OpenRun, facts: ImportFacts) -> list
     table, imported = schema.run, schema.imported
     alike = [imported.c.run_key.in_(run.overlapping), _same_results(facts)]
     rows = connection.execute(
-        select(table.c.key, table.c.id, table.c.plan_key, imported.c.identity, imported.c.version, imported.c.content)
+        select(
+            table.c.key,
+            table.c.id,
+            table.c.plan_key,
+            imported.c.identity,
+            imported.c.version,
+            imported.c.content,
+            imported.c.format,
+        )
         .join(imported, imported.c.run_key == table.c.key)
         .where(table.c.state.not_in(HIDDEN_STATES), table.c.key != run.run_key, or_(*alike))
         .order_by(table.c.key)
@@ -84,8 +95,14 @@ def known_runs(connection: Connection, run: OpenRun, facts: ImportFacts) -> list
     known: list[KnownRun] = []
     for row in rows:
         same_evaluation = facts.identity is not None and row.identity == facts.identity
+        related = None
+        overlap = Overlap(same_evaluation=same_evaluation, same=1, changed=0, added=0, lacking=0)
         if row.content == facts.content:
-            overlap = Overlap(same_evaluation=same_evaluation, same=1, changed=0, added=0, lacking=0)
+            pass
+        elif not same_evaluation and row.key not in run.overlapping:
+            if not (is_poorer(row.format, facts.form) or is_poorer(facts.form, row.format)):
+                continue
+            related = Relation.RETOLD
         else:
             counted = _compared(connection, run.run_key, row.key, by_identity=not same_evaluation)
             overlap = Overlap(
@@ -96,17 +113,20 @@ def known_runs(connection: Connection, run: OpenRun, facts: ImportFacts) -> list
                 new_complete=facts.complete,
                 stored_complete=_complete(connection, row.plan_key),
             )
-        known.append(KnownRun(run_key=row.key, id=RunId(row.id), relation=relation(overlap), overlap=overlap))
+        related = related or relation(overlap)
+        known.append(KnownRun(run_key=row.key, id=RunId(row.id), form=row.format, relation=related, overlap=overlap))
     return known
 
 
 def _same_results(facts: ImportFacts) -> ColumnElement[bool]:
     imported = schema.imported
-    same_content: ColumnElement[bool] = imported.c.content == facts.content
+    same = (imported.c.content == facts.content) | (
+        (imported.c.answers == facts.answers) & (imported.c.format != facts.form)
+    )
     if facts.identity is None:
-        return same_content
+        return same
     # A model without randomness gives the same answers in two evaluations; their ids tell those apart.
-    return or_(imported.c.identity == facts.identity, same_content & imported.c.identity.is_(None))
+    return or_(imported.c.identity == facts.identity, same & imported.c.identity.is_(None))
 
 
 def begun_imports(connection: Connection) -> tuple[int, tuple[int, ...]]:

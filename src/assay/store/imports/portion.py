@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from sqlalchemy import insert, select, update
 
-from assay.domain.import_records import Skipped
+from assay.domain.import_records import GradedBy, Skipped
 from assay.store.database import schema
 from assay.store.database.codec import plain
 from assay.store.database.connections import take_keys
@@ -161,12 +161,12 @@ class Portion:
         self.run.candidates[name] = key
         return key
 
-    def grader(self, name: str, *, by_model: bool) -> int:
+    def grader(self, name: str, by: GradedBy) -> int:
         """Return a grader's key and make it a grader of the run."""
         key = self._names.grader(self.connection, name)
-        if by_model:
+        if by is GradedBy.MODEL:
             self.run.judges.add(name)
-        self._add_to_run(schema.run_grader, key, self.run.graders)
+        self._add_to_run(schema.run_grader, key, self.run.graders, reference=by is GradedBy.PERSON)
         return key
 
     def criterion(self, name: str) -> int:
@@ -175,13 +175,13 @@ class Portion:
         self._add_to_run(schema.run_criterion, key, self.run.criteria)
         return key
 
-    def _add_to_run(self, table: Table, key: int, known: set[int]) -> None:
+    def _add_to_run(self, table: Table, key: int, known: set[int], **more: bool) -> None:
         if key in known:
             return
-        run_column, key_column = tuple(table.c)
+        run_column, key_column, *_ = table.c
         pair = (run_column == self.run.run_key, key_column == key)
         if self.connection.execute(select(key_column).where(*pair)).first() is None:
-            self.connection.execute(insert(table), {run_column.name: self.run.run_key, key_column.name: key})
+            self.connection.execute(insert(table), {run_column.name: self.run.run_key, key_column.name: key, **more})
         known.add(key)
 
     def write_identities(self) -> None:

@@ -60,7 +60,7 @@ def write_scores(portion: Portion, trials: Trials, scores: Sequence[FoundScores]
     portion.connection.execute(CreateTable(_STAGED, if_not_exists=True))
     for batch in scores:
         state = _state(batch)
-        grader = portion.grader(batch.judge, by_model=batch.by is GradedBy.MODEL)
+        grader = portion.grader(batch.judge, batch.by)
         portion.insert_many(_STAGED, _staged_rows(portion, trials, batch))
         for table, own in _columns(portion, grader, state, by_model=batch.by is GradedBy.MODEL):
             values: dict[str, ColumnElement[Any]] = {

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from assay.domain.answer_rows import AnswerColumn
     from assay.domain.suite import Task
 
+_AMOUNTS = ("input_tokens", "output_tokens", "latency_s", "cost_usd")
+
 _COUNTED = frozenset(state.value for state in COUNTS)
 
 
@@ -132,7 +134,7 @@ def _answers(
     ).scalar_one_or_none()
     trials = _trials(connection, run, column.k, {row.position for row in planned.values()})
     keys = [row.key for row in trials.values()]
-    asked, calls = _asked(connection, keys, candidate), _calls(connection, keys, candidate)
+    asked, turns = _asked(connection, keys, candidate), _calls(connection, keys, candidate)
     scores = _scores(connection, run, keys, candidate)
     answers = {}
     for task_id, row in planned.items():
@@ -142,7 +144,7 @@ def _answers(
         text, truncated = asked.get(trial.key, (None, False))
         if text is None and (snippet := tasks[row.body_key].snippet_of(column.candidate)) is not None:
             text = snippet.text
-        call = calls.get(trial.key)
+        call = turns[trial.key][-1] if trial.key in turns else None
         values = scores[trial.key]
         counted = [value for value, state in values if state in _COUNTED and value is not None]
         answers[task_id] = CandidateAnswer(
@@ -152,9 +154,7 @@ def _answers(
             trial=TrialKey(trial.key),
             score=sum(counted) / len(counted) if counted else None,
             waits=any(state == AssessmentState.PENDING for _, state in values),
-            input_tokens=None if call is None else call.input_tokens,
-            output_tokens=None if call is None else call.output_tokens,
-            latency_s=None if call is None else call.latency_s,
+            **{name: _summed(turns.get(trial.key, ()), name) for name in _AMOUNTS},
         )
     return answers
 
@@ -188,11 +188,26 @@ def _asked(connection: Connection, trials: Sequence[int], candidate: int | None)
     return {row.trial_key: (bytes_text(row.content), row.truncated) for row in rows}
 
 
-def _calls(connection: Connection, trials: Sequence[int], candidate: int | None) -> dict[int, Row[Any]]:
-    """Return the candidate's last call in each trial."""
+def _calls(connection: Connection, trials: Sequence[int], candidate: int | None) -> dict[int, list[Row[Any]]]:
+    """Return the candidate's calls of each trial that led to its last answer, or the last call if all failed.
+
+    A conversation takes one call for each turn.
+    """
     table = schema.call
     where = (table.c.trial_key.in_(trials), table.c.role == Role.CANDIDATE, table.c.candidate_key == candidate)
-    return {row.trial_key: row for row in connection.execute(select(table).where(*where).order_by(table.c.key))}
+    turns: dict[int, list[Row[Any]]] = {}
+    for row in connection.execute(select(table).where(*where).order_by(table.c.key)):
+        before = turns.get(row.trial_key, [])
+        turns[row.trial_key] = [call for call in before if call.attempt == row.attempt and call.fail_kind is None] + [
+            row
+        ]
+    return turns
+
+
+def _summed(calls: Sequence[Row[Any]], name: str) -> Any:
+    """Return the sum of an amount; None if it is unknown for any of the calls."""
+    amounts = [getattr(call, name) for call in calls]
+    return sum(amounts) if amounts and None not in amounts else None
 
 
 def _scores(

@@ -2,7 +2,8 @@
 
 A regrade keeps the places of its origin: trial (position, k) of one grades the responses of trial (position, k) of the
 other. Runs that lead back to the same origin are a family. Of a family's gradings of one response the newest holds,
-whatever was decided about it. A run that has not graded the response changes nothing.
+whatever was decided about it. A run that has not graded the response changes nothing. People's grades that came with the
+data are references, with which later gradings are compared: a run that has some is taken for the newest of its family.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ class Families:
         newer: by run, the newer runs of its family; runs without newer ones are left out.
         older: by run, the older runs of its family.
         graders: keys of the selected judges; None for all.
+        references: keys of the selected people whose grades came with the data, by run.
     """
 
     newer: dict[int, tuple[int, ...]]
     older: dict[int, tuple[int, ...]]
     graders: tuple[int, ...] | None
+    references: dict[int, list[int]]
 
     @property
     def contested(self) -> tuple[int, ...]:
@@ -98,7 +101,10 @@ class Families:
 
     def _grading(self, assessment: FromClause, trial: FromClause) -> list[ColumnElement[bool]]:
         meant = [] if self.graders is None else [assessment.c.grader_key.in_(self.graders)]
-        return [assessment.c.trial_key == trial.c.key, assessment.c.state != _SUPERSEDED, *meant]
+        people = [
+            or_(assessment.c.run_key != run, assessment.c.grader_key.in_(keys)) for run, keys in self.references.items()
+        ]
+        return [assessment.c.trial_key == trial.c.key, assessment.c.state != _SUPERSEDED, *meant, *people]
 
 
 def families(connection: Connection, runs: Callable[[], Sequence[int]], *, graders: tuple[int, ...] | None) -> Families:
@@ -119,13 +125,21 @@ def families(connection: Connection, runs: Callable[[], Sequence[int]], *, grade
             members[root].append(key)
     newer: dict[int, tuple[int, ...]] = {}
     older: dict[int, tuple[int, ...]] = {}
+    references: dict[int, list[int]] = {}
+    own = schema.run_grader
+    if regraded := [root for root, family in members.items() if len(family) > 1]:
+        of_people = select(own.c.run_key, own.c.grader_key).where(own.c.run_key.in_(regraded), own.c.reference)
+        for row in connection.execute(of_people):
+            if graders is None or row.grader_key in graders:
+                references.setdefault(row.run_key, []).append(row.grader_key)
     for family in members.values():
+        family.sort(key=references.__contains__)
         for place, key in enumerate(family):
             if family[place + 1 :]:
                 newer[key] = tuple(family[place + 1 :])
             if family[:place]:
                 older[key] = tuple(family[:place])
-    return Families(newer, older, graders)
+    return Families(newer, older, graders, references)
 
 
 def _paired(trial: FromClause, other: FromClause, related: dict[int, tuple[int, ...]]) -> list[ColumnElement[bool]]:

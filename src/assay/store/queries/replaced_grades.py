@@ -21,7 +21,7 @@ _BY_PERSON: Final = (AssessmentState.APPROVED.value, AssessmentState.CORRECTED.v
 
 
 def replaced_grades(connection: Connection, selection: Selection, /) -> tuple[ReplacedGrades, ...]:
-    """Count, by run, the trials whose grades would count if no newer run of the selection graded their responses."""
+    """Count, by run, the trials whose grades would count if no other run of the selection graded their responses."""
     scope = scope_of(connection, selection)
     if not scope.families.contested:
         return ()
@@ -45,6 +45,7 @@ def replaced_grades(connection: Connection, selection: Selection, /) -> tuple[Re
             newer=tuple(ids[key] for key in scope.families.newer[run]),
             trials=int(n),
             by_person=int(n_person),
+            references=any(key in scope.families.references for key in scope.families.newer[run]),
         )
         for run, n, n_person in rows
     )

@@ -22,7 +22,7 @@ from assay.store.queries.snapshots import Queries, streamed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from sqlalchemy import Connection, Row, Table
+    from sqlalchemy import ColumnElement, Connection, Row, Table
 
     from assay.domain.identifiers import RunId, TrialKey
 
@@ -104,6 +104,9 @@ def head(connection: Connection, run_key: int) -> Line:
             for line in connection.execute(select(schema.imported).where(schema.imported.c.run_key == run_key))
         ],
         "graders": _names_of(connection, schema.grader, schema.run_grader, run_key),
+        "references": _names_of(
+            connection, schema.grader, schema.run_grader, run_key, schema.run_grader.c.reference.is_(True)
+        ),
         "criteria": _names_of(connection, schema.criterion, schema.run_criterion, run_key),
     }
 
@@ -138,10 +141,13 @@ def _run(row: Row[Any]) -> Line:
     return line
 
 
-def _names_of(connection: Connection, named: Table, own: Table, run_key: int) -> list[str]:
+def _names_of(connection: Connection, named: Table, own: Table, run_key: int, *only: ColumnElement[bool]) -> list[str]:
     own_key = own.c[f"{named.name}_key"]
     rows = connection.execute(
-        select(named.c.name).join(own, own_key == named.c.key).where(own.c.run_key == run_key).order_by(named.c.key)
+        select(named.c.name)
+        .join(own, own_key == named.c.key)
+        .where(own.c.run_key == run_key, *only)
+        .order_by(named.c.key)
     )
     return list(rows.scalars())
 

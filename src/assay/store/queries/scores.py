@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.store.queries.not_counted import excluded, took_part
+from assay.store.queries.reference_pairs import reference_graders, reference_pairs
 from assay.store.queries.replaced_grades import replaced_grades
 from assay.store.queries.review_columns import review_columns
 from assay.store.queries.score_columns import candidate_names, criterion_moments, score_columns, trial_scores
@@ -20,3 +21,5 @@ class ScoreQueries(Queries):
     excluded = snapshot(excluded)
     took_part = snapshot(took_part)
     replaced = snapshot(replaced_grades)
+    reference_graders = snapshot(reference_graders)
+    reference_pairs = snapshot(reference_pairs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
@@ -11,16 +11,18 @@ from assay.app.review import protocol as protocols
 from assay.app.runs import demo, suite_files
 from assay.app.runs import start as starting
 from assay.app.runs.documents import CostEstimateDocument
+from assay.app.runs.pasted_texts import PLACE, grade_pasted
+from assay.app.runs.rubric_choices import rubric_for_texts
 from assay.app.wire import fill
 from assay.domain.errors import InputError, Refused
+from assay.domain.lifecycle import Policy
 from assay.web.api.control import row_of
 from assay.web.context import rooms_of
 from assay.web.errors import problem_of
 from assay.web.responses import Answer, Body
 
 if TYPE_CHECKING:
-    from assay.app.runs.documents import CostEstimateDocument
-from assay.domain.errors import SuiteError
+    from assay.domain.errors import SuiteError
 
 router = APIRouter()
 
@@ -100,7 +102,7 @@ class DemoBody(Body):
 
 @router.post("/api/start/look", tags=["start"])
 def look(request: Request, body: StartBody) -> Response:
-    """Estimate a run's calls and cost without calling a model.
+    """Estimate a run's calls, cost and reviews without calling a model.
 
     The reasons that prevent a start are listed in `problems`, each with its field.
     """
@@ -112,6 +114,7 @@ def look(request: Request, body: StartBody) -> Response:
             "trials": None,
             "estimate": None,
             "review": None,
+            "reviews": None,
             "notes": [],
             "problems": _problems(error, body.suite),
         }
@@ -123,6 +126,7 @@ def look(request: Request, body: StartBody) -> Response:
             "trials": ahead.trials,
             "estimate": fill(CostEstimateDocument, ahead.estimate),
             "review": protocols.cost(suite.protocol, load),
+            "reviews": {"n": ahead.reviews, "at_most": ahead.plan.policy is Policy.FLAGGED},
             "notes": list(ahead.notes),
             "problems": [],
         }
@@ -159,6 +163,45 @@ def start_demo(request: Request, body: DemoBody) -> Response:
         return plan.id
 
     return Answer({"run_id": rooms.starts.once(body.key, begin)}, status_code=201)
+
+
+class PastedBody(Body):
+    """Pasted texts that people will grade, by a rubric as in a suite file; without one, by the default criteria."""
+
+    thing: str = Field(max_length=200)
+    context: str = Field(default="", max_length=200_000)
+    snippets: list[tuple[str, str]] = Field(max_length=20)
+    trials: int = Field(default=1, ge=1, le=100)
+    rubric: list[dict[str, Any]] | None = Field(default=None, max_length=100)
+
+
+@router.post("/api/pasted", tags=["runs"], status_code=201)
+def pasted(request: Request, body: PastedBody) -> Response:
+    """Save pasted texts as a suite and start a run that people grade, without model calls."""
+    try:
+        run = grade_pasted(
+            rooms_of(request).workspace,
+            thing=body.thing,
+            context=body.context,
+            snippets=body.snippets,
+            trials=body.trials,
+            rubric=body.rubric,
+        )
+    except InputError as error:
+        return _refused(error, PLACE)
+    return Answer({"run_id": run.summary.id}, status_code=201)
+
+
+class TextsBody(Body):
+    """Texts to choose a rubric for."""
+
+    texts: list[Annotated[str, Field(max_length=200_000)]] = Field(max_length=20)
+
+
+@router.post("/api/start/rubric", tags=["start"])
+def fitting_rubric(body: TextsBody) -> Response:
+    """Return the name of the ready-made rubric that fits some texts, by looking at them."""
+    return Answer({"rubric": rubric_for_texts(body.texts)})
 
 
 def _problem(error: SuiteError | InputError, path: str) -> dict[str, str]:

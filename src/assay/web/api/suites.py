@@ -10,6 +10,7 @@ from pydantic import Field
 from assay.app.review import protocol as protocols
 from assay.app.runs import start as starting
 from assay.app.runs import suite_files
+from assay.app.runs.rubric_choices import CriterionRow, criterion_rows, rubrics_for_suite
 from assay.domain.errors import InputError
 from assay.web.api.start import _problem, _refused
 from assay.web.context import rooms_of
@@ -28,30 +29,40 @@ router = APIRouter()
 class FileBody(Body):
     """A set or suite file from the browser; with `only_look`, it is checked and not saved.
 
-    `title` is the set's name if it has characters that a file name cannot have.
+    `title` is the set's name if it has characters that a file name cannot have. With `as_version`, an older file of the
+    name stays, and the new one is saved under the next free number.
     """
 
     name: str = Field(min_length=1, max_length=210)
     title: str | None = Field(default=None, min_length=1, max_length=200)
     text: str = Field(max_length=suite_files.LARGEST_TEXT)
     only_look: bool = False
+    as_version: bool = False
 
 
 class SuiteChoices(TypedDict):
-    """The parts of a valid suite that the start form offers."""
+    """The parts of a valid suite that the start form offers.
+
+    `fitting` is the ready-made rubric to propose, if it has none. `digest` is the beginning of the one that runs store.
+    """
 
     name: str
+    digest: str
+    editable: bool
     description: str
     tasks: int
     things: list[str]
     judged: bool
+    asks: bool
     trials: int | None
     candidates: list[dict[str, str | None]]
     judges: list[dict[str, str]]
     review: str
     protocol: Mapping[str, object]
     parameters: Mapping[str, object]
-    rubric: list[dict[str, object]]
+    rubric: list[CriterionRow]
+    default_rubric: str
+    fitting: str
 
 
 class SuiteForm(TypedDict):
@@ -70,6 +81,12 @@ def suites(request: Request) -> Response:
     return Answer({"suites": list(suite_files.suite_files(workspace)), "models": models})
 
 
+@router.get("/api/models/names", tags=["start"])
+def model_names(request: Request) -> Response:
+    """List names that complete a model's name: known models first, then all models with a known price."""
+    return Answer({"names": list(starting.model_names(rooms_of(request).workspace))})
+
+
 @router.get("/api/suites/read", tags=["start"])
 def suite(request: Request, path: Annotated[str, Query(max_length=1_000)]) -> Response:
     """Return a suite, or all its problems."""
@@ -83,7 +100,7 @@ def save(request: Request, body: FileBody) -> Response:
     try:
         where, wrong = suite_files.check(workspace, body.name, body.text)
         if not wrong and not body.only_look:
-            saved = suite_files.save(workspace, body.name, body.text, title=body.title)
+            saved = suite_files.save(workspace, body.name, body.text, title=body.title, as_version=body.as_version)
             return Answer({"suite": saved, "problems": []}, status_code=201)
     except InputError as error:
         return _refused(error, "")
@@ -103,12 +120,17 @@ def suite_document(workspace: Workspace, path: str) -> SuiteForm:
 
 def _document(suite: Suite) -> SuiteChoices:
     tasks = list(suite.tasks)
+    default, fitting = rubrics_for_suite(suite)
     return {
         "name": suite.name,
+        "digest": suite.copy.digest[:12],
+        "editable": suite_files.is_editable(suite),
         "description": suite.description,
         "tasks": len(tasks),
         "things": [task.thing for task in tasks[:5]],
         "judged": any(task.scoring.method == "judge" for task in tasks),
+        "asks": any(task.prompt or task.turns for task in tasks)
+        or any(candidate.model for candidate in suite.candidates),
         "trials": suite.trials or next((task.trials for task in tasks if task.trials), None),
         "candidates": [
             {"name": candidate.name, "model": candidate.model.ref if candidate.model else None}
@@ -118,14 +140,7 @@ def _document(suite: Suite) -> SuiteChoices:
         "review": str(suite.review),
         "protocol": protocols.numbers(suite.protocol),
         "parameters": suite.parameters.as_json(),
-        "rubric": [
-            {
-                "name": c.name,
-                "weight": c.weight,
-                "scale": [c.low, c.high],
-                "guidance": c.guidance,
-                "labels": [label for label, _ in c.labels],
-            }
-            for c in (suite.rubric.criteria if suite.rubric else ())
-        ],
+        "rubric": criterion_rows(suite.rubric),
+        "default_rubric": default,
+        "fitting": fitting,
     }

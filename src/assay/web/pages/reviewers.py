@@ -13,7 +13,6 @@ from assay.app.registry import runs
 from assay.app.review import adjudication
 from assay.app.review import reviewer_metrics as verbs
 from assay.app.review.item_view import panes_of
-from assay.app.runs.pasted_texts import grade_pasted
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment
 from assay.domain.selection import Selection
@@ -213,24 +212,6 @@ def adjudication_page(request: Request) -> Response:
         confidences=adjudication.CONFIDENCES,
         boot={"texts": for_script("adjudication"), "page": "adjudication"},
     )
-
-
-class PastedBody(Body):
-    """Pasted texts that people will grade."""
-
-    thing: str = Field(max_length=200)
-    context: str = Field(default="", max_length=200_000)
-    snippets: list[tuple[str, str]] = Field(max_length=20)
-    trials: int = Field(default=1, ge=1, le=100)
-
-
-@router.post("/api/pasted", tags=["runs"])
-def pasted(request: Request, body: PastedBody) -> Response:
-    """Save pasted texts as a set and start a run that people grade, without model calls."""
-    run = grade_pasted(
-        rooms_of(request).workspace, thing=body.thing, context=body.context, snippets=body.snippets, trials=body.trials
-    )
-    return Answer({"run_id": run.summary.id}, status_code=201)
 
 
 @router.post("/api/adjudicate", tags=["review"])

@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse
 
 from assay.app.registry import runs
 from assay.app.runs import suite_files
+from assay.app.runs.rubric_choices import rubric_choices
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.run_list import FAILS, WAITS, Facet, RunFilter, RunOrder
@@ -78,11 +79,12 @@ def run_list_page(request: Request) -> Response:
     waiting = _waiting(request)
     twin = wanted.address("/runs.json", before=wanted.before)
     boot = {
-        "texts": for_script("queue", "count", "do", "state", "run", "first", "steer", "notice"),
+        "texts": for_script("queue", "count", "do", "state", "run", "first", "start", "drop", "steer", "notice"),
         "page": "runs",
         "live": wanted.before is None,
         "whole": not narrowed and wanted.order is RunOrder.NEWEST,
         "twin": twin,
+        "rubrics": rubric_choices() if empty else [],
     }
     return page_of(
         request,

@@ -13,9 +13,11 @@ from assay.app.registry import runs
 from assay.app.review import decisions, protocol
 from assay.app.runs import start as starting
 from assay.app.runs import suite_files
+from assay.app.runs.budget import enough_usd
+from assay.app.runs.rubric_choices import rubric_choices
 from assay.app.statistics.results import wording
 from assay.domain.identifiers import TrialKey, shown_trial
-from assay.domain.lifecycle import AssessmentState, TrialState
+from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from assay.app.workspace import Workspace
+    from assay.domain.failure import Failure
     from assay.domain.selection import RunSummary, TrialRow
 
 TASKS_SHOWN: Final = 100
@@ -75,7 +78,7 @@ class RunPage(TypedDict):
     """Contents of a run's page.
 
     Attributes:
-        facts: participants and seed.
+        facts: participants and seed; `enough_usd` is a budget that likely covers the failures shown, None if the budget sufficed.
         start: number of tasks before this page; `earlier` and `later` are the starts of its neighbours.
     """
 
@@ -99,16 +102,21 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/start")
 @reads(*CHOICES)
-def start_page(request: Request, suite: str | None = None) -> Response:
-    """Show the form that starts a run from a file or a new set. The address holds the choices."""
+def start_page(request: Request, suite: str | None = None, edit: str | None = None) -> Response:
+    """Show the form that starts a run from a file or a new set. The address holds the choices.
+
+    `edit` is a set to show in the editor; saving makes a new version of it.
+    """
     suite = suite or None
     data = _start_data(request, suite)
     boot = {
-        "texts": for_script("start", "protocol"),
+        "texts": for_script("start", "drop", "protocol"),
         "page": "start",
         "path": suite,
         "suite": data["suite"],
         "suggested": data["suggested"],
+        "rubrics": rubric_choices(),
+        "edit": {"path": edit, "text": suite_files.text_of_set(rooms_of(request).workspace, edit)} if edit else None,
     }
     twin = "/start.json" + (f"?{urlencode({'suite': suite})}" if suite else "")
     title = "Start a run" if data["suite"] is None else data["suite"]["name"]
@@ -188,7 +196,11 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     if start and not tasks:
         # Counted only for a page beyond the last one, because counting reads every trial of the run.
         within("from", start, len({trial.task for trial in rooms.workspace.archive.trials.matching(where)}))
-    review, failures = standing(request, str(summary.id)), _failures(rooms.workspace, summary)
+    review = standing(request, str(summary.id))
+    kinds = rooms.workspace.archive.trials.failure_kinds(summary.id) if row.failed else ()
+    failed = list(
+        islice(rooms.workspace.archive.trials.matching(where, failed_only=True), FAILURES_SHOWN if kinds else 0)
+    )
     return {
         "run": row,
         "facts": {
@@ -199,6 +211,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             "judge_stamps": sorted({runs.stamp_of(rooms.workspace, summary.id, judge.name) for judge in plan.judges}),
             "seed": plan.seed,
             "policy": str(plan.policy),
+            "enough_usd": enough_usd(rooms.workspace, plan, summary, failed),
             "regrade": plan.regrade_of is not None,
             "regrades": list(rooms.workspace.archive.runs.regrades(summary.id)) if summary.not_graded else [],
             "beside": side_by_side([summary]) if summary.not_graded else None,
@@ -212,8 +225,8 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,
         "later": start + TASKS_SHOWN if more else None,
-        "failures": failures["failures"],
-        "failure_kinds": failures["failure_kinds"],
+        "failures": [_failure(trial, trial.failure) for trial in failed if trial.failure is not None],
+        "failure_kinds": [{"kind": kind, "fault": fault, "n": n} for kind, fault, n in kinds],
     }
 
 
@@ -267,26 +280,15 @@ def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRo
     ]
 
 
-def _failures(workspace: Workspace, summary: RunSummary) -> dict[str, list[dict[str, object]]]:
-    """Return a run's kinds of failure, the most frequent first, and the first trials that failed."""
-    trials = workspace.archive.trials
-    kinds = trials.failure_kinds(summary.id) if summary.trials.get(TrialState.FAILED) else ()
-    failed = trials.matching(Selection(runs=(summary.id,)), failed_only=True) if kinds else ()
+def _failure(trial: TrialRow, failure: Failure) -> dict[str, object]:
     return {
-        "failure_kinds": [{"kind": kind, "fault": fault, "n": n} for kind, fault, n in kinds],
-        "failures": [
-            {
-                "id": shown_trial(trial.key),
-                "task": trial.task,
-                "thing": trial.thing,
-                "k": trial.k,
-                "of": trial.of,
-                "kind": trial.failure.kind,
-                "fault": str(trial.failure.fault),
-                "detail": trial.failure.detail,
-                "tries": trial.failure.tries,
-            }
-            for trial in islice(failed, FAILURES_SHOWN)
-            if trial.failure is not None
-        ],
+        "id": shown_trial(trial.key),
+        "task": trial.task,
+        "thing": trial.thing,
+        "k": trial.k,
+        "of": trial.of,
+        "kind": failure.kind,
+        "fault": str(failure.fault),
+        "detail": failure.detail,
+        "tries": failure.tries,
     }

@@ -71,7 +71,7 @@ def first_parts(statistics_overview: StatisticsOverview, asked: StatisticsQuery)
     counting = wording.trials_in_words(statistics_overview.n_trials, approved=statistics_overview.approved)
     asked_pair = bool(asked.a or asked.b)
     headline, beneath = _headlines(statistics_overview, undecided, asked_pair=asked_pair)
-    pairs = [pair for pair in statistics_overview.pairs if pair.n_tasks]
+    pairs = statistics_overview.report.ranking.compared
     axis, bars = _score_bars(ranking)
     pair_axis, pair_bars = _pair_bars(pairs[:PAIRS_SHOWN])
     return {
@@ -310,7 +310,10 @@ def behind_parts(
         "fair": _fair(beside.fair_play),
         "pressure": _pressure(beside, names),
         "trials_of": {name: asked.address("/statistics/trials", candidate=name) for name in names},
-        "people": [wording.judge_bias(criterion) for criterion in beside.against_people],
+        "people": [
+            *map(wording.judge_bias, beside.against_people),
+            *map(wording.judge_agreement, beside.against_references),
+        ],
         "positions": [wording.position_line(judge) for judge in beside.positions],
         "among": None if beside.among_judges is None else wording.agreement(beside.among_judges),
         "coverage": [wording.coverage_line(criterion) for criterion in beside.coverage],

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from assay.app.comparison import trial_answers
 from assay.web.context import rooms_of
+from assay.web.formatting import seconds
 from assay.web.responses import Answer
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
@@ -97,6 +98,8 @@ def _answers(trial: TrialAnswers, here: str) -> Any:
                 "detail": visible(answer.failure.detail),
             },
             "tokens": answer.output_tokens,
+            "took": None if answer.latency_s is None else seconds(answer.latency_s),
+            "cost_usd": answer.cost_usd,
             "log": visible(trial.logs.get(name, "")[:MOST_SHOWN]),
             "file": f"{here}/{place}.txt",
         }

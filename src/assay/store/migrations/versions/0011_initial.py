@@ -11,6 +11,11 @@ down_revision = None
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
+_REFERENCES = (
+    *((table, "body_key") for table in ("task", "run_task", "response", "assessment")),
+    *((table, "assessment_key") for table in ("score", "grade")),
+)
+
 
 def upgrade() -> None:
     op.create_table(
@@ -181,10 +186,12 @@ def upgrade() -> None:
         sa.Column("identity", sa.Text(), nullable=True),
         sa.Column("version", sa.Text(), nullable=True),
         sa.Column("content", sa.String(length=32), nullable=True),
+        sa.Column("answers", sa.String(length=32), nullable=True),
         sa.ForeignKeyConstraint(["run_key"], ["run.key"], name=op.f("fk_imported_run_key_run")),
         sa.ForeignKeyConstraint(["suite_key"], ["suite.key"], name=op.f("fk_imported_suite_key_suite")),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_imported")),
     )
+    op.create_index("ix_imported_answers", "imported", ["answers"])
     op.create_index("ix_imported_content", "imported", ["content"])
     op.create_index("ix_imported_dataset", "imported", ["dataset"])
     op.create_index("ix_imported_digest", "imported", ["digest"])
@@ -192,9 +199,9 @@ def upgrade() -> None:
     op.create_table(
         "imported_response",
         sa.Column("identity", KEY, nullable=False),
-        sa.Column("run_key", KEY, nullable=False),
         sa.Column("trial_key", KEY, nullable=False),
         sa.Column("candidate_key", KEY, nullable=False),
+        sa.Column("run_key", KEY, nullable=False),
         sa.PrimaryKeyConstraint("identity", "trial_key", "candidate_key", name=op.f("pk_imported_response")),
         sqlite_with_rowid=False,
     )
@@ -266,6 +273,7 @@ def upgrade() -> None:
         "run_grader",
         sa.Column("run_key", KEY, nullable=False),
         sa.Column("grader_key", KEY, nullable=False),
+        sa.Column("reference", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(["grader_key"], ["grader.key"], name=op.f("fk_run_grader_grader_key_grader")),
         sa.ForeignKeyConstraint(["run_key"], ["run.key"], name=op.f("fk_run_grader_run_key_run")),
         sa.PrimaryKeyConstraint("run_key", "grader_key", name=op.f("pk_run_grader")),
@@ -551,6 +559,9 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     # ### end Alembic commands ###
+    if op.get_bind().dialect.name == "postgresql":
+        for table, column in _REFERENCES:
+            op.create_index(f"ix_{table}_{column}", table, [column])
     sources = sa.table("key_source", sa.column("name"), sa.column("next"))
     keyed = ("task", "trial", "call", "response", "assessment", "body")
     op.bulk_insert(sources, [{"name": name, "next": 1} for name in keyed])

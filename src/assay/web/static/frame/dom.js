@@ -2,11 +2,14 @@
 
 export const boot = JSON.parse(document.getElementById("boot").textContent);
 
+/** Returns a number with a comma between thousands, as the server writes it. */
+export const count = (number) => number.toLocaleString("en-US", { maximumFractionDigits: 20 });
+
 /** Returns the text of a key with its placeholders filled in; the `.one` form if n is 1. */
 export function t(key, values = {}) {
   const one = values.n === 1 ? boot.texts[`${key}.one`] : undefined;
   const text = one ?? boot.texts[key];
-  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? (typeof values[name] === "number" ? count(values[name]) : String(values[name])) : whole));
 }
 
 /** Creates an element. `attributes.on` holds listeners; children are nodes, texts, arrays of these, or null. */

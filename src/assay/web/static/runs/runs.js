@@ -2,7 +2,7 @@
 
 import "../frame/page.js";
 import { ask } from "../frame/ask.js";
-import { boot, button, byId, call, h, t } from "../frame/dom.js";
+import { boot, button, byId, call, count, h, t } from "../frame/dom.js";
 import { whileSeen } from "../frame/live_updates.js";
 
 const ASK_MS = 3000;
@@ -12,8 +12,6 @@ const status = byId("live");
 
 /** True if the page has input that redrawing would discard. */
 export const unsaved = { now: false };
-
-export const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 
 function duration(seconds) {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
@@ -151,7 +149,8 @@ for (const button of document.querySelectorAll("[data-steer]")) {
     if (wish === "cancel" && !(await ask(sure))) return;
     button.disabled = true;
     try {
-      const said = await call(`/api/runs/${encodeURIComponent(root.dataset.run)}/steer`, { wish });
+      const budget = (wish === "resume" && byId("budget")?.value.trim()) || null;
+      const said = await call(`/api/runs/${encodeURIComponent(root.dataset.run)}/steer`, { wish, ...(budget && { budget: Number(budget) || budget }) });
       fill(root, said.run);
     } catch (error) {
       const place = root.querySelector('[data-field="error"]');
@@ -281,7 +280,8 @@ byId("extend-look")?.addEventListener("click", () => sendExtension(true));
 /** Returns the next step towards a first verdict. */
 const stage = (row) => (row.waiting ? "review" : row.judged ? "verdict" : "begin");
 
-function take(rows) {
+function take(news) {
+  const rows = news.filter((row) => row.id !== gone?.run); // read before the run was taken out
   for (const row of rows) notice(row);
   opened = true;
   for (const row of rows) {

@@ -1,7 +1,9 @@
 // Ways to a first run: the demo, two pasted texts, or a file. The page also notices runs started elsewhere.
 
-import { byId, call, fresh, h, t } from "../frame/dom.js";
+import { byId, call, fresh, t } from "../frame/dom.js";
 import { unsaved } from "../runs/runs.js";
+import { rubricEditor } from "./rubric.js";
+import "./drop_zone.js";
 
 const words = (error) => (error.status ? [error.said?.problem ?? error.message, error.said?.remedy].filter(Boolean).join(" ") : t("first.offline"));
 
@@ -35,27 +37,35 @@ paste.addEventListener("submit", (event) => {
   const said = new FormData(paste);
   const contents = said.getAll("content");
   const snippets = said.getAll("name").map((name, place) => [name, contents[place]]);
-  const body = { thing: said.get("thing"), context: said.get("context"), snippets };
+  const body = { thing: said.get("thing"), context: said.get("context"), snippets, rubric: rubric.written() };
   send(event.submitter, byId("paste-error"), "/api/pasted", body, ({ run_id }) => `/review?run=${encodeURIComponent(run_id)}`);
 });
-paste.addEventListener("input", () => (unsaved.now = [...new FormData(paste).values()].some(Boolean)));
 
-const wrong = byId("bring-problems");
-byId("bring").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const file = byId("file").files[0];
-  wrong.replaceChildren();
-  if (!file) {
-    wrong.append(h("li", {}, t("first.bring_none")));
-    return byId("file").focus();
-  }
-  const body = JSON.stringify({ name: file.name, text: await file.text() });
-  const answer = await fetch("/api/suites", { method: "POST", headers: { "content-type": "application/json" }, body }).catch(() => null);
-  const said = await answer?.json().catch(() => null);
-  if (answer?.ok) return location.assign(`/start?suite=${encodeURIComponent(said.suite)}`);
-  const problems = said?.problems ?? [{ field: "", problem: said?.error?.problem ?? t("first.offline"), remedy: said?.error?.remedy ?? "" }];
-  for (const one of problems) wrong.append(h("li", {}, one.field ? h("code", {}, one.field, " ") : null, [one.problem, one.remedy].filter(Boolean).join(" ")));
+// The proposal follows the texts until the reader has chosen.
+let chosen = false;
+let settling = null;
+let asked = 0;
+const rubric = rubricEditor([], () => ((chosen = true), sum()));
+const sum = () => (byId("rubric-now").textContent = rubric.written().map(({ name }) => name).join(", "));
+rubric.choose("quality");
+sum();
+async function propose() {
+  const texts = new FormData(paste).getAll("content").filter((text) => text.trim()).map((text) => text.slice(0, 20_000));
+  const mine = ++asked;
+  if (chosen || !texts.length) return;
+  const said = await call("/api/start/rubric", { texts }).catch(() => null);
+  if (!said || chosen || mine !== asked) return;
+  rubric.choose(said.rubric);
+  sum();
+  byId("rubric-why").textContent = t(`start.fits_${said.rubric}`);
+}
+paste.addEventListener("input", (event) => {
+  if (event.target.name !== "content") return;
+  clearTimeout(settling);
+  settling = setTimeout(propose, 250);
 });
+
+paste.addEventListener("input", () => (unsaved.now = [...new FormData(paste).values()].some(Boolean)));
 
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {

@@ -4,7 +4,6 @@ import { boot, byId, call, h, t } from "../frame/dom.js";
 
 const NAMES = ["blind", "plants", "rereview", "second", "gap_items", "gap_hours"];
 const PLAIN = { blind: 0, plants: 0, rereview: 0, second: 0 };
-const group = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 const whole = (name) => (name.startsWith("gap") ? 1 : 100);
 const field = (name) => byId(`f-protocol.${name}`);
 
@@ -72,11 +71,10 @@ export function showReview(said) {
   if (!said) return place.replaceChildren();
   if (!said.items) return place.replaceChildren(h("p", { class: "soft" }, t("protocol.cost_none")));
   const plain = said.decisions === said.keys && said.decisions === said.items;
-  const numbers = Object.fromEntries(Object.entries(said).map(([name, value]) => [name, group(value)]));
-  const cost = t(plain ? "protocol.cost_plain" : "protocol.cost", { n: said.decisions, ...numbers });
+  const cost = t(plain ? "protocol.cost_plain" : "protocol.cost", { n: said.decisions, ...said });
   place.replaceChildren(...[
     h("p", {}, said.most ? t("protocol.cost_most", { cost }) : cost),
-    plain ? null : h("p", { class: "soft" }, t("protocol.parts", numbers)),
+    plain ? null : h("p", { class: "soft" }, t("protocol.parts", said)),
     said.second ? h("p", { class: "soft" }, t("protocol.nobody")) : null,
   ].filter(Boolean));
 }

@@ -1,67 +1,15 @@
 // Starts a run: the form sends only differences from the file, and fetches the cost after each change.
 
 import "../frame/page.js";
-import { boot, byId, fresh, h, storage, t } from "../frame/dom.js";
+import { boot, byId, fresh, h, t } from "../frame/dom.js";
 import { asAddress, chosenProtocol, fromAddress, sameProtocol, shown, showReview } from "./protocol.js";
+import { ask, complain, problemsOf } from "./problems.js";
+import { number, rubricEditor } from "./rubric.js";
+import "./drop_zone.js";
+import "./set_editor.js";
 
 const SETTLE_MS = 350;
-const DRAFT = "assay.draft.set.1";
 const NUMBERS = ["temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed"];
-
-const TERMINAL = /\x60(assay |--)/; // remedies that need a terminal
-/** Problems that continue the name of their field, which the form shows above them. */
-const GOES_ON = /^(is|are|has|have|holds|needs|names|must|cannot)\b/;
-
-/** Returns the input as a number; other text is returned unchanged, so that the server reports the error. */
-const number = (text) => (text.trim() === "" ? null : Number.isFinite(Number(text)) ? Number(text) : text.trim());
-
-/** Shows each problem at its field, and lists those without a field. */
-function complain(problems, list) {
-  for (const place of document.querySelectorAll("[data-error]")) place.textContent = "";
-  for (const input of document.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
-  const rest = [];
-  for (const one of problems) {
-    const sentence = [one.problem, TERMINAL.test(one.remedy) ? "" : one.remedy].filter(Boolean).join(" ");
-    const said = GOES_ON.test(sentence) ? t("start.this", { is: sentence }) : sentence.charAt(0).toUpperCase() + sentence.slice(1);
-    const input = nearest(one.field, "path");
-    const place = nearest(one.field, "error");
-    if (input) input.setAttribute("aria-invalid", "true");
-    if (place) place.textContent = [place.textContent, said].filter(Boolean).join(" ");
-    else rest.push(h("li", {}, one.field ? h("code", {}, one.field, " ") : null, one.field ? sentence : said));
-  }
-  list.replaceChildren(...rest);
-}
-
-/** Returns the element of a field, or of the nearest field that contains it. */
-function nearest(path, kind) {
-  let rest = path;
-  while (rest) {
-    const found = document.querySelector(`[data-${kind}="${CSS.escape(rest)}"]`);
-    if (found) return found;
-    const cut = Math.max(rest.lastIndexOf("."), rest.lastIndexOf("["));
-    rest = cut > 0 ? rest.slice(0, cut) : "";
-  }
-  return null;
-}
-
-/** Returns the problems with their fields. A value of the wrong type has its field in `where`. */
-function problemsOf(error) {
-  if (error.problems) return error.problems.map((one) => ({ field: one.where?.replace(/^body\./, ""), ...one }));
-  return [{ field: "", problem: error.status ? error.message : t("start.offline"), remedy: error.said?.remedy ?? "" }];
-}
-
-/** Sends a request like `call`; a refusal also has its list of problems. */
-async function ask(path, body) {
-  const response = await fetch(path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  }).catch(() => null);
-  const said = await response?.json().catch(() => null);
-  if (response?.ok) return said;
-  const problem = said?.error?.problem ?? t("start.offline");
-  throw Object.assign(new Error(problem), { status: response?.status ?? 0, said: said?.error, problems: said?.problems });
-}
 
 // ---- a run from a file
 
@@ -69,46 +17,10 @@ const form = byId("start");
 const suite = boot.suite;
 let key = fresh();
 let asked = 0;
+let rubric = null;
 
 const checked = (name) => [...form.querySelectorAll(`input[name=${name}]:checked`)];
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
-
-function criterionRow(one, place) {
-  const field = (name, label, value, attributes = {}) =>
-    h("div", { class: `field ${attributes.wide ? "wide-field" : ""}` },
-      h("label", { for: `r-${place}-${name}` }, label),
-      h("input", { id: `r-${place}-${name}`, "data-path": `rubric[${place}].${name}`, "data-part": name, value, autocomplete: "off", inputmode: attributes.inputmode }));
-  const remove = h("button", { type: "button", class: "button small", "aria-label": t("start.remove_criterion", { name: one.name }), on: { click: () => {
-    const rows = rubricRows();
-    rows.splice(place, 1);
-    drawRubric(rows);
-    changed();
-  } } }, "×");
-  return h("li", { class: "criterion", "data-labels": JSON.stringify(one.labels ?? []) },
-    field("name", t("start.criterion"), one.name),
-    field("weight", t("start.weight"), one.weight, { inputmode: "decimal" }),
-    field("low", t("start.low"), one.scale[0], { inputmode: "decimal" }),
-    field("high", t("start.high"), one.scale[1], { inputmode: "decimal" }),
-    remove,
-    field("guidance", t("start.guidance"), one.guidance ?? "", { wide: true }),
-    h("p", { class: "error", "data-error": `rubric[${place}]` }));
-}
-
-function rubricRows() {
-  return [...document.querySelectorAll(".criterion")].map((row) => {
-    const part = (name) => row.querySelector(`[data-part=${name}]`).value;
-    return { name: part("name"), weight: number(part("weight")), scale: [number(part("low")), number(part("high"))], guidance: part("guidance"), labels: JSON.parse(row.dataset.labels) };
-  });
-}
-
-const drawRubric = (rows) => byId("rubric")?.replaceChildren(...rows.map(criterionRow));
-
-/** Returns a criterion as in a suite file; labels are kept unless the ends of the scale were changed. */
-function written(row) {
-  const before = suite.rubric.find((one) => one.name === row.name);
-  const scale = row.labels.length && before && same(before.scale, row.scale) ? row.labels : row.scale;
-  return { name: row.name, weight: row.weight ?? 1, scale, ...(row.guidance ? { guidance: row.guidance } : {}) };
-}
 
 function wish() {
   const body = { suite: boot.path };
@@ -138,11 +50,10 @@ function wish() {
   const otherParameters = NUMBERS.some((name) => parameters[name] !== suite.parameters[name]);
   byId("parameters-changed").hidden = !otherParameters;
   if (otherParameters) body.parameters = Object.fromEntries(NUMBERS.filter((name) => name in parameters).map((name) => [name, parameters[name]]));
-  if (byId("rubric")) {
-    const rows = rubricRows();
-    const otherRubric = !same(rows, suite.rubric.map((one) => ({ name: one.name, weight: one.weight, scale: one.scale, guidance: one.guidance ?? "", labels: one.labels ?? [] })));
-    byId("rubric-changed").hidden = !otherRubric;
-    if (otherRubric) body.rubric = rows.map(written);
+  if (rubric) {
+    const other = rubric.differs();
+    byId("rubric-changed").hidden = !other;
+    if (other) body.rubric = rubric.written();
   }
   if (byId("f-benchmark").checked) body.benchmark = true;
   for (const name of ["budget", "limit"]) {
@@ -158,10 +69,13 @@ const usd = (amount) => (amount >= 0.1 || amount === 0 ? `$${amount.toFixed(2)}`
 
 function showEstimate(said) {
   const { calls, likely_usd: likely, most_usd: most, unpriced } = said.estimate;
-  const cost = unpriced.length ? t("start.unpriced", { models: unpriced.join(", ") }) : t("start.cost", { likely: usd(likely), most: usd(most) });
+  const byPerson = checked("judge").map((box) => box.value).join() === "human";
+  const reviews = byPerson ? "start.grades" : said.reviews.at_most ? "start.reviews_most" : "start.reviews";
+  const cost = !calls ? "" : unpriced.length ? t("start.unpriced", { models: unpriced.join(", ") }) : t("start.cost", { likely: usd(likely), most: usd(most) });
   byId("estimate").replaceChildren(h("div", { class: "figures" },
-    h("p", {}, h("b", {}, t("start.calls", { n: calls }))),
-    h("p", {}, cost),
+    h("p", {}, h("b", {}, calls ? t("start.calls", { n: calls }) : t("start.no_calls"))),
+    cost && h("p", {}, cost),
+    h("p", {}, t(reviews, { n: said.reviews.n })),
     h("p", { class: "soft small" }, `${t("start.n_tasks", { n: said.tasks })}, ${t("start.n_trials", { n: said.trials })}`),
     said.notes.map((note) => h("p", { class: "soft small" }, note))));
 }
@@ -169,11 +83,11 @@ function showEstimate(said) {
 /** True if a number may be put into the address, which must stay valid for a reload. */
 const sound = (name, value) => (name === "budget" ? value > 0 : Number.isInteger(value) && value >= 1 && value <= 1e9);
 
-/** Moves a problem of the whole file to the judge field if no judge is ticked. */
+/** Replaces the problems that only say that no judge is chosen by one at the judge field. */
 function placed(problems) {
-  const judged = byId("judges") && !checked("judge").length;
-  const needed = { field: "judge", problem: t("start.needs_judge"), remedy: "" };
-  return problems.map((one) => (one.field === "" && judged ? needed : one));
+  if (!byId("judges") || checked("judge").length) return problems;
+  const rest = problems.filter((one) => one.field !== "" && !/^tasks\[\d+\]$/.test(one.field));
+  return rest.length < problems.length ? [...rest, { field: "judge", problem: t("start.needs_judge"), remedy: "" }] : rest;
 }
 
 async function look() {
@@ -232,6 +146,7 @@ function restore() {
   }
   if (state.has("protocol") && byId("protocol")) fromAddress(state.get("protocol"));
   if (state.has("benchmark")) byId("f-benchmark").checked = true;
+  byId("advanced").open = ["benchmark", "limit", "batch_id"].some((name) => state.has(name));
   if (state.has("rotate") && byId("f-rotate")) byId("f-rotate").checked = true;
   for (const name of ["candidate", "judge"]) {
     if (!state.has(name) || !byId(`${name}s`)) continue;
@@ -247,8 +162,20 @@ function pick(name, ref) {
   else byId(`${name}s`).append(h("label", { class: "pick" }, h("input", { type: "checkbox", name, value: ref, checked: true }), h("span", {}, ref)));
 }
 
+let named = false;
+/** Fetches the names of known models when they are first needed; reading the price data takes the server a second. */
+async function nameModels() {
+  if (named) return;
+  named = true;
+  const said = await (await fetch("/api/models/names").catch(() => null))?.json().catch(() => null);
+  byId("models").replaceChildren(...(said?.names ?? []).map((value) => h("option", { value })));
+}
+
 if (form) {
-  drawRubric(suite.rubric);
+  if (byId("rubric")) rubric = rubricEditor(suite.rubric, changed);
+  // Grading by the default of a suite without a rubric needs no change to the file.
+  if (rubric && suite.default_rubric) rubric.choose(suite.default_rubric, false);
+  if (rubric && suite.fitting) rubric.choose(suite.fitting);
   restore();
   form.addEventListener("input", changed);
   form.addEventListener("change", changed);
@@ -263,15 +190,11 @@ if (form) {
       changed();
     };
     button.addEventListener("click", add);
+    input.addEventListener("focus", nameModels);
     input.addEventListener("keydown", (event) => {
       if (event.key === "Enter") event.preventDefault(), add();
     });
   }
-  byId("add-criterion")?.addEventListener("click", () => {
-    const rows = rubricRows();
-    drawRubric([...rows, { name: "", weight: 1, scale: [0, 10], guidance: "", labels: [] }]);
-    byId(`r-${rows.length}-name`).focus();
-  });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     byId("go").disabled = true;
@@ -286,133 +209,4 @@ if (form) {
     }
   });
   look();
-}
-
-// ---- a set written here
-
-const write = byId("write");
-const emptyThing = () => ({ thingName: "", context: "", snippets: {} });
-let set = { name: "", language: "", names: ["", ""], things: [emptyThing()] };
-
-function keep() {
-  storage.set(DRAFT, set);
-  byId("draft").textContent = storage.kept ? t("start.draft") : "";
-}
-
-function drawNames() {
-  byId("names").replaceChildren(...set.names.map((name, place) => {
-    const said = t("start.name_of", { n: place + 1 });
-    const input = h("input", { value: name, "aria-label": said, placeholder: said, autocomplete: "off", "data-name": place, on: {
-      input: (event) => {
-        set.names[place] = event.target.value;
-        for (const label of document.querySelectorAll(`[data-label="${place}"]`)) label.textContent = event.target.value || said;
-        keep();
-      },
-    } });
-    if (set.names.length < 3) return input;
-    const label = t("start.remove_name", { name: name || said });
-    return h("span", { class: "named-one" }, input, h("button", { type: "button", class: "button small", "aria-label": label, title: label, on: { click: () => removeName(place) } }, "✕"));
-  }));
-}
-
-/** Removes a candidate; the texts of the following ones move up. */
-function removeName(place) {
-  set.names.splice(place, 1);
-  for (const thing of set.things) thing.snippets = Object.fromEntries(set.names.map((_, who) => [who, thing.snippets[who < place ? who : who + 1] ?? ""]));
-  drawNames();
-  drawThings();
-  keep();
-  document.querySelector(`[data-name="${Math.min(place, set.names.length - 1)}"]`).focus();
-}
-
-function drawThing(thing, place) {
-  const id = (name) => `t-${place}-${name}`;
-  const tied = (name, attributes) => ({ id: id(name), "data-path": `[${place}].${name}`, on: { input: (event) => ((thing[name] = event.target.value), keep()) }, ...attributes });
-  const context = h("textarea", tied("context", { class: "prose", rows: 3 }));
-  context.value = thing.context;
-  return h("section", { class: "thing", "aria-label": t("start.thing_n", { n: place + 1 }) },
-    h("div", { class: "thing-head" },
-      h("div", { class: "field" }, h("label", { for: id("thingName") }, t("start.thing_n", { n: place + 1 })), h("input", tied("thingName", { value: thing.thingName, autocomplete: "off" })), h("p", { class: "error", "data-error": `[${place}].thingName` })),
-      h("div", { class: "buttons" },
-        h("button", { type: "button", class: "button small", on: { click: () => duplicate(place) } }, t("start.duplicate")),
-        h("button", { type: "button", class: "button small", on: { click: () => remove(place) } }, t("start.remove")))),
-    h("div", { class: "field" }, h("label", { for: id("context") }, t("start.context")), context, h("p", { class: "error", "data-error": `[${place}].context` })),
-    h("div", { class: "snips" }, set.names.map((name, who) => {
-      const text = h("textarea", { id: id(`s${who}`), rows: 7, spellcheck: "false", "data-path": `[${place}].snippets[${who}]`, on: { input: (event) => ((thing.snippets[who] = event.target.value), keep()) } });
-      text.value = thing.snippets[who] ?? "";
-      return h("div", { class: "field" }, h("label", { for: id(`s${who}`), "data-label": who }, name || t("start.name_of", { n: who + 1 })), text, h("p", { class: "error", "data-error": `[${place}].snippets[${who}]` }));
-    })),
-    h("p", { class: "error", "data-error": `[${place}].snippets` }),
-    h("p", { class: "error", "data-error": `[${place}]` }));
-}
-
-const drawThings = () => byId("things").replaceChildren(...set.things.map(drawThing));
-
-function duplicate(place) {
-  const copy = structuredClone(set.things[place]);
-  copy.thingName = copy.thingName ? t("start.copy_of", { name: copy.thingName }) : "";
-  set.things.splice(place + 1, 0, copy);
-  drawThings();
-  keep();
-  byId(`t-${place + 1}-thingName`).focus();
-}
-
-function remove(place) {
-  set.things.splice(place, 1);
-  if (!set.things.length) set.things.push(emptyThing());
-  drawThings();
-  keep();
-}
-
-function asFile() {
-  return set.things.map((thing) => ({
-    thingName: thing.thingName.trim(),
-    ...(thing.context.trim() ? { context: thing.context } : {}),
-    ...(set.language.trim() ? { language: set.language.trim() } : {}),
-    snippets: set.names.map((name, who) => ({ name: name.trim(), content: thing.snippets[who] ?? "" })),
-  }));
-}
-
-if (write) {
-  set = storage.get(DRAFT, set);
-  byId("f-name").value = set.name;
-  byId("f-language").value = set.language;
-  for (const name of ["name", "language"]) byId(`f-${name}`).addEventListener("input", (event) => ((set[name] = event.target.value), keep()));
-  drawNames();
-  drawThings();
-  byId("add-name").addEventListener("click", () => {
-    set.names.push("");
-    drawNames();
-    drawThings();
-    document.querySelector(`[data-name="${set.names.length - 1}"]`).focus();
-  });
-  byId("add-thing").addEventListener("click", () => {
-    set.things.push(emptyThing());
-    drawThings();
-    keep();
-    byId(`t-${set.things.length - 1}-thingName`).focus();
-  });
-  write.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (!set.name.trim()) return complain([{ field: "name", problem: t("start.needs_name"), remedy: "" }], byId("problems"));
-    try {
-      const said = await ask("/api/suites", { name: `${set.name.trim()}.json`, title: set.name.trim(), text: `${JSON.stringify(asFile(), null, 2)}\n` });
-      storage.remove(DRAFT);
-      location.assign(`/start?suite=${encodeURIComponent(said.suite)}`);
-    } catch (error) {
-      complain(problemsOf(error), byId("problems"));
-      document.querySelector("[aria-invalid=true]")?.focus();
-    }
-  });
-  byId("bring").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const file = byId("file").files[0];
-    if (!file) return byId("file").focus();
-    try {
-      const said = await ask("/api/suites", { name: file.name, text: await file.text() });
-      location.assign(`/start?suite=${encodeURIComponent(said.suite)}`);
-    } catch (error) {
-      byId("bring-problems").replaceChildren(...problemsOf(error).map((one) => h("li", {}, one.field ? h("code", {}, one.field, " ") : null, [one.problem, one.remedy].filter(Boolean).join(" "))));
-    }
-  });
 }

@@ -1,0 +1,74 @@
+"""Agreement of judges with people's grades that came with the data, as verdicts and as scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.verdicts import Verdict, verdict_of_score
+from assay.statistics.estimates import Estimate, estimate
+from assay.statistics.judge_accuracy import Calibration, calibration
+from assay.statistics.kappa import Kappa, cohen_kappa
+from assay.statistics.table import ScoreTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from assay.analysis.columns import ReferencePair
+
+ALL: Final = ""
+"""Name of the estimate over all candidates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeAgainstReferences:
+    """A judge compared with people who graded the same responses without seeing its scores.
+
+    Attributes:
+        agreement: share of responses with the same verdict, over tasks; `by_candidate` for each candidate.
+        confusion: number of responses by (people's verdict, judge's verdict).
+        binary: True if people only passed or failed, so that a judge without verdicts passes from half of its scale on.
+    """
+
+    judge: str
+    agreement: Estimate
+    by_candidate: tuple[Estimate, ...]
+    confusion: Mapping[tuple[Verdict, Verdict], int]
+    kappa: Kappa
+    calibration: Calibration
+    binary: bool
+
+
+def judges_against_references(pairs: Iterable[ReferencePair]) -> tuple[JudgeAgainstReferences, ...]:
+    """Compare each judge with the people who graded the same responses."""
+    by_judge: dict[str, list[ReferencePair]] = {}
+    for pair in pairs:
+        by_judge.setdefault(pair.judge, []).append(pair)
+    return tuple(_compared(judge, of_judge) for judge, of_judge in by_judge.items())
+
+
+def _compared(judge: str, pairs: Sequence[ReferencePair]) -> JudgeAgainstReferences:
+    binary = all(pair.reference in (0.0, 1.0) for pair in pairs)
+    people = [verdict_of_score(pair.reference) for pair in pairs]
+    verdicts = [
+        pair.verdict or verdict_of_score(float(pair.judged >= 0.5) if binary else pair.judged) for pair in pairs
+    ]
+    same = [float(a is b) for a, b in zip(people, verdicts, strict=True)]
+    tasks = [pair.task for pair in pairs]
+    # Responses to one task are not independent, so the range is that of a mean over tasks.
+    whole = ScoreTable.from_columns(
+        task=tasks, candidate=[ALL] * len(pairs), trial=[(pair.trial, pair.candidate) for pair in pairs], score=same
+    )
+    each = ScoreTable.from_columns(
+        task=tasks, candidate=[pair.candidate for pair in pairs], trial=[pair.trial for pair in pairs], score=same
+    )
+    return JudgeAgainstReferences(
+        judge=judge,
+        agreement=estimate(whole, ALL),
+        by_candidate=tuple(estimate(each, name) for name in dict.fromkeys(pair.candidate for pair in pairs)),
+        confusion=Counter(zip(people, verdicts, strict=True)),
+        kappa=cohen_kappa(people, verdicts),
+        calibration=calibration([pair.judged for pair in pairs], [pair.reference for pair in pairs]),
+        binary=binary,
+    )

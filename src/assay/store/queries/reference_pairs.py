@@ -1,0 +1,85 @@
+"""Judges' scores beside people's grades of the same responses that came with the data."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import median
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, or_, select
+
+from assay.analysis.columns import ReferencePair
+from assay.domain.lifecycle import AssessmentState
+from assay.store.database import schema
+from assay.store.queries.filters import scope_of
+from assay.store.queries.plans import run_key_of
+from assay.store.queries.score_columns import COUNTING, candidates_of, judges_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from assay.domain.identifiers import RunId
+    from assay.domain.selection import Selection
+
+
+def reference_graders(connection: Connection, run: RunId, /) -> frozenset[str]:
+    """Return the people whose grades of a run's responses came with the data."""
+    own, grader = schema.run_grader, schema.grader
+    rows = select(grader.c.name).join(own, own.c.grader_key == grader.c.key)
+    of_run = (own.c.run_key == run_key_of(connection, run), own.c.reference)
+    return frozenset(connection.execute(rows.where(*of_run)).scalars())
+
+
+def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[ReferencePair, ...]:
+    """Return each judge's newest score of each response that people had graded; empty without such people or judges.
+
+    The judge's score is the one it gave, whatever was decided about it. Of several people the median is the reference.
+    """
+    scope = scope_of(connection, selection)
+    own, trial, score, assessment = schema.run_grader, schema.trial, schema.score, schema.assessment
+    people: defaultdict[int, list[int]] = defaultdict(list)
+    for run, grader in connection.execute(
+        select(own.c.run_key, own.c.grader_key).where(*scope.where_run(own), own.c.reference)
+    ):
+        people[run].append(grader)
+    if not people:
+        return ()
+    origin = {run: run for run in people}
+    for run, others in scope.families.newer.items():
+        origin.update((run, other) for other in others if other in people)
+    place = (score.c.run_key, trial.c.position, trial.c.k, score.c.candidate_key)
+    judged = (
+        select(*place, score.c.grader_key, score.c.task_key, score.c.judged_value)
+        .join(trial, trial.c.key == score.c.trial_key)
+        .join(assessment, assessment.c.key == score.c.assessment_key)
+        .where(score.c.run_key.in_(list(origin)), *scope.where(score), *scope.where_grader(score))
+        .where(assessment.c.by_model, score.c.judged_value.is_not(None))
+        .where(assessment.c.state != AssessmentState.SUPERSEDED.value)
+        .order_by(score.c.run_key)
+    )
+    newest = {
+        ((origin[run], *rest), grader): row for row in connection.execute(judged) for run, *rest, grader, _, _ in [row]
+    }
+    if not newest:
+        return ()
+    given = or_(*(and_(score.c.run_key == run, score.c.grader_key.in_(keys)) for run, keys in people.items()))
+    references: defaultdict[tuple[int, ...], list[float]] = defaultdict(list)
+    for *response, value in connection.execute(
+        select(*place, score.c.value)
+        .join(trial, trial.c.key == score.c.trial_key)
+        .where(given, score.c.value.is_not(None), score.c.state.in_(COUNTING))
+    ):
+        references[tuple(response)].append(value)
+    judges, candidates = judges_of(connection, scope), candidates_of(connection, scope, ())
+    return tuple(
+        ReferencePair(
+            judge=judges[grader],
+            candidate=candidates[row.candidate_key],
+            task=row.task_key,
+            trial=response[:3],
+            reference=median(references[response]),
+            judged=row.judged_value,
+        )
+        for (response, grader), row in newest.items()
+        if response in references
+    )
