@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import common, keys_over_http, without_sandbox, workspace
+from assay.cli.options import STAGE, common, keys_over_http, without_sandbox, workspace
 from assay.cli.output import counted, dollars, print_json, say, tell
 from assay.cli.progress import progress_on
 from assay.domain.errors import InputError, Interrupted
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from assay.app.runs.preflight import LookAhead
     from assay.app.workspace import Workspace
     from assay.domain.selection import RunSummary
+    from assay.domain.suite import Rubric
 
 _BUDGET = click.option(
     "--budget", type=float, metavar="USD", help="Most that the whole run may cost, with what it has cost so far."
@@ -51,6 +53,13 @@ _BUDGET = click.option(
 @click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
 @click.option("--show-prompt", is_flag=True, help="With --dry-run: also print the prompts of the first task.")
 @click.option("--limit", type=int, metavar="N", help="Only the first N tasks.")
+@click.option(
+    "--rubric",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Grade by the rubric of this file; SUITE may then hold tasks with answers, as `assay import` takes them.",
+)
+@STAGE
 @keys_over_http
 @without_sandbox
 @common
@@ -67,13 +76,17 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
     code = 0
     with workspace(store, concurrency=options["concurrency"], budget=options["budget"]) as opened:
         # All suites are checked before the first call, so that the last one cannot fail after the others were paid for.
-        aheads = [_look_ahead(opened, path, options) for path in suites]
+        rubric, raw = _raw_answers(opened, suites, options)
+        aheads = [_look_ahead(opened, path, options, rubric) for path in suites if path not in raw]
+        documents += _judge_raw(opened, raw, rubric, {**options, "dry_run": dry_run}, as_json=as_json)
+        code = int(any(document.failures for document in documents))
         for suite, chosen, ahead in aheads:
             if dry_run:
                 documents.append(_dry_run(ahead, show_prompt=show_prompt, as_json=as_json))
                 continue
             try:
-                documents.append(_run_one(opened, suite, chosen, ahead, as_json=as_json))
+                stage = options["stage"]
+                documents.append(_run_one(opened, suite, chosen, ahead, stage=stage, as_json=as_json))
             except Interrupted as error:
                 # With --json, runs that finished before the interruption must still be reported.
                 if not (as_json and documents):
@@ -189,12 +202,43 @@ def _ask(run_id: str, loss: str) -> None:
     click.confirm(f"{run_id} {loss} Continue?", abort=True, err=True)
 
 
-def _look_ahead(opened: Workspace, path: Path, options: dict[str, Any]) -> tuple[Any, Any, LookAhead]:
+def _raw_answers(
+    opened: Workspace, paths: tuple[Path, ...], options: dict[str, Any]
+) -> tuple[Rubric | None, tuple[Path, ...]]:
+    """Return the rubric of --rubric, and the files that hold answers to judge."""
+    if options["rubric"] is None:
+        return None, ()
+    from assay.app.runs.raw_answers import is_raw
+    from assay.app.suites import rubric_of_file
+
+    return rubric_of_file(opened, options["rubric"]), tuple(path for path in paths if is_raw(path))
+
+
+def _judge_raw(
+    opened: Workspace, paths: tuple[Path, ...], rubric: Rubric | None, options: dict[str, Any], *, as_json: bool
+) -> list[Any]:
+    """Import files of answers and grade each run of theirs."""
+    if not paths:
+        return []
+    from assay.app.runs.raw_answers import import_raw
+    from assay.cli.regrade import grade_again
+
+    judge = options["judge"] or opened.settings.values["judge"]
+    runs, notes = import_raw(opened, paths)
+    for note in notes:
+        tell(f"note: {note}")
+    return [grade_again(opened, run, rubric, {**options, "judge": judge}, as_json=as_json) for run in runs]
+
+
+def _look_ahead(
+    opened: Workspace, path: Path, options: dict[str, Any], rubric: Rubric | None
+) -> tuple[Any, Any, LookAhead]:
     from assay.app.runs import preflight
     from assay.domain.review_sample import parsed_rule
     from assay.domain.run import RunOptions
 
     suite = preflight.load(opened, path, judge=options["judge"])
+    suite = suite if rubric is None else replace(suite, rubric=rubric)
     values = opened.settings.values
     chosen = preflight.options_for(
         opened,
@@ -213,7 +257,9 @@ def _look_ahead(opened: Workspace, path: Path, options: dict[str, Any]) -> tuple
     return suite, chosen, preflight.look_ahead(opened, suite, chosen)
 
 
-def _run_one(opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, as_json: bool) -> RunResultDocument:
+def _run_one(
+    opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, stage: str | None, as_json: bool
+) -> RunResultDocument:
     from assay.app.runs import documents, execution, preflight
 
     for note in (*ahead.notes, preflight.note_on_exact(opened, ahead)):
@@ -221,7 +267,8 @@ def _run_one(opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, as
             tell(f"note: {note}")
     tell(_announcement(ahead))
     with progress_on(sys.stderr) as listener:
-        result = execution.run(opened, suite, chosen, ahead=ahead, listener=listener)
+        only = stage is not None
+        result = execution.run(opened, suite, chosen, ahead=ahead, only_structure=only, listener=listener)
     if not as_json:
         say_result(result)
     return documents.run_result(result)

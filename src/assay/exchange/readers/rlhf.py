@@ -1,4 +1,7 @@
-"""RLHF data: tasks with ideal responses and people's evaluation forms, or pairs of a chosen and a rejected text."""
+"""RLHF data: tasks with ideal responses and people's evaluation forms, or pairs of a chosen and a rejected text.
+
+The tasks come as messages with their signals, in a list under `rlhf`, or as one flat object each, with `model_responses`.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,8 @@ def recognise(sample: FileSample) -> float | None:
     if isinstance(document, dict) and isinstance(document.get("rlhf"), list):
         return 1.0
     rows = first_rows(sample)
+    if rows and all(row.keys() >= {"prompt", "model_responses"} for row in rows):
+        return 1.0
     return explained_share(rows, _PAIR) if rows and all(row.keys() >= {"chosen", "rejected"} for row in rows) else None
 
 
@@ -58,6 +63,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield FoundRun(suite=suite, format=NAME)
         for number, item in enumerate(as_list(document["rlhf"]), 1):
             yield from _task(item, f"{source.name}#{number}")
+        return
+    if any("model_responses" in row for row in first_rows(source.sample)):
+        yield FoundRun(suite=suite, format=NAME)
+        for row, where in read_rows(source):
+            yield from (Skipped(where=where, why=row),) if isinstance(row, str) else _flat_task(row, where)
         return
     yield FoundRun(suite=suite, format=NAME, rubric=(PREFERENCE,), provenance={"kind": "preferences"})
     for number, (row, where) in enumerate(read_rows(source), 1):
@@ -72,7 +82,7 @@ def _task(item: JsonValue, where: str) -> Iterator[Found]:
     if not isinstance(item, dict):
         yield Skipped(where=where, why="is not a JSON object.")
         return
-    identifier = item.get("taskId", item.get("task_id"))
+    identifier = item.get("taskId", item.get("task_id", item.get("id")))
     turns = objects_in(item.get("messages"))
     asked = [turn for turn in turns if turn.get("role") in ("system", "user")]
     if identifier is None or not asked:
@@ -110,6 +120,40 @@ def _task(item: JsonValue, where: str) -> Iterator[Found]:
             continue
         grades = tuple(_grades(str(fields["model_id"]), _form(fields.get("evaluation_form"))))
         if grades:
+            yield FoundAssessment(task=task, trial=1, judge=HUMAN, by=GradedBy.PERSON, where=where, grades=grades)
+
+
+def _flat_task(row: JsonObject, where: str) -> Iterator[Found]:
+    """Yield the task of a flat object, its answers and people's evaluations, whose booleans are answers to questions."""
+    identifier, prompt = row.get("task_id", row.get("taskId", row.get("id"))), row.get("prompt")
+    if identifier is None or not isinstance(prompt, str) or not prompt.strip():
+        yield Skipped(where=where, why="has no task id." if identifier is None else "has no prompt.")
+        return
+    task, about = str(identifier), dict(as_object(row.get("metadata")))
+    system = about.pop("system_prompt", None)
+    asked = [("system", system)] if isinstance(system, str) and system else []
+    ideal, final_answer = row.get("ideal_response"), row.get("final_answer")
+    yield FoundTask(
+        id=task,
+        prompt=tuple(Message(role=role, content=text) for role, text in [*asked, ("user", prompt)]),
+        ideal=str(ideal) if ideal else None,
+        final_answer=None if final_answer in (None, "") else str(final_answer),
+        metadata=about,
+    )
+    for answer in map(as_object, as_list(row.get("model_responses"))):
+        content = answer.get("response_text")
+        if answer.get("model_id") and isinstance(content, str):
+            yield FoundResponse(task=task, candidate=str(answer["model_id"]), trial=1, where=where, content=content)
+        else:
+            yield Skipped(where=where, why="holds a response without a model or a text.")
+    for evaluation in map(as_object, as_list(row.get("human_evaluations"))):
+        words = {True: "Yes", False: "No"}
+        form = {
+            name.replace("_", " ").title(): words[value] if isinstance(value, bool) else str(value)
+            for name, value in evaluation.items()
+            if name != "model_id" and value is not None
+        }
+        if grades := tuple(_grades(str(evaluation.get("model_id")), form)):
             yield FoundAssessment(task=task, trial=1, judge=HUMAN, by=GradedBy.PERSON, where=where, grades=grades)
 
 
