@@ -16,8 +16,10 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
+from assay.domain.digest import bytes_digest
 from assay.domain.errors import SettingsError, UnknownName
 
 if TYPE_CHECKING:
@@ -92,6 +94,25 @@ class Registry(Generic[Part]):
         if missing:
             raise SettingsError(where, f"lacks {', '.join(f'`{name}`' for name in missing)}.", remedy=remedy)
         return cast("Part", part)
+
+
+def source_of(module: str, folder: str) -> str:
+    """Return the distributions of a module with their versions, and the digest of its file; empty if there is no such module.
+
+    The folder is searched before the path. Nothing is imported.
+    """
+    from importlib.machinery import PathFinder
+    from importlib.metadata import packages_distributions, version
+
+    spec, places = None, [folder, *sys.path]
+    for part in module.split("."):
+        spec = PathFinder.find_spec(part, places)
+        if spec is None:
+            return ""
+        places = list(spec.submodule_search_locations or ())
+    held = sorted(set(packages_distributions().get(module.partition(".")[0], ())))
+    content = Path(spec.origin).read_bytes() if spec is not None and spec.origin and spec.has_location else b""
+    return ", ".join([*(f"{name} {version(name)}" for name in held), bytes_digest(content)])
 
 
 @lru_cache(maxsize=256)

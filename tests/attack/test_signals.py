@@ -74,7 +74,7 @@ main()
 """Sends a signal when a run has been carried out and its results folder is written."""
 
 
-@pytest.mark.parametrize("name", SIGNALS)
+@pytest.mark.parametrize("name", [SIGNALS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in SIGNALS[1:])])
 def test_a_signal_after_the_last_trial_ends_with_130(name: str, tmp_path: Path) -> None:
     assert forked.run("init", folder=tmp_path).returncode == 0
     done = subprocess.run(

@@ -9,7 +9,8 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import Index, create_engine, inspect, text
+from sqlalchemy.schema import SchemaItem
 from tests.contract.rows import driven
 from tests.contract.stores import StandingClock, a_plan, a_task, planned
 from tests.support.postgres import new_database
@@ -74,11 +75,13 @@ def test_migrations_make_the_tables_that_a_new_store_has(bare_url: str, tmp_path
 def test_the_code_describes_the_migrated_tables(bare_url: str) -> None:
     migrated(bare_url)
     engine = create_engine(driven(bare_url))
+
+    def compared(item: SchemaItem, name: str | None, kind: str, *_: object) -> bool:
+        elsewhere = isinstance(item, Index) and item._ddl_if is not None and engine.dialect.name != "postgresql"
+        return not elsewhere and not (kind == "table" and name == "assay_version")
+
     with engine.connect() as connection:
-        context = MigrationContext.configure(
-            connection,
-            opts={"include_object": lambda _object, name, kind, *_: not (kind == "table" and name == "assay_version")},
-        )
+        context = MigrationContext.configure(connection, opts={"include_object": compared})
         assert compare_metadata(context, schema.metadata) == []
     engine.dispose()
 

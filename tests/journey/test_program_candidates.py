@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from assay.app.comparison.trial_answers import trial_answers
 from assay.app.workspace import Workspace
 from assay.domain.identifiers import shown_trial
 from assay.domain.selection import Selection
+from assay.plugins import source_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,6 +118,31 @@ def test_a_resume_refuses_a_changed_program(assay: Command, folder: Path) -> Non
     assert "has changed: app.py is not the file with which this run started" in refused.err
     (folder / "app.py").write_text(APP, "utf-8")
     assert assay("resume", run).code == 1
+
+
+def test_a_module_is_known_by_its_version_and_its_file(
+    assay: Command, folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path_factory.mktemp("site")
+    (site / "acme").mkdir()
+    (site / "acme" / "__init__.py").write_text("raise SystemExit('imported too early')", "utf-8")
+    (site / "acme" / "bots.py").write_text(APP, "utf-8")
+    known = site / "acme_bots-1.2.dist-info"
+    known.mkdir()
+    (known / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-bots\nVersion: 1.2\n", "utf-8")
+    (known / "top_level.txt").write_text("acme\n", "utf-8")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
+    assert source_of("acme.bots", str(folder)).startswith("acme-bots 1.2, ")
+    assert source_of("acme.nothing", str(folder)) == ""
+    (site / "acme" / "__init__.py").write_text("", "utf-8")
+    run = assay("run", suite(folder, '{name: c, python: "acme.bots:fails"}'), "--json").document["run_id"]
+    (known / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-bots\nVersion: 1.3\n", "utf-8")
+    refused = assay("resume", run)
+    assert refused.code == 2
+    assert "the run started with acme-bots 1.2, " in refused.err
+    (site / "acme" / "bots.py").write_text(f"{APP}# changed\n", "utf-8")
+    assay("run", "s.yaml")
+    assert "same_name" in [warning["code"] for warning in assay("stats", "--json").document["warnings"]]
 
 
 def test_candidates_of_one_name_and_two_programs_are_told_apart(assay: Command, folder: Path) -> None:

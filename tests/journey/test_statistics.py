@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,9 @@ def test_plan_shows_the_trials_needed_for_each_pair(reviewed: Command) -> None:
     assert found["summary"]["words"]
     text = reviewed("plan", "--detect", "0.03")
     assert text.code == 0
-    assert "nora − omar" in text.out
+    ranked = [row["candidate"] for row in reviewed("rank", "--json").document["candidates"]]
+    assert [f"{a} − {b}" in text.out for a, b in combinations(ranked, 2)] == [True] * 6
+    assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == list(combinations(ranked, 2))
 
 
 @pytest.mark.parametrize("wrong", ["0", "1", "3", "-0.1", "three", "100pts", "nan", "0pts"])

@@ -87,7 +87,7 @@ def test_slow_statistics_details_are_loaded_later_and_announced(
 
 def test_pairs_are_read_from_the_top(workspace: Workspace) -> None:
     found = LiveReports(workspace).of(EVERYTHING)
-    (pair,) = found.pairs
+    (pair,) = found.report.ranking.pairs
     assert [pair.a, pair.b] == [one.candidate for one in found.report.ranking.candidates]
     assert pair.difference is not None
     assert pair.difference >= 0

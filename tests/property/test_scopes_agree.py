@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from tests.support.examples import examples
 
 from assay import statistics as st
 
@@ -59,7 +60,7 @@ def check(table: st.ScoreTable, scope: str | None) -> None:
         assert width(like_ci) >= width(these_ci)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(small_tables(), some.sampled_from([None, "these_tasks", "tasks_like_these"]))
 def test_scopes_of_small_tables_never_contradict_each_other(table: st.ScoreTable, scope: str | None) -> None:
     check(table, scope)

@@ -69,6 +69,7 @@ class Function(_Called):
     Attributes:
         target: `FILE.py:NAME`, `package.module:NAME`, or the name of a Python object.
         options: passed to a parameter named `options`, or to the class as keywords.
+        source: of a module: its distribution with the version, and the digest of its file.
         from_python: it is a Python object, which no other process can find by its name.
         given: that object; it is not stored.
     """
@@ -76,6 +77,7 @@ class Function(_Called):
     kind: str = field(default="python", init=False)
     target: str
     options: Mapping[str, JsonValue] = field(default_factory=dict)
+    source: str = ""
     from_python: bool = False
     given: Callable[..., object] | None = field(default=None, compare=False, repr=False)
 

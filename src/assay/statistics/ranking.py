@@ -68,7 +68,7 @@ class RankedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Candidates from best to worst, all pairs in label order, and the groups no pair of which can be told apart.
+    """Candidates from best to worst, all pairs in that order, and the groups no pair of which can be told apart.
 
     A group is a longest run of neighbours in rank order without a Holm-significant pair; groups may overlap.
     """
@@ -108,7 +108,8 @@ def rank(scores: ScoreTable | Cells, scope: str | None = None, margin: float | N
     asked, margin = checked_scope(scope), checked_margin(margin)
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     each = estimates(scores, asked)
-    first, second = np.triu_indices(len(cells.candidates), 1)
+    order = sorted(range(len(each)), key=lambda i: (-_or_last(each[i].mean), i))
+    first, second = (np.array(order, np.intp)[side] for side in np.triu_indices(len(order), 1))
     differences, shared, chosen = _scoped_pairs(scores, cells, first, second, asked)
     pairs = _pairs(cells, differences, shared, first, second, margin)
     better = np.zeros((len(each), len(each)), np.bool_)
@@ -117,7 +118,6 @@ def rank(scores: ScoreTable | Cells, scope: str | None = None, margin: float | N
             better[first[place], second[place]] = True
         elif pair.decision == "worse":
             better[second[place], first[place]] = True
-    order = sorted(range(len(each)), key=lambda i: (-_or_last(each[i].mean), i))
     candidates = tuple(_ranked(each, better, i) for i in order)
     return Ranking(
         candidates=candidates,

@@ -12,6 +12,7 @@ from assay.domain.digest import JsonValue, bytes_digest
 from assay.domain.errors import did_you_mean
 from assay.domain.programs import KINDS, Agent, Command, Function, Program, WebService
 from assay.formats.json_paths import steps_of
+from assay.plugins import source_of
 from assay.suites.grammar import (
     FREE,
     FREE_MAPPING,
@@ -88,7 +89,7 @@ def _read_python(value: Value, path: Path, context: ReadContext) -> Function | N
     if match is None:
         context.report(inner, f"is {shown(target)}, expected FILE.py:NAME or package.module:NAME.")
         return None
-    files = {}
+    files, source = {}, ""
     if match["place"].endswith(".py"):
         digest = _checked_source(match["place"], match["name"], inner, context)
         if digest is None:
@@ -97,7 +98,9 @@ def _read_python(value: Value, path: Path, context: ReadContext) -> Function | N
     elif not re.fullmatch(r"\w+(\.\w+)*", match["place"]):
         context.report(inner, f"is {shown(target)}, expected FILE.py:NAME or package.module:NAME.")
         return None
-    return Function(target=target, options=options, folder=_folder(context), files=files)
+    else:
+        source = source_of(match["place"], _folder(context))
+    return Function(target=target, options=options, folder=_folder(context), files=files, source=source)
 
 
 def _checked_source(named: str, name: str, path: Path, context: ReadContext) -> str | None:

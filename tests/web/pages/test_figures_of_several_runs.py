@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fastapi.testclient import TestClient
 from tests.contract.stores import WEIGHTS, a_decision, a_plan, a_task, grades, judged, planned, wait
-from tests.support import forked
+from tests.support.commands import printed
 
 from assay.app.statistics import results
 from assay.app.workspace import Workspace
@@ -72,7 +72,7 @@ def test_answers_nobody_graded_are_told_apart_from_those_that_wait(client: TestC
     alone = page(client, "/results?suite=alpha&suite=gamma")
     assert "6 answers not graded" in alone
     assert "awaiting review" not in alone
-    lines = forked.run("stats", "--suite", "alpha", "--suite", "gamma", folder=folder).stdout.splitlines()
+    lines = printed(folder, "stats", "--suite", "alpha", "--suite", "gamma").splitlines()
     assert lines[0] == "6 trials count; 6 not graded"
 
 
@@ -82,9 +82,9 @@ def test_a_caveat_stands_only_where_something_of_the_two_waits(
     assert "overstate certainty" not in page(client, "/results?a=bob&b=ann")
     assert client.get("/statistics.json?a=bob&b=ann").json()["compare"]["anytime"] is None
     assert results.compare(store, Selection(), "bob", "ann").anytime is None
-    assert "overstate certainty" not in forked.run("compare", "bob", "ann", folder=folder).stdout
+    assert "overstate certainty" not in printed(folder, "compare", "bob", "ann")
     assert "6 trials await review" in page(client, "/results?a=dan&b=eve")
-    assert "6 trials await review" in forked.run("compare", "dan", "eve", folder=folder).stdout
+    assert "6 trials await review" in printed(folder, "compare", "dan", "eve")
 
 
 def test_no_trial_is_missing_to_a_candidate_it_was_never_put_to(tmp_path: Path) -> None:
@@ -92,8 +92,7 @@ def test_no_trial_is_missing_to_a_candidate_it_was_never_put_to(tmp_path: Path) 
     pairs = ("ann,bob", "bob,cas", "cas,ann", "ann,bob")
     rows = [f"t{n},{name},1,0.{n}\n" for n, pair in enumerate(pairs) for name in pair.split(",")]
     (tmp_path / "pairs.csv").write_text(header + "".join(rows), "utf-8")
-    done = forked.run("import", "pairs.csv", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
+    printed(tmp_path, "import", "pairs.csv")
     with Workspace.open(tmp_path, environment={}) as workspace:
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
         assert "no score that counts" not in page(client, "/results")
@@ -116,9 +115,7 @@ def test_grades_that_wait_in_trials_that_count_are_told(tmp_path: Path) -> None:
         assert "6 of them with more grades awaiting review" in said
         assert "6 trials await review" in said
         assert client.get("/statistics.json").json()["stats"]["excluded"]["partly"] == 6
-        assert (
-            "6 trials count, 6 of them with more grades awaiting review" in forked.run("stats", folder=tmp_path).stdout
-        )
+        assert "6 trials count, 6 of them with more grades awaiting review" in printed(tmp_path, "stats")
 
 
 def test_comparison_counts_only_shared_tasks(client: TestClient, folder: Path, tmp_path: Path) -> None:
@@ -130,12 +127,12 @@ def test_comparison_counts_only_shared_tasks(client: TestClient, folder: Path, t
     assert table.count("<tr>") == 1 + 3
     ranks = client.get("/statistics.json").json()["rank"]
     assert ranks["comparisons"] == 3 == sum(one["n_tasks"] > 0 for one in ranks["pairs"])
-    lines = forked.run("rank", folder=folder).stdout
+    lines = printed(folder, "rank")
     assert made in lines
     assert apart in lines
     assert "dan − eve" not in lines
     report = tmp_path / "report.html"
-    assert forked.run("export", "html", "--output", str(report), folder=folder).returncode == 0
+    printed(folder, "export", "html", "--output", str(report))
     assert made in report.read_text("utf-8")
     assert made in client.get("/statistics/charts/pairs.json").text
 
@@ -149,9 +146,9 @@ def test_comparison_counts_no_run_in_which_the_two_never_met(tmp_path: Path) -> 
         document = client.get("/statistics.json?a=bob&b=ann").json()["compare"]
         assert document["runs"] == ["20250101-000000-alpha-aaaa"]
         assert document["excluded"]["pending"] == 0
-        told = forked.run("compare", "bob", "ann", folder=tmp_path).stdout
+        told = printed(tmp_path, "compare", "bob", "ann")
         assert "\n6 trials count\nruns: 20250101-000000-alpha-aaaa\n" in told
-        apart = forked.run("compare", "bob", "dan", folder=tmp_path).stdout
+        apart = printed(tmp_path, "compare", "bob", "dan")
         assert "They share no task on which trials of both count" in apart
         assert "No trials count yet\nruns: none" in apart
         assert "At least one of the two has no trials that count" in page(client, "/results?a=bob&b=dan")
@@ -179,7 +176,7 @@ def test_unseen_trials_are_not_called_approved_in_any_report(folder: Path, tmp_p
     for kind, more in (("html", ()), ("markdown", ()), ("latex", ()), ("junit", ("--threshold", "0.99"))):
         report = tmp_path / kind
         command = ("export", kind, "--suite", "alpha", *more, "--output", str(report))
-        assert forked.run(*command, folder=folder).returncode == 0
+        printed(folder, *command)
         text = report.read_text("utf-8").partition("<footer>")[0]
         assert "6 trials" in text
         assert "approved" not in text
@@ -203,14 +200,14 @@ def test_one_trial_of_each_task_asks_for_a_second_and_not_for_an_approval(
     assert lacks in said
     assert how in said
     assert how in client.get("/statistics.json?suite=alpha&scope=these-tasks&a=bob&b=ann").json()["compare"]["verdict"]
-    told = forked.run("compare", "bob", "ann", "--suite", "alpha", "--scope", "these-tasks", folder=folder).stdout
+    told = printed(folder, "compare", "bob", "ann", "--suite", "alpha", "--scope", "these-tasks")
     assert lacks in told
     assert how in told
     assert "Approve at least one" not in said + told
     rows = [f"t{n},{name},1,0.{n + place}\n" for n in range(6) for place, name in enumerate(("ann", "bob"))]
     (tmp_path / "once.csv").write_text("task,candidate,trial,score\n" + "".join(rows), "utf-8")
-    assert forked.run("import", "once.csv", folder=tmp_path).returncode == 0
-    imported = forked.run("compare", "bob", "ann", "--scope", "these-tasks", folder=tmp_path).stdout
+    printed(tmp_path, "import", "once.csv")
+    imported = printed(tmp_path, "compare", "bob", "ann", "--scope", "these-tasks")
     assert lacks in imported
     assert "extend" not in imported
 

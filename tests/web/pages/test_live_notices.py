@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Error, Page, expect
-from tests.web.conftest import Served, Watch, eventually
+from playwright.sync_api import Browser, Page, expect
+from tests.contract.stores import a_plan, a_task, judged, planned, wait
+from tests.web.conftest import Served, Watch, new_context
+
+from assay.app.workspace import Workspace
+from assay.domain.lifecycle import RunState
 
 RECORDER = """
-window.said = JSON.parse(sessionStorage.getItem('test.said') ?? '[]');
+window.told = JSON.parse(sessionStorage.getItem('test.told') ?? '[]');
 class Recorded {
   static permission = 'granted';
   static async requestPermission() { return 'granted'; }
   constructor(title, options) {
-    window.said.push(options.body);
-    sessionStorage.setItem('test.said', JSON.stringify(window.said));
+    window.told.push(options.body);
+    sessionStorage.setItem('test.told', JSON.stringify(window.told));
   }
 }
 window.Notification = Recorded;
@@ -26,14 +31,16 @@ window.Notification = Recorded;
 """Keeps what is shown, over reloads too; headless browsers show nothing by themselves."""
 
 
-@pytest.fixture
-def queue(context: BrowserContext, served: Served, watch: Watch) -> Page:
+@pytest.fixture(scope="module")
+def recording(chromium: Browser, standing: Served) -> Iterator[Page]:
+    """A page that records what it tells, over a server whose store stays as it is."""
+    context, watching = new_context(chromium), Watch()
     context.add_init_script(RECORDER)
     page = context.new_page()
-    watch.on(page, served)
-    page.goto(served.url)
-    page.wait_for_selector("#live[data-now='queue.live']")
-    return page
+    watching.on(page, standing)
+    yield page
+    context.close()
+    assert watching.amiss == []
 
 
 def submitted(served: Served, name: str) -> str:
@@ -45,91 +52,86 @@ def submitted(served: Served, name: str) -> str:
         return str(json.load(answer)["evaluation_id"])
 
 
-def said(page: Page) -> list[str]:
-    """Return the notifications so far; asks again if the page was just being redrawn."""
-    for _ in range(5):
-        with suppress(Error):
-            found: list[str] = page.evaluate("() => window.said")
-            return found
-        page.wait_for_load_state()
-    raise AssertionError("the page does not come to rest")
-
-
-def test_page_title_counts_waiting_items(queue: Page, served: Served) -> None:
-    eventually(lambda: queue.title().startswith("(10) "))
-    submitted(served, "another")
-    eventually(lambda: queue.title().startswith("(11) "))
-
-
-def test_page_title_counts_items_of_older_runs(served: Served, page: Page) -> None:
-    judged = {"evaluatorName": "llm-judge", "score": 0.5}
-    for number in range(51):
-        body = {"suite": "s", "scenario": f"x{number}", "agent": "a", "runId": f"r{number}", "evaluations": [judged]}
-        request = urllib.request.Request(
-            f"{served.url}/api/runs", json.dumps(body).encode(), {"content-type": "application/json"}
-        )
-        urllib.request.urlopen(request, timeout=10).close()
+def open_queue(page: Page, served: Served) -> None:
     page.goto(served.url)
     page.wait_for_selector("#live[data-now='queue.live']")
-    eventually(lambda: page.title().startswith("(61) "))
-    expect(page.locator("#waiting")).to_contain_text("61", use_inner_text=True)
 
 
-def test_a_run_that_is_new_ends_and_waits_and_is_told_once(queue: Page, served: Served) -> None:
-    eventually(lambda: queue.title().startswith("("))
-    assert said(queue) == []  # what waited when the page was opened is no news
-    submitted(served, "another")
-    eventually(lambda: len(said(queue)) >= 1)
-    eventually(lambda: queue.locator("[data-run]").count() == 2)
-    queue.wait_for_timeout(1500)
-    assert len([text for text in said(queue) if "another" in text]) == len(said(queue)) <= 2
-    assert "1" in said(queue)[-1]
-    queue.reload()
-    queue.wait_for_selector("#live[data-now='queue.live']")
-    queue.wait_for_timeout(1200)
-    told = said(queue)
-    assert len(told) <= 2
+def told_until(page: Page, name: str) -> list[str]:
+    """Return everything the page has told, as soon as it has told something of this name."""
+    page.wait_for_function("name => window.told.some(text => text.includes(name))", arg=name)
+    return list(page.evaluate("() => window.told"))
 
 
-def row(waiting: int, state: str) -> dict[str, Any]:
-    return {"waiting": waiting, "state": state}
-
-
-def test_reviews_that_begin_to_wait_while_a_run_goes_on_are_told(
-    context: BrowserContext, served: Served, watch: Watch
-) -> None:
-    """The stream is the server's own; only its counts are changed on the way."""
+def test_new_run_is_counted_in_the_title_and_told_once(chromium: Browser, served: Served, watch: Watch) -> None:
+    context = new_context(chromium)
     context.add_init_script(RECORDER)
     page = context.new_page()
     watch.on(page, served)
-    steps = [row(0, "running"), row(3, "running"), row(5, "running"), row(5, "finished")]
-    runs = served.get("/queue.json")["runs"]
-    events = "".join(
-        f"event: runs\ndata: {json.dumps([{**runs[0], **step, 'id': runs[0]['id']}])}\n\n" for step in steps
-    )
+    open_queue(page, served)
+    expect(page).to_have_title(re.compile(r"^\(10\) "))
+    assert page.evaluate("() => window.told") == []  # what waited when the page was opened is no news
+    submitted(served, "another")
+    expect(page).to_have_title(re.compile(r"^\(11\) "))
+    expect(page.locator("[data-run]")).to_have_count(2)
+    page.reload()
+    page.wait_for_selector("#live[data-now='queue.live']")
+    expect(page).to_have_title(re.compile(r"^\(11\) "))
+    submitted(served, "third")
+    expect(page.locator("[data-run]")).to_have_count(3)  # the page has drawn itself anew
+    told = [text for text in told_until(page, "third") if "another" in text]
+    assert 1 <= len(told) == len(set(told)) <= 2, told
+    assert "1" in told[-1]
+    context.close()
+
+
+def test_page_title_counts_items_of_older_runs(served: Served, page: Page) -> None:
+    with Workspace.open(served.folder, environment={}) as workspace:
+        for number in range(51):
+            plan = a_plan(f"20250101-000000-s{number}-aaaa", suite=f"s{number}")
+            workspace.journal.open_run(plan, planned(a_task("x")))
+            wait(workspace.journal.record(judged(workspace.journal.claim(plan.id, limit=1)[0])))
+            workspace.journal.set_state(plan.id, RunState.FINISHED)
+    open_queue(page, served)
+    expect(page).to_have_title(re.compile(r"^\(61\) "))
+    expect(page.locator("#waiting")).to_contain_text("61", use_inner_text=True)
+
+
+def tell_by_script(page: Page, served: Served, news: list[list[dict[str, Any]]]) -> list[str]:
+    """Open a run page whose stream brings these rows and a last run that ended; return what it told before that.
+
+    Unlike the list of runs, the page of a run need not draw itself anew for a new one.
+    """
+    known = served.get("/queue.json")["runs"][0]
+    rows = [*news, [{**known, "id": "last", "suite": "the last", "state": "finished", "waiting": 0}]]
+    events = "".join(f"retry: 600000\nevent: runs\ndata: {json.dumps(row)}\n\n" for row in rows)
     page.route("**/api/live", lambda route: route.fulfill(content_type="text/event-stream", body=events))
-    page.goto(served.url)
-    eventually(lambda: len(said(page)) == 2)
-    assert ["3 assessments now await review" in said(page)[0], "finished" in said(page)[1]] == [True, True]
+    page.goto(f"{served.url}/runs/{served.run_id}")
+    told = told_until(page, "the last")
+    page.unroute_all()
+    page.evaluate("() => sessionStorage.clear()")
+    return told[:-1]
+
+
+def test_reviews_that_begin_to_wait_while_a_run_goes_on_are_told(recording: Page, standing: Served) -> None:
+    known = standing.get("/queue.json")["runs"][0]
+    steps = [(0, "running"), (3, "running"), (5, "running"), (5, "finished")]
+    told = tell_by_script(
+        recording, standing, [[{**known, "waiting": waiting, "state": state}] for waiting, state in steps]
+    )
+    assert len(told) == 2
+    assert "3 assessments now await review" in told[0]
+    assert "finished" in told[1]
 
 
 @pytest.mark.parametrize(
     "states", [("planned", "running", "finished"), ("planned", "finished"), ("paused", "finished")]
 )
 def test_a_run_that_is_planned_has_not_ended_and_its_end_is_told_once(
-    context: BrowserContext, served: Served, watch: Watch, states: tuple[str, ...]
+    recording: Page, standing: Served, states: tuple[str, ...]
 ) -> None:
     """The page may see the run while it runs, or only afterwards."""
-    context.add_init_script(RECORDER)
-    page = context.new_page()
-    watch.on(page, served)
-    known = served.get("/queue.json")["runs"][0]
-    news = [[known], *([known, {**known, "id": "new", "state": state, "waiting": 0}] for state in states)]
-    events = "".join(f"retry: 600000\nevent: runs\ndata: {json.dumps(rows)}\n\n" for rows in news)
-    page.route("**/api/live", lambda route: route.fulfill(content_type="text/event-stream", body=events))
-    page.goto(f"{served.url}/runs/{served.run_id}")  # unlike the queue it need not draw itself anew for a new run
-    eventually(lambda: len(said(page)) >= 1)
-    page.wait_for_timeout(300)
-    told = said(page)
-    assert len(told) == 1
-    assert "is finished" in told[0]
+    known = standing.get("/queue.json")["runs"][0]
+    new = [[known, {**known, "id": "new", "state": state, "waiting": 0}] for state in states]
+    (told,) = tell_by_script(recording, standing, [[known], *new])
+    assert "is finished" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -12,9 +13,11 @@ import pytest
 from playwright.sync_api import expect
 from tests.support import forked
 from tests.web.accessibility import WIDTHS
-from tests.web.conftest import NAMES, Served
+from tests.web.conftest import NAMES, Served, serving
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playwright.sync_api import Page
 
 
@@ -45,19 +48,30 @@ def suite(folder: Path, name: str, *, answer: str, trials: int, candidate: str =
     return path
 
 
-@pytest.fixture
-def filled(served: Served) -> dict[str, str]:
+@pytest.fixture(scope="session")
+def filled_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """Beside the run that waits: two runs of one suite in one batch, one with a hostile name, and an import."""
-    folder = served.folder
-    runs = {}
+    folder = shutil.copytree(template, tmp_path_factory.mktemp("filled") / "store")
+    runs = {"waits": json.loads(assay(folder, "runs", "--json"))["runs"][0]["run_id"]}
     for name, answer, trials, candidate in (("before", "6", 2, "echo-b"), ("after", "5", 3, HOSTILE)):
         path = suite(folder, name, answer=answer, trials=trials, candidate=candidate)
-        said = json.loads(assay(folder, "run", str(path), "--batch-id", BATCH, "--json"))
-        runs[name] = said["run_id"]
+        runs[name] = json.loads(assay(folder, "run", path.name, "--batch-id", BATCH, "--json"))["run_id"]
     (folder / "scores.csv").write_text(f"task,candidate,trial,score\na,gpt,1,0.5\na,{TURNED},1,0.75\n", "utf-8")
     runs["imported"] = json.loads(assay(folder, "import", "scores.csv", "--json"))["run_ids"][0]
-    runs["waits"] = next(one["run_id"] for one in served.get("/registry.json?state=waits")["runs"])
-    return runs
+    return folder, runs
+
+
+@pytest.fixture
+def served(filled_template: tuple[Path, dict[str, str]], tmp_path: Path) -> Iterator[Served]:
+    """A server over a fresh copy of the filled store."""
+    with serving(shutil.copytree(filled_template[0], tmp_path / "store")) as server:
+        yield server
+
+
+@pytest.fixture
+def filled(filled_template: tuple[Path, dict[str, str]]) -> dict[str, str]:
+    """Return the ids of the runs in the filled store."""
+    return filled_template[1]
 
 
 def text_of(served: Served, path: str) -> str:

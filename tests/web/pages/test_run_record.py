@@ -10,12 +10,12 @@ import pytest
 from playwright.sync_api import expect
 from tests.web.accessibility import WIDTHS, serious
 from tests.web.conftest import NAMES, Served
-from tests.web.pages.test_registry import HOSTILE, TURNED, assay, filled, status_of, text_of
+from tests.web.pages.test_registry import HOSTILE, TURNED, assay, filled, filled_template, served, status_of, text_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["filled"]
+__all__ = ["filled", "filled_template", "served"]
 
 
 def test_a_record_says_how_a_run_was_carried_out(served: Served, filled: dict[str, str]) -> None:

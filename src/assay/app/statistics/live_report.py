@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from assay.domain.selection import Excluded, TrialRow
     from assay.report.charts.chart import Chart
     from assay.statistics.comparisons import Comparison
-    from assay.statistics.ranking import RankedPair
     from assay.statistics.reports import Report
     from assay.statistics.warnings import Caution
 
@@ -94,13 +93,6 @@ class StatisticsOverview:
     tasks: Mapping[str, TaskLabel]
     protocols: tuple[Mapping[str, JsonValue], ...]
     newest: int
-
-    @property
-    def pairs(self) -> tuple[RankedPair, ...]:
-        """All pairs from the top of the ranking, the higher-ranked candidate first."""
-        place = {candidate.candidate: i for i, candidate in enumerate(self.report.ranking.candidates)}
-        turned = [pair if place[pair.a] < place[pair.b] else _turned(pair) for pair in self.report.ranking.pairs]
-        return tuple(sorted(turned, key=lambda pair: (place[pair.a], place[pair.b])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -425,25 +417,6 @@ def trials_behind(
     if candidate is not None and shared not in (None, candidate):
         scores = {key: {candidate: own[shared]} for key, own in scores.items() if shared in own}
     return tuple(CountedTrial(row=row, scores=scores.get(int(row.key), {})) for row in shown), len(rows) > limit
-
-
-def _turned(pair: RankedPair) -> RankedPair:
-    """Return the same pair with the two candidates exchanged."""
-    other = {"better": "worse", "worse": "better"}
-    low_high = pair.ci95
-    return replace(
-        pair,
-        a=pair.b,
-        b=pair.a,
-        # Subtracted from 0: the negative of 0.0 is -0.0, and would be printed with a sign.
-        difference=None if pair.difference is None else 0.0 - pair.difference,
-        ci95=None if low_high is None else (0.0 - low_high[1], 0.0 - low_high[0]),
-        ci_simultaneous=None
-        if pair.ci_simultaneous is None
-        else (0.0 - pair.ci_simultaneous[1], 0.0 - pair.ci_simultaneous[0]),
-        decision=other.get(pair.decision, pair.decision),
-        decision_alone=other.get(pair.decision_alone, pair.decision_alone),
-    )
 
 
 def _once(cautions: tuple[Caution, ...]) -> tuple[Caution, ...]:

@@ -121,12 +121,10 @@ def plan(
     basis = ranks.basis
     runs = workspace.archive.runs.matching(selection)
     cost = trial_cost(runs, basis.excluded, counted=basis.n_trials)
-    place = {candidate.candidate: i for i, candidate in enumerate(ranks.ranking.candidates)}
-    ordered = sorted(ranks.ranking.pairs, key=lambda p: sorted((place[p.a], place[p.b])))
     sampled = {(pair.a, pair.b): pair.result for pair in ranks.calibrated.pairs} if ranks.calibrated else {}
     pairs = tuple(
         _pair(basis, pair, cost, sampled.get((str(pair.a), str(pair.b))), detect=detect, power=power)
-        for pair in ordered
+        for pair in ranks.ranking.pairs
     )
     known = [pair for pair in pairs if pair.plan is not None and pair.plan.reason is None]
     # If the need of one pair is unknown, no size is known to be enough for all.

@@ -283,12 +283,12 @@ def rank(
     calibrated = None
     if basis.excluded.pending + basis.excluded.left_out:
         draw = draw_of(workspace, basis.runs)
-        names = [str(pair.a) for pair in ranking.pairs] + [str(pair.b) for pair in ranking.pairs]
         if draw.refused is not None:
             calibrated = CalibratedRanking(candidates=(), pairs=(), reason=draw.refused)
         else:
             reviews = workspace.archive.scores.review_columns(selection) if reviews is None else reviews
-            calibrated = calibrated_ranking(sampled_trials(reviews, draw), list(dict.fromkeys(names)))
+            names = [str(ranked.candidate) for ranked in ranking.candidates]
+            calibrated = calibrated_ranking(sampled_trials(reviews, draw), names if ranking.pairs else [])
     return RankingResult(
         ranking=ranking,
         basis=basis,

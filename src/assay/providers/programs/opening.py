@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from assay.domain.digest import bytes_digest
 from assay.domain.errors import SettingsError, UnknownName
 from assay.domain.programs import Agent, Command, Function, Program, WebService
-from assay.plugins import Registry
+from assay.plugins import Registry, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +56,7 @@ def open_program(program: Program, context: ProviderContext, /) -> Provider:
             target = _agent_target(program.target, where)
         case Function():
             target = program.target
+            _check_source(program, folder, where)
         case _:
             assert_never(program)
     from assay.providers.programs.functions import Functions, check_platform
@@ -111,6 +112,17 @@ def _check_files(program: Program, folder: Path, where: str) -> None:
                 f"has changed: {name} is not the file with which this run started, and results of both must not mix.",
                 remedy="Put the earlier file back, or start a new run with `assay run`.",
             )
+
+
+def _check_source(program: Function, folder: Path, where: str) -> None:
+    """Raise `SettingsError` if the module of a function is no longer the one with which the run started."""
+    present = source_of(program.target.partition(":")[0], str(folder)) if program.source else ""
+    if present != program.source:
+        raise SettingsError(
+            where,
+            f"has changed: the run started with {program.source}, and {present or 'nothing'} is installed.",
+            remedy="Install the earlier version, or start a new run with `assay run`.",
+        )
 
 
 def _check_program(name: str, folder: Path, context: ProviderContext, where: str) -> None:

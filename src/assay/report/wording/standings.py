@@ -10,6 +10,7 @@ from assay.report.wording.numbers import number, range_words
 if TYPE_CHECKING:
     from assay.statistics.ranking import Ranked, Ranking
 
+SEPARATED: Final = ("better", "worse")
 NAMED: Final = 3
 """Names in one list; of more, their number is stated."""
 
@@ -22,10 +23,10 @@ def standings(ranking: Ranking) -> str:
     if len(ranked) == 1:
         return _alone(ranked[0])
     names = [str(candidate.candidate) for candidate in ranked]
-    decisions = _decisions(ranking)
+    decisions = {(str(pair.a), str(pair.b)): pair.decision for pair in ranking.pairs}
     if len(names) == 2 and decisions[names[0], names[1]] == "better":
         return f"{names[0]} is better than {names[1]}."
-    beaten = {b for (_, b), decision in decisions.items() if decision == "better"}
+    beaten = {b if decision == "better" else a for (a, b), decision in decisions.items() if decision in SEPARATED}
     best, rest = names[0], names[1:]
     if all(decisions[best, other] == "better" for other in rest):
         return f"{best} is best{_among(rest, decisions)}."
@@ -43,16 +44,6 @@ def _alone(candidate: Ranked) -> str:
     assert estimate.mean is not None
     interval = "" if estimate.ci95 is None else f" (95% range {range_words(estimate.ci95)})"
     return f"{candidate.candidate} scores {number(estimate.mean)}{interval}."
-
-
-def _decisions(ranking: Ranking) -> dict[tuple[str, str], str]:
-    """Return the decision on each ordered pair."""
-    turned = {"better": "worse", "worse": "better"}
-    decisions: dict[tuple[str, str], str] = {}
-    for pair in ranking.pairs:
-        a, b = str(pair.a), str(pair.b)
-        decisions[a, b], decisions[b, a] = pair.decision, turned.get(pair.decision, pair.decision)
-    return decisions
 
 
 def _among(names: list[str], decisions: dict[tuple[str, str], str]) -> str:

@@ -62,6 +62,16 @@ version = Table(
 )
 """Alembic's version table with its single row; in separate metadata, because Alembic creates it."""
 
+
+def _for_deletions(column: str) -> Index:
+    """Return an index of a column that refers to another table, on PostgreSQL alone.
+
+    Without it PostgreSQL walks through the whole table for each row that is deleted from the other. SQLite deletes
+    imported rows without looking at references (`Database.staging`).
+    """
+    return Index(None, column).ddl_if(dialect="postgresql")
+
+
 key_source = Table(
     "key_source",
     metadata,
@@ -253,6 +263,7 @@ task = Table(
     Column("body_key", Key, ForeignKey("body.key"), nullable=False),
     Column("body_digest", String(64), nullable=False),
     UniqueConstraint("suite_key", "task_id", "digest"),
+    _for_deletions("body_key"),
 )
 """A task's identity. `body_key` is its newest full text, shared by runs in which the task is identical."""
 
@@ -270,6 +281,7 @@ run_task = Table(
     PrimaryKeyConstraint("run_key", "position"),
     UniqueConstraint("run_key", "task_key"),
     UniqueConstraint("run_key", "task_id"),
+    _for_deletions("body_key"),
     sqlite_with_rowid=False,
 )
 
@@ -353,6 +365,7 @@ response = Table(
     Column("call_key", Key),
     Column("body_key", Key, ForeignKey("body.key"), nullable=False),
     UniqueConstraint("trial_key", "candidate_key", "round"),
+    _for_deletions("body_key"),
 )
 """Responses by models; snippets are part of their task. `round` above 1: asked again after a harness fault; the last one counts."""
 
@@ -381,6 +394,7 @@ assessment = Table(
     Index("ix_assessment_run_key", "run_key", "key"),
     # For a review that is narrowed to a task, which read the whole run before: 0.25 s an item at 100,000 trials.
     Index("ix_assessment_run_task", "run_key", "task_key"),
+    _for_deletions("body_key"),
 )
 """`candidate_key` is null for joint ones. `state_before` is what it was when superseded. Graded responses have keys below
 `response_limit`. `body_key` is null for a bare score, of which the rows in `score` and `grade` say everything."""
@@ -400,6 +414,7 @@ score = Table(
     Column("state", String(12), nullable=False),
     Column("place", Integer),
     PrimaryKeyConstraint("run_key", "assessment_key", "candidate_key"),
+    _for_deletions("assessment_key"),
     sqlite_with_rowid=False,
 )
 """`place` is the candidate's place in the order drawn for the judge, from 1; null if it saw one candidate or none was drawn."""
@@ -419,6 +434,7 @@ grade = Table(
     Column("high", Double),
     Column("confidence", Double),
     PrimaryKeyConstraint("run_key", "assessment_key", "candidate_key", "criterion_key"),
+    _for_deletions("assessment_key"),
     sqlite_with_rowid=False,
 )
 

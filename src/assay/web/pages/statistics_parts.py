@@ -71,7 +71,7 @@ def first_parts(statistics_overview: StatisticsOverview, asked: StatisticsQuery)
     counting = wording.trials_in_words(statistics_overview.n_trials, approved=statistics_overview.approved)
     asked_pair = bool(asked.a or asked.b)
     headline, beneath = _headlines(statistics_overview, undecided, asked_pair=asked_pair)
-    pairs = [pair for pair in statistics_overview.pairs if pair.n_tasks]
+    pairs = statistics_overview.report.ranking.compared
     axis, bars = _score_bars(ranking)
     pair_axis, pair_bars = _pair_bars(pairs[:PAIRS_SHOWN])
     return {

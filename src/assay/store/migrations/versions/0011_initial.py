@@ -11,6 +11,11 @@ down_revision = None
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
+_REFERENCES = (
+    *((table, "body_key") for table in ("task", "run_task", "response", "assessment")),
+    *((table, "assessment_key") for table in ("score", "grade")),
+)
+
 
 def upgrade() -> None:
     op.create_table(
@@ -558,6 +563,9 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     # ### end Alembic commands ###
+    if op.get_bind().dialect.name == "postgresql":
+        for table, column in _REFERENCES:
+            op.create_index(f"ix_{table}_{column}", table, [column])
     sources = sa.table("key_source", sa.column("name"), sa.column("next"))
     keyed = ("task", "trial", "call", "response", "assessment", "body")
     op.bulk_insert(sources, [{"name": name, "next": 1} for name in keyed])
