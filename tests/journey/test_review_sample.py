@@ -132,6 +132,42 @@ def test_extending_and_rerunning_keep_the_sample(assay: Command, server: ModelSe
     assert sampled(1) == first
 
 
+def test_a_sample_grows_and_keeps_its_part(assay: Command, server: ModelServer, project: Path) -> None:
+    server.answer = by_worth
+    document = suite(project, tasks=40, review={"sample": 0.2, "by": "tag"})
+    run = assay("run", document, "--json").document["run_id"]
+    before = set(review(assay, run))
+    asked = len(server.calls)
+    grown = assay("extend", run, "--review", "sample:0.5", "--json").document
+    assert (grown["assessments"]["pending"], grown["assessments"]["left_out"], grown["trials"]["left_out"]) == (
+        12,
+        20,
+        20,
+    )
+    assert len(server.calls) == asked
+    waiting = assay("review", "list", "--run", run, "--state", "pending", "--json").document["assessments"]
+    tasks = before | {row["task"] for row in waiting}
+    assert (len(before), len(tasks)) == (8, 20)
+    # Half of each tag, to within one: 14 of the 40 tasks have the tag `long`.
+    assert abs(sum(int(task[1:]) % 3 == 0 for task in tasks) - 7) <= 1
+    review(assay, run)
+    assay("extend", run, "--trials", "1")
+    stats = assay("stats", "--json").document
+    assert (stats["excluded"]["pending"], stats["excluded"]["left_out"]) == (20, 40)
+    assert "grew from 20%" in assay("stats").out
+    assert stats["diagnostics"]["partial_review"][0]["calibrated"]["assumes"] == "random_review"
+
+
+def test_a_sample_cannot_shrink_or_appear(assay: Command, server: ModelServer, project: Path) -> None:
+    server.answer = by_worth
+    run = assay("run", suite(project, tasks=10, review={"sample": 0.4}), "--json").document["run_id"]
+    smaller = assay("extend", run, "--review", "sample:0.2")
+    assert (smaller.code, "a sample of 0.4 can only grow" in smaller.err) == (2, True), smaller.err
+    whole = assay("run", suite(project, tasks=10), "--json").document["run_id"]
+    other = assay("extend", whole, "--review", "sample:0.2")
+    assert (other.code, "has the review policy `every`" in other.err) == (2, True), other.err
+
+
 def test_flagged_reviews_give_no_calibrated_number_and_say_why(
     assay: Command, server: ModelServer, project: Path
 ) -> None:

@@ -158,6 +158,9 @@ def _steered(summary: RunSummary, *, as_json: bool, message: str) -> int:
 @click.option(
     "--candidate", "candidates", multiple=True, metavar="MODEL", help="Model that joins the run. May be repeated."
 )
+@click.option(
+    "--review", metavar="POLICY", help="A larger review sample, such as sample:0.4; the present one stays in it."
+)
 @_BUDGET
 @click.option("--yes", is_flag=True, help="Discard reviews that a new candidate makes void, without asking.")
 @keys_over_http
@@ -168,12 +171,13 @@ def extend(
     more_trials: int,
     until_approved: int | None,
     candidates: tuple[str, ...],
+    review: str | None,
     budget: float | None,
     yes: bool,
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Add trials or candidates to RUN. Stored trials are not asked again."""
+    """Add trials or candidates to RUN, or let its review sample grow. Stored trials are not asked again."""
     from assay.app.runs import extension
     from assay.app.suites import model_candidate
 
@@ -188,6 +192,7 @@ def extend(
                 until_approved=until_approved,
                 candidates=tuple(model_candidate(opened, name) for name in candidates),
                 budget_usd=budget,
+                review=review,
                 discard_reviews=True,
                 listener=listener,
                 announce=lambda estimate: tell(f"{run_id}: {asked(estimate)}"),

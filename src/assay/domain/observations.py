@@ -86,7 +86,9 @@ class DecisionTaken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondRequested:
-    """A reviewer requested a second, independent opinion."""
+    """A reviewer requested a second, independent opinion, or withdrew that request."""
+
+    withdrawn: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,9 @@ of the task at place r is in the sample if the fraction of start + (r + k) · sh
 with exactly that chance. Of any set of neighbours the share is in it, to within one trial: of each task's trials, of each round
 of trials, and of each tag. Systematic sampling from a shuffled list is sampling without replacement (Cochran, 1977, 8.1).
 
+A sample can grow from share p to q: the same is done once more among the trials that were left out, numbered in their order,
+with the share (q - p) / (1 - p). The earlier sample stays a part of it, and each trial is in it with a chance of q.
+
 House rules. The draw reads the seed, the tasks and the number of the trial, and never a score. Trials that are added later do not
 change it for the others, a rerun keeps its place, and nothing is drawn in place of a rejected trial.
 """
@@ -15,6 +18,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from math import floor
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import InputError
@@ -37,14 +41,29 @@ class SampledBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewSample:
-    """The share of trials that a person reviews, above 0 and below 1, and the groups over which it is spread."""
+    """The share of trials that a person reviews, above 0 and below 1, and the groups over which it is spread.
+
+    `grown_from` has the earlier shares of a sample that grew.
+    """
 
     share: float
     by: SampledBy = SampledBy.TASK
+    grown_from: tuple[float, ...] = ()
 
     def as_json(self) -> dict[str, JsonValue]:
         """Return the record that is stored with the run."""
-        return {"share": self.share, "by": str(self.by)}
+        grown: dict[str, JsonValue] = {"grown_from": list(self.grown_from)} if self.grown_from else {}
+        return {"share": self.share, "by": str(self.by), **grown}
+
+    def grown(self, share: float, *, where: str) -> ReviewSample:
+        """Return a sample of a larger share that has this one as a part; raises `InputError` for a smaller share."""
+        if share == self.share:
+            return self
+        if share < self.share:
+            raise InputError(
+                where, f"is {share:g}, and a sample of {self.share:g} can only grow.", remedy="Name a larger share."
+            )
+        return ReviewSample(share=share, by=self.by, grown_from=(*self.grown_from, self.share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +116,10 @@ def parsed_rule(text: str, *, where: str) -> ReviewRule:
 def sample_of(protocol: Mapping[str, JsonValue]) -> ReviewSample | None:
     """Return the review sample in a run's protocol; None if its policy is another one."""
     match protocol.get("sample"):
-        case {"share": int() | float() as share, "by": str() as by}:
-            return ReviewSample(share=float(share), by=SampledBy(by))
+        case {"share": int() | float() as share, "by": str() as by, **rest}:
+            shares = rest.get("grown_from")
+            grown_from = tuple(map(float, shares)) if isinstance(shares, list) else ()
+            return ReviewSample(share=float(share), by=SampledBy(by), grown_from=grown_from)
         case _:
             return None
 
@@ -115,12 +136,21 @@ class ReviewLottery:
         """Take the id and the tags of every task of the run."""
         ordered = sorted((stratum_of(sample, tags), _shuffled(seed, task), task) for task, tags in tasks)
         self._place = {task: place for place, (_, _, task) in enumerate(ordered)}
-        self._share = sample.share
-        self._start = chance(seed, "review sample", 0)
+        self._stages: list[tuple[float, float]] = []
+        before = 0.0
+        for number, share in enumerate((*sample.grown_from, sample.share)):
+            self._stages.append((chance(seed, "review sample", number), (share - before) / (1 - before)))
+            before = share
 
     def holds(self, task: str, k: int) -> bool:
         """True if a person is to review trial k of this task."""
-        return (self._start + (self._place[task] + k) * self._share) % 1.0 < self._share
+        place = self._place[task] + k
+        for start, share in self._stages:
+            if (start + place * share) % 1.0 < share:
+                return True
+            # The number of this trial among those that this stage leaves out.
+            place -= floor(start + (place - 1) * share) - floor(start - share)
+        return False
 
     def count(self, task: str, trials: Iterable[int]) -> int:
         """Count the trials of a task that are in the sample."""

@@ -1,24 +1,26 @@
-"""Convert Markdown written by a model to HTML that can do no harm.
+"""Convert Markdown written by a model to a tree of elements that can do no harm.
 
+Pages build the tree node by node, so that no HTML is ever parsed. Only listed elements and our own attributes enter it.
 HTML in the source is shown as text, never dropped: a reviewer must see what the judge wrote. Images are replaced by their
-description, because fetching one would tell its server about the reader. The output also passes an allow-list.
+description, because fetching one would tell its server about the reader.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
-from html.parser import HTMLParser
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import nh3
 from markdown_it import MarkdownIt
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from assay.report.syntax import marks_of
 
-    from markdown_it.renderer import RendererProtocol
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
-    from markdown_it.utils import EnvType, OptionsDict
 
 Node: TypeAlias = "str | Element"
 Element: TypeAlias = "list[str | dict[str, str] | Element]"
@@ -28,82 +30,118 @@ TAGS: Final = frozenset(
     {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong",
      "del", "a", "table", "thead", "tbody", "tr", "th", "td"}
 )  # fmt: skip
-_ATTRIBUTES: Final = {"a": {"href"}, "ol": {"start"}}
-_SCHEMES: Final = {"http", "https"}
-_VOID: Final = frozenset({"br", "hr"})
-
-
-def safe_html(text: str) -> str:
-    """Render Markdown as HTML of allowed elements; links use http or https only and send no referrer."""
-    return nh3.clean(
-        str(_renderer().render(text)),
-        tags=set(TAGS),
-        attributes={tag: set(names) for tag, names in _ATTRIBUTES.items()},
-        attribute_filter=_only_whole_addresses,
-        url_schemes=_SCHEMES,
-        link_rel="noopener noreferrer nofollow",
-        strip_comments=True,
-    )
+_OTHER_TAGS: Final = {"s": "del"}
+_FORMULA: Final = re.compile(
+    r"\$\$(?P<block>[^$]{1,2000})\$\$|\\\[(?P<display>.{1,2000}?)\\\]|\\\((?P<inline>.{1,500}?)\\\)"
+    r"|\$(?P<short>[^\s$](?:[^$\n]{0,300}[^\s$\\])?)\$(?!\d)",  # as Pandoc: `$5 and $6` is money
+    re.DOTALL,
+)
 
 
 def safe_tree(text: str) -> list[Node]:
-    """Return `safe_html` as a tree of elements, for pages whose policy forbids parsing HTML."""
-    builder = _TreeBuilder()
-    builder.feed(safe_html(text))
-    builder.close()
-    return builder.roots
+    """Return Markdown as a tree of allowed elements; links use http or https only and send no referrer."""
+    return _TreeBuilder().add(_renderer().parse(text))
 
 
-def _only_whole_addresses(tag: str, name: str, value: str) -> str | None:
-    """Keep a link only with its scheme: `//host` and paths would depend on where the page is served."""
-    return None if name == "href" and not value.lower().startswith(("http://", "https://")) else value
+def reading_tree(text: str, *, first_line: int = 1) -> list[Node]:
+    """Return a response as a tree like that of `safe_tree`, to be read at length.
+
+    Blocks have their first and last source lines as `data-at`, counted from `first_line`, so that a quotation finds its place.
+    A line break stays one, unless the text is wrapped by hand. Formulas are code elements with `data-tex`, and fenced code has
+    its `data-marks`.
+    """
+    return _TreeBuilder(first_line=first_line, breaks=not _is_wrapped(text)).add(_reader().parse(text))
+
+
+def _is_wrapped(text: str) -> bool:
+    """True if lines mostly go on in the next one at about the same length, as editors wrap them."""
+    lines = text.splitlines()
+    inner = [len(line) for line, after in pairwise(lines) if line.strip() and after[:1].isalpha()]
+    return len(inner) > 1 and max(inner) <= 100 and 2 * sum(length > 55 for length in inner) > len(inner)
 
 
 @cache
 def _renderer() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
-    markdown.disable(["entity"])  # so that `&lt;` stays what the judge wrote
-    markdown.add_render_rule("image", _image_as_text)
-    return markdown
+    return markdown.disable(["entity"])  # so that `&lt;` stays what the judge wrote
 
 
-def _image_as_text(
-    renderer: RendererProtocol, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType
-) -> str:
-    described = tokens[place].content or "no description"
-    return f"[image: {_escaped(described)}]"
+@cache
+def _reader() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    markdown.inline.ruler.before("escape", "formula", _read_formula)  # else `\(` would lose its backslash
+    return markdown.disable(["entity"])
 
 
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def _read_formula(state: StateInline, silent: bool) -> bool:
+    match = _FORMULA.match(state.src, state.pos) if state.src[state.pos] in "$\\" else None
+    if match is None:
+        return False
+    if not silent:
+        token = state.push("formula", "code", 0)
+        token.content = match[match.lastgroup or 0].strip()
+        token.info = "block" if match.lastgroup in ("block", "display") else "inline"
+    state.pos = match.end()
+    return True
 
 
-class _TreeBuilder(HTMLParser):
-    """Turns cleaned HTML, in which every element is closed, into nested lists."""
+class _TreeBuilder:
+    """Turns tokens into nested lists; without `first_line`, blocks get no source lines and code no marks."""
 
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+    def __init__(self, *, first_line: int | None = None, breaks: bool = False) -> None:
+        self._first_line = first_line
+        self._breaks = breaks
         self.roots: list[Node] = []
         self._open: list[Element] = []
 
-    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        if tag not in TAGS:
-            return
-        given: Mapping[str, str] = {name: value or "" for name, value in attrs}
-        element: Element = [tag, {name: given[name] for name in (*_ATTRIBUTES.get(tag, ()), "rel") if name in given}]
-        self._add(element)
-        if tag not in _VOID:
-            self._open.append(element)
+    def add(self, tokens: Sequence[Token]) -> list[Node]:
+        """Add tokens in their order, and return the tree so far."""
+        for token in tokens:
+            if token.hidden:
+                continue
+            if token.nesting > 0:
+                element: Element = [token.tag if token.tag in TAGS else _OTHER_TAGS[token.tag], self._attributes(token)]
+                self._put(element)
+                self._open.append(element)
+            elif token.nesting < 0:
+                self._open.pop()
+            else:
+                self._leaf(token)
+        return self.roots
 
-    def handle_endtag(self, tag: str) -> None:
-        if self._open and self._open[-1][0] == tag:
-            self._open.pop()
+    def _leaf(self, token: Token) -> None:
+        match token.type:
+            case "inline":
+                self.add(token.children or ())
+            case "softbreak" if not self._breaks:
+                self._put("\n")
+            case "softbreak" | "hardbreak" | "hr":
+                self._put(["hr" if token.type == "hr" else "br", self._attributes(token)])
+            case "code_inline":
+                self._put(["code", {}, token.content])
+            case "formula":
+                self._put(["code", {"data-tex": token.info}, token.content])
+            case "fence" | "code_block":
+                marks = "" if self._first_line is None else marks_of(token.content, token.info.split(" ")[0])
+                known = {"data-marks": marks} if marks else {}
+                self._put(["pre", {}, ["code", self._attributes(token) | known, token.content]])
+            case "image":
+                self._put(f"[image: {token.content or 'no description'}]")
+            case _ if token.content:
+                self._put(token.content)
 
-    def handle_data(self, data: str) -> None:
-        self._add(data)
+    def _attributes(self, token: Token) -> dict[str, str]:
+        attributes: dict[str, str] = {}
+        href = str(token.attrGet("href") or "")
+        if token.tag == "a" and href.lower().startswith(("http://", "https://")):
+            # `//host` and paths would depend on where the page is served.
+            attributes = {"href": href, "rel": "noopener noreferrer nofollow"}
+        elif token.tag == "ol" and token.attrGet("start") is not None:
+            attributes = {"start": str(token.attrGet("start"))}
+        if token.map and self._first_line is not None:
+            start, end = (line + self._first_line for line in token.map)
+            attributes["data-at"] = f"{start}-{max(start, end - 1)}"
+        return attributes
 
-    def _add(self, node: Node) -> None:
-        if self._open:
-            self._open[-1].append(node)
-        else:
-            self.roots.append(node)
+    def _put(self, node: Node) -> None:
+        (self._open[-1] if self._open else self.roots).append(node)

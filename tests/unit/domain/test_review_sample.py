@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.domain.errors import InputError
-from assay.domain.review_sample import ReviewLottery, ReviewRule, ReviewSample, SampledBy, parsed_rule
+from assay.domain.review_sample import ReviewLottery, ReviewRule, ReviewSample, SampledBy, parsed_rule, sample_of
 
 TASKS = [(f"t{n}", ("hard",) if n % 4 == 0 else ("easy", "hard")) for n in range(40)]
 
@@ -65,3 +65,29 @@ def test_a_sample_is_recorded_with_its_share_and_groups() -> None:
 def test_another_rule_is_refused_with_the_ones_there_are(text: str) -> None:
     with pytest.raises(InputError, match=r"sample:0\.2:tag"):
         parsed_rule(text, where="--review")
+
+
+@pytest.mark.parametrize("by", list(SampledBy))
+def test_a_grown_sample_has_the_earlier_ones_and_its_share(by: SampledBy) -> None:
+    first = ReviewSample(share=0.1, by=by)
+    second = first.grown(0.3, where="--review")
+    third = second.grown(0.55, where="--review")
+    assert sample_of({"sample": third.as_json()}) == third
+    samples = [drawn(sample, trials=10) for sample in (first, second, third)]
+    assert samples[0] < samples[1] < samples[2]
+    for sampled, share in zip(samples, (0.1, 0.3, 0.55), strict=True):
+        hard = [task for task, tags in TASKS if tags[0] == "hard"]
+        # Each stage is even to within one trial.
+        assert abs(len(sampled) - share * 400) <= 1
+        assert abs(sum(task in hard for task, _ in sampled) - share * 100) <= 6
+        assert all(abs(sum(task == name for task, _ in sampled) - share * 10) <= 1 for name, _ in TASKS)
+
+
+def test_growth_gives_every_trial_the_chance_of_the_share() -> None:
+    times = dict.fromkeys([task for task, _ in TASKS], 0)
+    for seed in range(600):
+        for task, _ in drawn(ReviewSample(share=0.4, grown_from=(0.1,)), seed=seed, trials=1):
+            times[task] += 1
+    # 600 draws at 0.4: a standard deviation of 12 around 240, and 40 tasks.
+    assert all(190 < n < 290 for n in times.values())
+    assert abs(sum(times.values()) / 40 - 240) < 6

@@ -445,3 +445,22 @@ class TestAddressesOfABrowser:
             assert client.post("/api/rerun", json=rerun).status_code < 500
             until(lambda: client.post("/api/rerun", json=rerun).json().get("status") != "running")
         assert asked == server.served == 1
+
+
+def test_a_run_that_met_its_budget_resumes_with_another(client: TestClient, folder: Path, server: ModelServer) -> None:
+    priced = SUITE.replace("judge: openai/judge", "judge: {model: openai/judge, price: {input: 1000, output: 1000}}")
+    (folder / "suites" / "two.yaml").write_text(priced, "utf-8")
+    run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=2, budget=0.01)["run_id"]
+    until(lambda: row(client, run)["state"] == "finished")
+    failures = client.get(f"/runs/{run}.json").json()
+    assert {failure["fault"] for failure in failures["failures"]} == {"budget"}
+    enough = failures["facts"]["enough_usd"]
+    assert (
+        f'id="budget" inputmode="decimal" size="8" autocomplete="off" value="{enough:g}"'
+        in client.get(f"/runs/{run}").text
+    )
+    refused = post(client, f"/api/runs/{run}/steer", 422, wish="resume", budget=-1)
+    assert refused["error"]["where"] == "budget"
+    post(client, f"/api/runs/{run}/steer", wish="resume", budget=enough)
+    until(lambda: row(client, run)["state"] == "finished" and not row(client, run)["trials"].get("failed"))
+    assert 'id="budget"' not in client.get(f"/runs/{run}").text

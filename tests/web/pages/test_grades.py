@@ -93,7 +93,7 @@ def test_scores_by_people_have_panes_and_only_blind_ones_agreement(page: Page, d
     found = decided.get(f"/compare/grades.json?run={decided.run_id}&by=people")
     row = next(one for one in found["rows"] if len([pane for pane in one["panes"] if pane]) == 4)
     assert row["panes"][2]["score"] == row["panes"][3]["score"] == 0.25
-    main = page.locator("main").inner_text()
+    main = page.locator("main").text_content() or ""
     assert "<b>Ada</b>, blind first" in main
     assert "Cy, one of two" in main
     assert "too kind" in main
@@ -108,7 +108,9 @@ def test_attempts_stand_beside_each_other_with_their_words(page: Page, decided: 
     expect(row.locator(".pane")).to_have_count(2)
     assert row.locator("mark").count() > 0
     page.keyboard.press("j")
-    assert page.evaluate("document.activeElement.matches('article.answer')")
+    expect(page.locator("article.answer:target")).to_be_focused()
+    expect(row, "one row at a time").not_to_be_visible()
+    expect(page.locator(".task-list [aria-current=true]")).to_have_attribute("href", "#row-2")
     page.keyboard.press("]")
     assert page.evaluate("document.activeElement.matches('.words')")
     page.keyboard.press("?")
@@ -190,6 +192,7 @@ def test_its_keys_are_documented_as_they_are_bound() -> None:
 
 def test_scrolling_apart_is_kept_in_the_address_by_keys_as_well(page: Page, decided: Served) -> None:
     page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=attempts")
+    page.get_by_text("Advanced").click()
     page.get_by_label("Scroll together").uncheck()
     page.wait_for_url("**together=no**")
     page.locator("article.answer").first.focus()

@@ -49,5 +49,11 @@ def test_under_review_prose_has_its_direction_and_code_has_not(page: Page, serve
         page.goto(f"{served.url}/assessments/a{one}")
         ready(page)
         name = page.locator("#thing").inner_text()
-        found[name] = [direction(line) for line in page.locator("#pane .line").all()]
-    assert found == {"Prose": ["rtl", "ltr"], "Code": ["ltr", "ltr"]}
+        found[name] = [direction(line) for line in page.locator("#pane .line, #pane .measure p").all()]
+        if name == "Prose":
+            bidi = page.locator("#pane .measure p").evaluate("one => getComputedStyle(one).unicodeBidi")
+            assert bidi == "plaintext", "each line by itself"
+            page.keyboard.press("m")
+            page.locator("#pane .line").first.wait_for()
+            found["Source"] = [direction(line) for line in page.locator("#pane .line").all()]
+    assert found == {"Prose": ["rtl"], "Source": ["rtl", "ltr"], "Code": ["ltr", "ltr"]}

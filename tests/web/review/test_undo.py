@@ -36,6 +36,22 @@ def test_undo_after_a_rerun_takes_nothing_else_back(review: Page, served: Served
     eventually(lambda: verbs(served)[2:] == [(int(first[1:]), "undo")])
 
 
+def test_undo_after_a_failed_rerun_takes_nothing_else_back(review: Page, served: Served, watch: Watch) -> None:
+    watch.expected = FAULTS
+    first = complete_item(review)
+    pressed(review, "a")
+    eventually(lambda: unsent(review) == 0)
+    error = {"where": "judge", "problem": "the recording ends.", "remedy": ""}
+    review.route("**/api/rerun", lambda route: route.fulfill(status=422, json={"error": error}))
+    complete_item(review)
+    pressed(review, "r", "1")
+    expect(review.locator("#said")).to_contain_text("the judge failed")
+    review.keyboard.press("u")
+    expect(review.locator("#said")).to_contain_text("a rerun cannot be undone")
+    eventually(lambda: unsent(review) == 0)
+    assert verbs(served) == [(int(first[1:]), "approve")]
+
+
 def test_a_rerun_that_was_not_sent_is_dropped(review: Page, served: Served, watch: Watch) -> None:
     watch.expected = FAULTS
     complete_item(review)
@@ -242,3 +258,38 @@ def test_a_second_opinion_is_asked_for_until_the_server_answers(review: Page, se
     eventually(lambda: "request for a second opinion is repeated" in said(review))
     pressed(review, "k")
     eventually(lambda: "did not reach the server" in said(review))
+
+
+def test_undo_withdraws_a_second_opinion_and_nothing_else(review: Page, served: Served) -> None:
+    first = complete_item(review)
+    pressed(review, "a")
+    eventually(lambda: unsent(review) == 0)
+    second = complete_item(review)
+    review.keyboard.press("f")
+    expect(review.locator("#said")).to_contain_text("reviewed by two people")
+    review.keyboard.press("u")
+    expect(review.locator("#said")).to_contain_text("your request for a second opinion is withdrawn")
+    assert not served.get(f"/api/assessments/{second}")["second"]
+    assert served.get(f"/api/assessments/{first}")["state"] == "approved"
+    assert [verb for _, verb in verbs(served)] == ["approve"]
+    review.keyboard.press("f")
+    expect(review.locator("#said")).to_contain_text("reviewed by two people")
+    assert served.get(f"/api/assessments/{second}")["second"], "it may be requested again"
+
+
+def test_the_trial_strip_and_the_tally_follow_an_undo(review: Page, served: Served) -> None:
+    first = complete_item(review)
+    k = served.get(f"/api/assessments/{first}")["k"]
+    mark = review.locator(".strip > li").nth(k - 1)
+    pressed(review, "a")
+    eventually(lambda: unsent(review) == 0)
+    while served.get(f"/api/assessments/{item_of(review)}")["task"] != served.get(f"/api/assessments/{first}")["task"]:
+        pressed(review, "s")
+    expect(mark).to_contain_text("✓")
+    review.keyboard.press("u")
+    eventually(lambda: item_of(review) == first)
+    expect(mark).to_contain_text("○")
+    pressed(review, "j")
+    while item_of(review) == first:
+        pressed(review, "j")
+    expect(mark).to_contain_text("○")

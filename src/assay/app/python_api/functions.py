@@ -117,6 +117,7 @@ def extend(
     until_approved: int | None = None,
     candidates: Sequence[CandidateDraft | Mapping[str, object] | str] = (),
     budget_usd: float | None = None,
+    review: str | None = None,
     discard_reviews: bool = False,
     store: str | None = None,
     folder: Path | None = None,
@@ -124,8 +125,8 @@ def extend(
 ) -> CompletedRun:
     """Add trials of every task to a run, or candidates: models such as `openai/gpt-5-mini`, or `Candidate` objects.
 
-    `budget_usd` is as in `resume`. If a joint judge must grade reviewed trials again, because a candidate is new, the call
-    raises `Refused` unless `discard_reviews` accepts the loss.
+    `budget_usd` is as in `resume`; `review` is a larger review sample, such as `sample:0.4`. If a joint judge must grade reviewed
+    trials again, because a candidate is new, the call raises `Refused` unless `discard_reviews` accepts the loss.
     """
 
     def work(stopper: Stopper | None) -> CompletedRun:
@@ -137,6 +138,7 @@ def extend(
                 until_approved=until_approved,
                 candidates=tuple(checked_candidate(workspace, candidate) for candidate in candidates),
                 budget_usd=budget_usd,
+                review=review,
                 discard_reviews=discard_reviews,
                 listener=hears,
             )

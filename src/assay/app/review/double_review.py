@@ -9,7 +9,7 @@ from assay.app.review.observations import note, observation_on
 from assay.domain.errors import Refused
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
-from assay.domain.observations import ObservationKind, OpinionGiven, OpinionWithdrawn
+from assay.domain.observations import ObservationKind, OpinionGiven, OpinionWithdrawn, SecondRequested, with_body
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -98,7 +98,13 @@ class SecondOpinions:
             return False
         if self.drawn(row.key, protocol, row.run_id):
             return True
-        return bool(self._workspace.observations.read(kinds=(ObservationKind.SECOND,), assessments=(row.key,)))
+        return row.key in self.requested((row.key,))
+
+    def requested(self, keys: Collection[AssessmentKey]) -> frozenset[AssessmentKey]:
+        """Return the items for which a reviewer requested a second opinion and did not withdraw the request."""
+        read = self._workspace.observations.read(kinds=(ObservationKind.SECOND,), assessments=keys)
+        last = {(each.assessment, each.reviewer): body for each, body in with_body(read, SecondRequested)}
+        return frozenset(key for (key, _), body in last.items() if not body.withdrawn)
 
     def drawn(self, key: AssessmentKey, protocol: Protocol, run: RunId) -> bool:
         """True if the item falls into the protocol's share of double reviews."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.report.markdown import Node
 
+
+ResponseForm: TypeAlias = Literal["code", "json", "prose", "turns"]
 
 Lines: TypeAlias = "tuple[int, int]"
 """First and last line of a passage, 1-based, both included."""
@@ -29,7 +31,8 @@ class Pane:
 
     `chars` and `lines` count the whole response. `cut` is True if `text` is only its beginning. `sent` are the messages
     that the candidate got, as (role, text); empty for a snippet, and while names are hidden, because prompts tell
-    candidates apart.
+    candidates apart. `form` is `code`, `json`, `prose` (read as Markdown) or
+    `turns` (a conversation).
     """
 
     label: str
@@ -41,6 +44,7 @@ class Pane:
     truncated: bool
     score: float | None
     judged: float | None
+    form: ResponseForm
     sent: tuple[tuple[str, str], ...] = ()
 
 

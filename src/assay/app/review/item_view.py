@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from assay.app.review.drawn_responses import form_of
 from assay.app.review.item import Attempt, Cell, Item, Pane, PastDecision, Quote, RubricRow, ShownFlag, Sibling
 from assay.app.review.name_masking import mask_of, masked
 from assay.domain.digest import shuffled
@@ -262,6 +263,7 @@ def _pane(
         truncated=bool(response and response.truncated),
         score=detail.row.assessment.scores.get(name),
         judged=detail.judged.scores.get(name),
+        form=form_of(text, detail.task.language, turns=bool(detail.task.turns)),
     )
 
 

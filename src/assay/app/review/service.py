@@ -208,8 +208,8 @@ class ReviewService:
                 past[key] = replace(past[key], saw=True)
             elif isinstance(observation.body, BlindVerdict) and key in past:
                 past[key] = replace(past[key], verdict=observation.body)
-        for observation in observations.read(kinds=(ObservationKind.SECOND,), assessments=keys):
-            past[observation.assessment] = replace(past[observation.assessment], second=True)
+        for key in self.opinions.requested(keys):
+            past[key] = replace(past[key], second=True)
         return past
 
     def pane(self, key: AssessmentKey, place: int, *, reviewer: str) -> Pane:
@@ -345,12 +345,18 @@ class ReviewService:
         known = any(opinion.idempotency_key == f"opinion:{submitted.idempotency_key}" for opinion in opinions)
         return known and (submitted.verb is Verb.UNDO or detail.row.state is not AssessmentState.PENDING)
 
-    def ask_second(self, key: AssessmentKey, *, reviewer: str) -> None:
-        """Ask for two independent decisions on an item; raises `Refused` if it does not wait."""
+    def ask_second(self, key: AssessmentKey, *, reviewer: str, idempotency_key: str, withdrawn: bool = False) -> None:
+        """Request two independent decisions on an item, or withdraw this reviewer's request.
+
+        Raises:
+            Refused: the item is not pending, or a withdrawal comes after the first opinion.
+        """
         detail = self.control_items.detail(key)
         if detail.row.state is not AssessmentState.PENDING:
             raise Refused(shown_assessment(key), f"is {detail.row.state}, not pending.")
-        note(self._workspace, detail, reviewer, f"second:{key}", SecondRequested())
+        if withdrawn and self.opinions.of(key):
+            raise Refused(shown_assessment(key), "has an opinion already, so that it needs the second one.")
+        note(self._workspace, detail, reviewer, f"second:{idempotency_key}", SecondRequested(withdrawn=withdrawn))
 
     def note_rerun(self, key: AssessmentKey, *, reviewer: str, idempotency_key: str) -> None:
         """Record that this reviewer had a real item judged again."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assay.app.review.lottery import stored_lottery
 from assay.app.runs.budget import with_budget
 from assay.app.runs.cost_estimate import Tally
 from assay.app.runs.execution import RunResult, _run_named, carry_out, result_of
@@ -15,6 +16,7 @@ from assay.domain.events import nobody
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import COUNTS, UNDOABLE, AssessmentState
 from assay.domain.prompts import all_columns, columns_of
+from assay.domain.review_sample import parsed_rule, sample_of
 from assay.domain.run import PlannedTask, check_number_of_trials, within_bounds
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec
@@ -23,6 +25,8 @@ from assay.engine.estimate import CostEstimate as CostEstimate
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.events import Listener
+    from assay.domain.identifiers import AssessmentKey
+    from assay.domain.review_sample import ReviewSample
     from assay.domain.run import RunPlan
 
 
@@ -34,6 +38,7 @@ def extend(
     until_approved: int | None = None,
     candidates: tuple[CandidateSpec, ...] = (),
     budget_usd: float | None = None,
+    review: str | None = None,
     discard_reviews: bool = False,
     listener: Listener = nobody,
     announce: Callable[[CostEstimate], None] | None = None,
@@ -45,6 +50,7 @@ def extend(
         until_approved: add trials per task until this number is approved or awaits review.
         candidates: models to add.
         budget_usd: replaces the run's budget; covers the whole run, with what it has cost so far.
+        review: a larger review sample, such as `sample:0.4`; the present one stays a part of it.
         discard_reviews: True accepts that a new candidate discards the reviews of joint grades.
         announce: called with the cost estimate before any model call.
 
@@ -62,6 +68,7 @@ def extend(
         until_approved=until_approved,
         candidates=candidates,
         budget_usd=budget_usd,
+        review=review,
         announce=announce,
     )
     return carry_out(workspace, plan, retry_failed=False, listener=listener)
@@ -75,6 +82,7 @@ def add_to(
     until_approved: int | None = None,
     candidates: tuple[CandidateSpec, ...] = (),
     budget_usd: float | None = None,
+    review: str | None = None,
     announce: Callable[[CostEstimate], None] | None = None,
     only_look: bool = False,
 ) -> RunPlan:
@@ -97,11 +105,14 @@ def add_to(
         _check_columns(workspace, plan, candidate)
     check_number_of_trials("--trials", more_trials, least=0)
     check_number_of_trials("--until-approved", until_approved)
-    if not (more_trials or until_approved or candidates):
-        raise InputError(
-            "", "nothing to add was given.", remedy="Give --trials N, --until-approved N or --candidate NAME."
-        )
+    if not (more_trials or until_approved or candidates or review):
+        remedy = "Give --trials N, --until-approved N, --candidate NAME or --review sample:0.4."
+        raise InputError("", "nothing to add was given.", remedy=remedy)
     plan = replace(plan, candidates=(*plan.candidates, *candidates))
+    drawn: tuple[AssessmentKey, ...] = ()
+    if review is not None:
+        plan = replace(plan, protocol={**plan.protocol, "sample": _grown(workspace, plan, review).as_json()})
+        drawn = _drawn(workspace, plan)
     check_providers(workspace, plan)
     if budget_usd is not None:
         plan = with_budget(workspace, plan, result_of(workspace, plan.id).summary, budget_usd)
@@ -119,8 +130,27 @@ def add_to(
     if announce is not None:
         announce(estimate)
     if not only_look:
-        workspace.journal.extend_run(plan, added())
+        workspace.journal.extend_run(plan, added(), drawn=drawn)
     return plan
+
+
+def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
+    """Return the review sample of a run with a larger share."""
+    wanted, present = parsed_rule(review, where="--review").sample, sample_of(plan.protocol)
+    if wanted is None or present is None:
+        problem = f"has the review policy `{plan.policy}`, and only a sample can grow, to a larger sample."
+        raise Refused(plan.id, problem, remedy="Start a new run with --review sample:0.2, and then extend it.")
+    if workspace.journal.is_carried_out(plan.id):
+        problem = "is being executed, so its review sample cannot grow now."
+        raise Refused(plan.id, problem, remedy="Wait until it is done, or pause it.")
+    return present.grown(wanted.share, where="--review")
+
+
+def _drawn(workspace: Workspace, plan: RunPlan) -> tuple[AssessmentKey, ...]:
+    """Return the assessments that were left out and belong to the review sample of the plan."""
+    lottery, left_out = stored_lottery(workspace, plan), frozenset({AssessmentState.LEFT_OUT})
+    rows = workspace.archive.assessments.matching(Selection(runs=(plan.id,)), states=left_out)
+    return tuple(row.key for row in rows if lottery is not None and lottery.holds(row.task, row.k))
 
 
 def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec) -> None:

@@ -302,6 +302,8 @@ def protocol(in_use: Mapping[str, Any]) -> str:
     shares = [f"{round(100 * share, 1):g}% {words}" for name, words in _SHARES if (share := in_use.get(name) or 0)]
     policy = _POLICIES.get(str(in_use.get("policy")), str(in_use.get("policy")))
     order = ", in random order" if in_use.get("order") == "random" else ""
+    if grown := (in_use.get("sample") or {}).get("grown_from"):
+        order += f", which grew from {', then '.join(f'{100 * share:g}%' for share in grown)}"
     switches = in_use.get("switched") or []
     before = f"; {switches[-1]['decided_before']} decided under an earlier version" if switches else ""
     return f"{', '.join(shares) or 'plain'}; {policy}{order} (version {in_use.get('version', 1)}{before})"

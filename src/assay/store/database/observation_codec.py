@@ -58,7 +58,7 @@ def decoded(kind: ObservationKind, stored: bytes) -> ObservationBody:
         case ObservationKind.DECISION:
             return DecisionTaken(**{**content, "verb": Verb(content["verb"]), "arm": Arm(content["arm"])})
         case ObservationKind.SECOND:
-            return SecondRequested()
+            return SecondRequested(**content)
         case ObservationKind.OPINION:
             if content.get("withdrawn"):
                 return OpinionWithdrawn()

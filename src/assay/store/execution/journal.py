@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from assay.domain.calls import ModelRequest
-    from assay.domain.identifiers import RunId, TrialKey
+    from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
     from assay.ports import Clock
     from assay.store.claims.claims import Claims
@@ -59,13 +59,17 @@ class StoreJournal:
         """
         self._writer.call(lambda connection: self._planning.open(connection, plan, planned), once=True)
 
-    def extend_run(self, plan: RunPlan, planned: Iterable[PlannedTask], /) -> None:
+    def extend_run(
+        self, plan: RunPlan, planned: Iterable[PlannedTask], /, *, drawn: Sequence[AssessmentKey] = ()
+    ) -> None:
         """Extend a run; `planned` holds new tasks at new positions, and known tasks with their new trial numbers.
+
+        The assessments in `drawn` were left out of the review sample, and join it.
 
         With a new candidate in the plan, every finished trial becomes pending; its assessments stay as they are. Raises
         `Refused` for a new candidate while a living process works on the run.
         """
-        self._writer.call(lambda connection: self._planning.extend(connection, plan, planned), once=True)
+        self._writer.call(lambda connection: self._planning.extend(connection, plan, planned, drawn), once=True)
 
     def plan_of(self, run: RunId, /) -> RunPlan:
         """Return the run's current plan, with all extensions; raises `UnknownName`."""

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from assay.domain.candidate_identity import identity_of
 from assay.domain.errors import InputError, Refused
-from assay.domain.lifecycle import RunState, Standing, TrialState
+from assay.domain.lifecycle import AssessmentState, RunState, Standing, TrialState
 from assay.domain.run import PlannedTask
 from assay.store.database import schema
 from assay.store.database.codec import (
@@ -22,15 +22,16 @@ from assay.store.database.codec import (
     text_bytes,
 )
 from assay.store.database.connections import take_keys
-from assay.store.database.counters import STANDING, TRIAL, CounterChanges
+from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL, CounterChanges, settle
 from assay.store.execution.copy_responses import copy_responses
 from assay.store.queries.plans import _TASKS_AT_ONCE, run_key_of, settings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
+    from assay.domain.identifiers import AssessmentKey
     from assay.domain.run import RunPlan
     from assay.domain.suite import Task
     from assay.store.claims.claims import Claims
@@ -75,8 +76,17 @@ class RunPlanner:
             origin_key = run_key_of(connection, plan.regrade_of)
             copy_responses(self.database, connection, run_key=run_key, origin_key=origin_key)
 
-    def extend(self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask]) -> None:
-        """Add tasks, trials or candidates; with a new candidate, every finished trial becomes pending."""
+    def extend(
+        self,
+        connection: Connection,
+        plan: RunPlan,
+        planned: Iterable[PlannedTask],
+        drawn: Sequence[AssessmentKey] = (),
+    ) -> None:
+        """Add tasks, trials or candidates; with a new candidate, every finished trial becomes pending.
+
+        The assessments in `drawn` join the review sample.
+        """
         run_key = run_key_of(connection, plan.id)
         run = schema.run
         known = set(
@@ -103,6 +113,8 @@ class RunPlanner:
         if wanted - known:
             self._reopen(connection, run_key)
         self._add_tasks(connection, run_key, plan, planned)
+        for start in range(0, len(drawn), _TRIALS_AT_ONCE):
+            _await_review(connection, run_key, drawn[start : start + _TRIALS_AT_ONCE])
 
     def _note_names(self, connection: Connection, run_key: int, plan: RunPlan) -> None:
         """Store the candidates, judges and criteria of the run, replacing the old ones."""
@@ -248,6 +260,21 @@ class RunPlanner:
         self.database.insert(connection, schema.body, bodies)
         self.database.insert(connection, table, rows)
         return answers
+
+
+def _await_review(connection: Connection, run_key: int, keys: Sequence[AssessmentKey]) -> None:
+    """Let assessments that chance left out of the review await it."""
+    table, score, changes = schema.assessment, schema.score, CounterChanges()
+    left_out, pending = AssessmentState.LEFT_OUT.value, AssessmentState.PENDING.value
+    where = (table.c.run_key == run_key, table.c.key.in_(keys), table.c.state == left_out)
+    rows = connection.execute(select(table.c.key, table.c.trial_key).where(*where)).all()
+    moved = [row.key for row in rows]
+    connection.execute(update(table).where(table.c.key.in_(moved)).values(state=pending))
+    of_moved = (score.c.run_key == run_key, score.c.assessment_key.in_(moved))
+    connection.execute(update(score).where(*of_moved).values(state=pending))
+    changes.move(run_key, ASSESSMENT, left_out, pending, len(moved))
+    settle(connection, {row.trial_key for row in rows}, changes)
+    changes.write(connection)
 
 
 class _Trials:

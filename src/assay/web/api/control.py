@@ -27,9 +27,10 @@ router = APIRouter()
 
 
 class WishBody(Body):
-    """The requested action on a run."""
+    """The requested action on a run; `budget` replaces the budget of a resumed run, with what it has cost so far."""
 
     wish: Literal["pause", "resume", "cancel"]
+    budget: float | None = None
 
 
 class DeletionBody(Body):
@@ -63,6 +64,7 @@ _FIELDS: Final = {
     "--trials": "trials",
     "--until-approved": "until_approved",
     "--candidate": "candidates",
+    "--budget": "budget",
     "": "candidates",
 }
 """Request fields by the command-line options that errors name; an invalid model reference names no option."""
@@ -79,7 +81,11 @@ def steer(request: Request, run_id: str, body: WishBody) -> Response:
     else:
         left = control.needs_somebody(rooms.workspace, run_id)
         if left is not None:
-            rooms.runner.resume(left.id)
+            try:
+                rooms.runner.resume(left.id, budget_usd=body.budget)
+            except InputError as error:
+                error.where = _FIELDS.get(error.where, error.where)
+                raise
     return Answer({"run": row_of(rooms, run_id)})
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
+from assay.app.review.drawn_responses import drawn
 from assay.app.review.submitted_decision import SubmittedDecision
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
@@ -67,7 +68,9 @@ class VerdictBody(AboutOne):
 
 
 class SecondBody(AboutOne):
-    """A request that two people decide an item."""
+    """A request that two people decide an item; with `withdraw`, it takes this reviewer's own request back."""
+
+    withdraw: bool = False
 
 
 class DecisionsBody(Body):
@@ -176,6 +179,12 @@ def response_of(request: Request, assessment_id: str, pane: Annotated[int, Path(
         return Answer(rooms.review.pane(key, pane, reviewer=reviewer_of(request)))
 
 
+@router.get("/api/assessments/{assessment_id}/drawn", tags=["review"])
+def drawn_responses(request: Request, assessment_id: str, whole: bool = False) -> Response:
+    """Return the responses of an assessment for display: Markdown as a tree of elements, and the colours of code."""
+    return Answer(drawn(shown(request, assessment_id, whole=whole)))
+
+
 @router.post("/api/review/verdict", tags=["review"])
 def review_verdict(request: Request, body: VerdictBody) -> Response:
     """Record a reviewer's own scores of a blind item, and return the item with the judge's grades."""
@@ -194,7 +203,7 @@ def review_second(request: Request, body: SecondBody) -> Response:
     key = key_of(request, body.id)
     with by_its_name(body.id, key):
         rooms.review.check_run(key, body.run)
-        rooms.review.ask_second(key, reviewer=reviewer)
+        rooms.review.ask_second(key, reviewer=reviewer, idempotency_key=body.key, withdrawn=body.withdraw)
     return Answer({"ok": True})
 
 

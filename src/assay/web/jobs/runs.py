@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.app.runs import execution
 from assay.app.runs import stopper as stopper_
+from assay.app.runs.budget import with_budget
 from assay.domain.errors import AssayError, Interrupted, Refused
 from assay.domain.lifecycle import RunState
 from assay.domain.selection import Selection
@@ -67,10 +68,11 @@ class Runner:
             self._waiting.append(plan)
         self._begin_waiting()
 
-    def resume(self, run: RunId) -> None:
-        """Execute the rest of a run; raises an error if its models cannot be asked."""
-        execution.resumable(self._workspace, run)
-        self._start(run, lambda beside, stopper: execution.resume(beside, run, stopper=stopper))
+    def resume(self, run: RunId, *, budget_usd: float | None = None) -> None:
+        """Execute the rest of a run; raises an error if its models cannot be asked, or if the budget is too small."""
+        plan = execution.resumable(self._workspace, run)
+        with_budget(self._workspace, plan, execution.result_of(self._workspace, run).summary, budget_usd)
+        self._start(run, lambda beside, stopper: execution.resume(beside, run, budget_usd=budget_usd, stopper=stopper))
 
     def trouble(self, run: RunId) -> AssayError | None:
         """The error that stopped a run of this process, if any."""

@@ -22,6 +22,7 @@ from assay.domain.lifecycle import TrialState
 from assay.domain.suite import scale_in_words
 from assay.scoring.extraction import way_problems
 from assay.scoring.fields import reading_problems
+from assay.web import keyboard
 from assay.web.context import rooms_of
 from assay.web.links import MOST_COLUMNS, shown_column
 from assay.web.query_params import one_of, place_of, reads
@@ -38,10 +39,14 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
 
-READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find", "together")
+READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find", "together", "task")
 RUNS_OFFERED: Final = 40
 MOST_SHOWN: Final = 20_000
 """Maximum characters of an answer or input in a row; the trial's page shows it in full."""
+
+DIFFERENCES: Final = ("auto", "off", "word", "line")
+_SIMILAR: Final = 0.5
+"""Share of a text that another one must have for their differences to be marked unasked."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -86,7 +91,8 @@ class Sides:
         self.read, self.labels = query.get("read", "").strip(), query.get("labels", "").strip()
         self.title, self.search = query.get("title", "").strip(), query.get("q", "").strip()
         self.only = one_of("only", query.get("only") or "all", [answer_filter.value for answer_filter in AnswerFilter])
-        self.by = one_of("by", query.get("by") or "word", ["word", "line"])
+        self.by = one_of("by", query.get("by") or "auto", DIFFERENCES)
+        self.task = query.get("task", "")
         self.together = one_of("together", query.get("together") or "yes", ["yes", "no"])
         self.after = place_of("after", query.get("after", "").strip())
 
@@ -137,7 +143,7 @@ def _wanted(workspace: Workspace, sides: Sides) -> AnswerQuery:
     return answers.with_stored_fields(workspace, sides.wanted)
 
 
-_PLAIN: Final = {("only", "all"), ("by", "word"), ("together", "yes")}
+_PLAIN: Final = {("only", "all"), ("by", "auto"), ("together", "yes")}
 
 
 def _column(text: str) -> AnswerColumn:
@@ -167,21 +173,8 @@ def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
 def compare_page(request: Request) -> Response:
     """Show answers side by side; without columns, the runs and candidates to choose from."""
     sides, workspace = Sides(request), rooms_of(request).workspace
-    offered = _offered(workspace, request.query_params.get("find", "").strip())
-    form = {
-        "q": sides.search,
-        "only": sides.only,
-        "by": sides.by,
-        "read": sides.read,
-        "labels": sides.labels,
-        "title": sides.title,
-        "together": sides.together,
-        "onlys": [answer_filter.value for answer_filter in AnswerFilter],
-        "most": MOST_COLUMNS,
-        "find": request.query_params.get("find", "").strip(),
-        "offers": RUNS_OFFERED,
-    }
-    form["wrong"] = sides.let_go()
+    wrong, find = sides.let_go(), request.query_params.get("find", "").strip()
+    offered = _offered(workspace, find)
     if not sides.columns:
         return page_of(
             request,
@@ -191,19 +184,35 @@ def compare_page(request: Request) -> Response:
             twin="/compare.json",
             offered=offered,
             chosen=(),
-            form=form,
+            find=find,
+            most=MOST_COLUMNS,
+            offers=RUNS_OFFERED,
             boot={"texts": {}, "page": "compare"},
         )
     answer_page = answers.page(workspace, _wanted(workspace, sides), after=sides.after)
+    rows = answer_page.rows
+    shown = next((row for row in rows if row.row.task.id == sides.task), rows[0] if rows else None)
     return page_of(
         request,
         "compare/compare.html",
         "compare",
         "Compare answers",
         twin=sides.address("/compare.json", after=sides.after),
-        columns=_columns(sides, offered),
-        rows=[_row(row, sides) for row in answer_page.rows],
-        form=form,
+        columns=_columns(sides),
+        tasks=[
+            {
+                "title": visible(row.title),
+                "state": row.says.state.value,
+                "here": row is shown,
+                "open": sides.address("/compare", after=sides.after, task=row.row.task.id),
+            }
+            for row in rows
+        ],
+        row=None if shown is None else _row(shown, sides),
+        asked=sides,
+        given=request.query_params,
+        wrong=wrong,
+        filters=list(AnswerFilter),
         offered=offered,
         chosen=[shown_column(column) for column in sides.columns],
         criteria=_criteria(answers.plans_of(workspace, sides.wanted)),
@@ -212,7 +221,8 @@ def compare_page(request: Request) -> Response:
         first=sides.address("/compare") if sides.after else None,
         agreement=sides.address("/compare/agreement"),
         grades=f"/compare/grades?{urlencode({'run': sides.columns[0].run})}",
-        boot={"texts": for_script("compare"), "page": "compare"},
+        differences=DIFFERENCES,
+        boot={"texts": for_script("compare"), "page": "compare", "keys": keyboard.for_script(keyboard.BESIDE)},
     )
 
 
@@ -261,7 +271,7 @@ def agreement_page(request: Request) -> Response:
         "Agreement between answers",
         twin=sides.address("/compare/agreement.json"),
         found=agreement,
-        columns=_columns(sides, _offered(workspace)),
+        columns=_columns(sides),
         back=sides.address("/compare"),
         odd_ones=sides.address("/compare", only="disagree"),
         boot={"texts": {}, "page": "compare"},
@@ -313,9 +323,8 @@ def _answered(summary: RunSummary, calls: int, failed: int) -> float | None:
     return (calls - failed) / calls if calls else None
 
 
-def _columns(sides: Sides, offered: list[OfferedRun]) -> list[Mapping[str, object]]:
+def _columns(sides: Sides) -> list[Mapping[str, object]]:
     """Return the column headings; run and trial are named only if the columns differ in them."""
-    known = {candidate.column: candidate for run in offered for candidate in run.candidates}
     runs, trials = {column.run for column in sides.columns}, {column.k for column in sides.columns}
     return [
         {
@@ -324,7 +333,6 @@ def _columns(sides: Sides, offered: list[OfferedRun]) -> list[Mapping[str, objec
             "k": column.k,
             "says_run": len(runs) > 1,
             "says_trial": len(trials) > 1 or column.k > 1,
-            "facts": known.get(shown_column(AnswerColumn(run=column.run, candidate=column.candidate))),
         }
         for column in sides.columns
     ]
@@ -362,7 +370,7 @@ def _row(shown: ShownAnswers, sides: Sides) -> Mapping[str, object]:
         panes.append(
             {
                 "state": each.state.value,
-                "parts": _parts(text, against, sides),
+                "lines": _lines(_parts(text, against, sides)),
                 "size": len(text or ""),
                 "whole": None
                 if answer.trial is None or text is None or len(text) <= MOST_SHOWN
@@ -372,17 +380,10 @@ def _row(shown: ShownAnswers, sides: Sides) -> Mapping[str, object]:
                 and text != against
                 and too_long(text, against, by_line=sides.by == "line"),
                 "truncated": answer.truncated,
-                "value": _visible(each.value) if each.read else None,
-                "more": [(name, _visible(value)) for name, value in [*each.read.items()][1:]],
-                "failure": None
-                if each.failure is None
-                else {
-                    "kind": visible(each.failure.kind),
-                    "fault": str(each.failure.fault),
-                    "detail": visible(each.failure.detail),
-                },
+                "value": each.value if each.read else None,
+                "more": [*each.read.items()][1:],
+                "failure": each.failure,
                 "score": answer.score,
-                "waits": answer.waits,
                 "open": None
                 if answer.trial is None or (answer.score is None and not answer.waits)
                 else f"/runs/{quote(sides.columns[place].run)}/trials/t{answer.trial}",
@@ -399,25 +400,17 @@ def _row(shown: ShownAnswers, sides: Sides) -> Mapping[str, object]:
         "input": visible(asked[:MOST_SHOWN]),
         "expected": None if row.task.expected is None else visible(str(row.task.expected)),
         "panes": panes,
-        "fields": [
-            {
-                "path": visible(field.path),
-                "values": [_visible(value) for value in field.values],
-                "differs": field.differs,
-            }
-            for field in fields
-        ],
+        "fields": fields,
     }
-
-
-def _visible(value: str | None) -> str | None:
-    return None if value is None else visible(value)
 
 
 def _parts(text: str | None, against: str | None, sides: Sides) -> list[Part]:
     if text is None:
         return []
-    parts = marked(text, text if against is None else against, by_line=sides.by == "line")
+    other = text if against is None or sides.by == "off" else against
+    parts = marked(text, other, by_line=sides.by == "line")
+    if sides.by == "auto" and sum(len(part.text) for part in parts if not part.changed) < _SIMILAR * len(text):
+        parts = (Part(text),)
     shown: list[Part] = []
     room = MOST_SHOWN
     for part in parts:
@@ -425,6 +418,15 @@ def _parts(text: str | None, against: str | None, sides: Sides) -> list[Part]:
             shown.append(replace(part, text=visible(part.text[:room])))
         room -= len(part.text)
     return shown
+
+
+def _lines(parts: list[Part]) -> list[list[Part]]:
+    lines: list[list[Part]] = [[]]
+    for part in parts:
+        first, *others = part.text.split("\n")
+        lines[-1].append(replace(part, text=first))
+        lines += [[replace(part, text=other)] for other in others]
+    return lines if any(part.text for part in lines[-1]) else lines[:-1]
 
 
 def _document(sides: Sides, answers_page: AnswersPage) -> Mapping[str, object]:

@@ -13,6 +13,7 @@ from assay.app.registry import runs
 from assay.app.review import decisions, protocol
 from assay.app.runs import start as starting
 from assay.app.runs import suite_files
+from assay.app.runs.budget import enough_usd
 from assay.app.runs.rubric_choices import rubric_choices
 from assay.app.statistics.results import wording
 from assay.domain.lifecycle import AssessmentState
@@ -74,7 +75,7 @@ class RunPage(TypedDict):
     """Contents of a run's page.
 
     Attributes:
-        facts: participants and seed.
+        facts: participants and seed; `enough_usd` is a budget that likely covers the failures shown, None if the budget sufficed.
         start: number of tasks before this page; `earlier` and `later` are the starts of its neighbours.
     """
 
@@ -240,6 +241,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
         not_graded=bool(summary.not_graded),
     )
     tasks = _with_passed_states(rooms.workspace, summary, tasks)
+    failed = list(islice(rooms.workspace.archive.trials.matching(where, failed_only=True), FAILURES_SHOWN))
     failures = [
         {
             "id": f"t{trial.key}",
@@ -252,7 +254,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             "detail": trial.failure.detail,
             "tries": trial.failure.tries,
         }
-        for trial in islice(rooms.workspace.archive.trials.matching(where, failed_only=True), FAILURES_SHOWN)
+        for trial in failed
         if trial.failure is not None
     ]
     if start and not tasks:
@@ -269,6 +271,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             "judge_stamps": sorted({runs.stamp_of(rooms.workspace, summary.id, judge.name) for judge in plan.judges}),
             "seed": plan.seed,
             "policy": str(plan.policy),
+            "enough_usd": enough_usd(rooms.workspace, plan, summary, failed),
             "regrade": plan.regrade_of is not None,
             "regrades": list(rooms.workspace.archive.runs.regrades(summary.id)) if summary.not_graded else [],
             "beside": side_by_side([summary]) if summary.not_graded else None,

@@ -31,6 +31,7 @@ _REVIEW: Final = (
     "GET /assessments/{assessment_id}",
     "GET /assessments/{assessment_id}.json",
     "GET /api/assessments/{assessment_id}",
+    "GET /api/assessments/{assessment_id}/drawn",
     "GET /api/assessments/{assessment_id}/panes/{pane}",
     "GET /api/review/next",
     "POST /api/review/end",

@@ -1,4 +1,9 @@
+// Keys of the list of tasks: j and k open the next and the previous one.
+//
 // Panes of a row scroll together, in proportion to their length, if the box is ticked. The address stores this choice.
+
+import { boot } from "../frame/dom.js";
+import { bindKeys, withOwnKeys } from "../frame/keys.js";
 
 const together = document.getElementById("together");
 let leading = null;
@@ -31,4 +36,44 @@ for (const row of document.querySelectorAll(".abreast")) {
       requestAnimationFrame(() => requestAnimationFrame(() => (leading = null)));
     });
   }
+}
+
+/** Opens the task after or before the one shown; after the last one, the next page. */
+export function stepTask(by) {
+  const links = [...document.querySelectorAll(".task-list li a")];
+  const here = links.findIndex((link) => link.ariaCurrent);
+  const link = links[here + by] ?? (by > 0 ? document.querySelector(".task-list a[rel=next]") : null);
+  if (!link) return false;
+  link.click();
+  return undefined;
+}
+
+/** Moves the focus to the pane after or before the focused one. */
+export function stepPane(by, panes) {
+  if (!panes.length) return false;
+  const here = panes.findIndex((pane) => pane.contains(document.activeElement));
+  panes[here < 0 ? 0 : (here + by + panes.length) % panes.length].focus();
+  return undefined;
+}
+
+/** Chooses the next way to mark differences. */
+function turnDifferences() {
+  const select = document.querySelector("select[name=by]");
+  select.selectedIndex = (select.selectedIndex + 1) % select.options.length;
+  select.form.requestSubmit();
+}
+
+document.querySelector(".task-list [aria-current]")?.scrollIntoView({ block: "nearest" });
+
+const texts = () => [...document.querySelectorAll(".abreast .text")];
+if (boot.page === "compare" && boot.keys) {
+  bindKeys(withOwnKeys(boot.keys), {
+    next: () => stepTask(1),
+    previous: () => stepTask(-1),
+    pane_left: () => stepPane(-1, texts()),
+    pane_right: () => stepPane(1, texts()),
+    differences: turnDifferences,
+    open: () => document.activeElement?.closest(".pane")?.querySelector(".facts a")?.click() ?? false,
+    help: () => false,
+  });
 }

@@ -1,28 +1,30 @@
 // Keyboard control of compared grades: rows, panes, and the marking of differences.
 
 import { boot, byId, t } from "../frame/dom.js";
-import { asTicked } from "./compare.js";
+import { asTicked, stepPane, stepTask } from "./compare.js";
 import { bindKeys, withOwnKeys } from "../frame/keys.js";
 
 const rows = [...document.querySelectorAll("article.answer")];
-let at = -1;
-let pane = 0;
+const links = [...document.querySelectorAll(".task-list li a")];
+const shown = () => Math.max(0, rows.findIndex((row) => `#${row.id}` === location.hash));
+
+/** Marks the row that is shown in the list; only this one is on the page. */
+function mark() {
+  for (const [place, link] of links.entries()) link.ariaCurrent = place === shown() ? "true" : null;
+  links[shown()]?.scrollIntoView({ block: "nearest" });
+}
+addEventListener("hashchange", mark);
+mark();
 
 function go(step) {
-  if (!rows.length) return false;
-  at = Math.min(Math.max(at + step, 0), rows.length - 1);
-  rows[at].focus({ preventScroll: true });
-  rows[at].scrollIntoView({ block: "start" });
+  const next = shown() + step;
+  if (!rows[next]) return step > 0 ? stepTask(Infinity) : false;
+  location.replace(`#${rows[next].id}`); // a key makes no entry to go back to
+  rows[next].focus({ preventScroll: true });
+  return undefined;
 }
 
-function look(step) {
-  const panes = [...(rows[Math.max(at, 0)]?.querySelectorAll(".words") ?? [])];
-  if (!panes.length) return false;
-  pane = (pane + step + panes.length) % panes.length;
-  panes[pane].focus();
-}
-
-for (const [place, row] of rows.entries()) row.addEventListener("focusin", () => (at = place));
+const look = (step) => stepPane(step, [...(rows[shown()]?.querySelectorAll(".words") ?? [])]);
 
 const openKeys = () => byId("keys").showModal();
 byId("help")?.addEventListener("click", openKeys);
@@ -35,8 +37,8 @@ if (boot.diffs) {
     previous: () => go(-1),
     pane_left: () => look(-1),
     pane_right: () => look(1),
-    differences: () => location.assign(asTicked(boot.diffs[names[(now + 1) % names.length]])),
-    open: () => document.activeElement?.closest(".pane, article")?.querySelector(".facts a")?.click() ?? false,
+    differences: () => location.assign(asTicked(boot.diffs[names[(now + 1) % names.length]]) + location.hash),
+    open: () => (document.activeElement?.closest(".pane") ?? rows[shown()])?.querySelector(".facts a")?.click() ?? false,
     help: openKeys,
   });
 }

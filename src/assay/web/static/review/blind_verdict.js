@@ -2,7 +2,7 @@
 // responses. Loaded when first needed.
 
 import { boot, byId, call, fresh, h, storage, t, visible } from "../frame/dom.js";
-import { shownScore, what, worded } from "./item.js";
+import { missingWords, shownScore, what, worded } from "./item.js";
 import * as all from "./blind_verdict.js";
 
 const AGAIN_MS = 3000;
@@ -36,6 +36,8 @@ export async function sendVerdict(page, record, scores) {
       page.say(t("said.verdict_there"));
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
+    graded.panes = graded.panes.map((pane, place) => ({ ...pane, tree: item.panes[place].tree, marks: item.panes[place].marks }));
+    graded.dressed = item.dressed;
     record.item = graded;
     storage.remove(page.draftKey(item.id));
     if (page.current() === record) page.show();
@@ -148,6 +150,43 @@ document.addEventListener("change", ({ target }) => {
   shown.changeScore(row, pane, target.value);
 });
 
+/** Saves the scores of the form as a correction, or as the reviewer's own verdict; a wrong number is marked and selected. */
+export function save(page, event) {
+  const { view } = page;
+  const record = page.decidable();
+  if (!record || !view.draft) return;
+  const { item } = record;
+  const corrections = [];
+  const wrong = (text, key) => {
+    byId("correct-error").textContent = text;
+    page.say(text, { alert: true });
+    const field = page.fieldAt(...key.split("."));
+    field?.setAttribute("aria-invalid", "true");
+    field?.setAttribute("aria-describedby", "correct-error");
+    field?.focus();
+    field?.select();
+  };
+  for (const [key, text] of Object.entries(view.draft.values)) {
+    const [row, pane] = key.split(".").map(Number);
+    const criterion = item.criteria[row];
+    const { low, high } = criterion ?? { low: 0, high: 100 };
+    const raw = page.numberIn(text, criterion);
+    if (Number.isNaN(raw)) return wrong(t("correct.number"), key);
+    const score = (raw - low) / (high - low); // low is the worst, which may be the higher end
+    if (score < 0 || score > 1) return wrong(t("correct.outside", { criterion: criterion?.name ?? t("review.total"), low: Math.min(low, high), high: Math.max(low, high) }), key);
+    corrections.push({ pane, criterion: criterion?.name ?? null, score });
+  }
+  if (!corrections.length) return wrong(t("correct.nothing"), `${view.row}.${view.pane}`);
+  const whole = new Set(corrections.filter((one) => !one.criterion).map((one) => one.pane));
+  const both = corrections.find((one) => one.criterion !== null && whole.has(one.pane));
+  if (both) return wrong(t("correct.both", { candidate: item.panes[both.pane].label }), `-1.${both.pane}`);
+  const lacks = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
+  if (lacks.length) return wrong(missingWords({ ...item, missing: lacks }), `${item.criteria.findIndex(({ name }) => name === lacks[0][1])}.${lacks[0][0]}`);
+  page.focusItem(); // before the next script: then a note may be under way
+  if (item.blind) return sendVerdict(page, record, corrections);
+  page.decide(record, "correct", item.person ? "graded" : "corrected", { corrections, reason: t(view.draft.reason || page.derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
+}
+
 /** Shows the weighted score that would result. */
 export function foresee(page, pane) {
   const { values } = page.view.draft ?? {};
@@ -179,6 +218,7 @@ export async function showWhole(page) {
   }
   if (page.current()?.item !== item || view.pane !== pane || view.rules) return false;
   view.whole = true;
+  await page.dress(item, "?whole=1");
   page.drawLeft();
   return true;
 }
@@ -189,6 +229,7 @@ export async function second(page, record) {
     const asked = await insist(page, record, "/api/review/second", () => ({}), "said.second_waits");
     if (!asked) return page.say(t("said.second_lost", { what: what(record.item) }), { alert: true });
     record.item.second = true;
+    page.undoLater({ ...page.named(record.item), key: fresh(), verb: "second" });
     if (page.current() !== record) return page.say(t("said.second_of", { what: what(record.item) }));
     page.drawHeading();
     page.drawActions();
@@ -196,6 +237,20 @@ export async function second(page, record) {
   } catch (error) {
     page.alertOf(error);
   }
+}
+
+/** Withdraws the request for a second opinion; if the server refuses, the item stays as it is. */
+export async function withdraw(page, { id, run, what: called }, record) {
+  try {
+    await call("/api/review/second", { key: fresh(), id, run, reviewer: boot.reviewer, withdraw: true });
+    if (record) record.item.second = false;
+    page.say(t("said.second_withdrawn", { what: called }));
+  } catch (error) {
+    if (!error.status) page.undoLater({ id, run, what: called, key: fresh(), verb: "second" });
+    page.alertOf(error);
+  }
+  page.drawHeading();
+  page.drawActions();
 }
 
 /** Starts a correction with the reviewer's own verdict, also after a reload. */

@@ -9,7 +9,7 @@ export function draw(page, { progress, elsewhere, skipped, sitting }) {
   const lines = [progress?.others ? t("review.done.others", { n: progress.others }) : t("review.done.lead")];
   if (progress?.waiting && elsewhere) lines[0] = t("review.done.elsewhere", { n: elsewhere });
   if (skipped) lines.push(t("review.done.skipped", { n: skipped }));
-  const tally = Object.entries(sitting).filter(([, n]) => n).map(([state, n]) => t(`review.done.${state}`, { n }));
+  const tally = Object.entries(sitting).filter(([, n]) => n > 0).map(([state, n]) => t(`review.done.${state}`, { n }));
   if (tally.length) lines.push(t("review.done.tally", { tally: tally.join(", ") }));
   fill(byId("empty-lines"), lines.map((line) => h("p", {}, line)));
   byId("empty-title").focus({ preventScroll: true });

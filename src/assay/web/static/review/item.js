@@ -1,10 +1,8 @@
 // Draws one assessment: heading, responses, grades. Reports clicks through callbacks.
 
 import { boot, button, glyph, h, quoteButton, t, visible } from "../frame/dom.js";
-import { paint } from "./syntax_marks.js";
 
 const MOST_LINES = 1500;
-const MOST_PAINTED = 200_000;
 const BREAKS = /\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]/g;
 
 export const shownScore = (score) => (score === null ? "–" : String(Math.round(score * 1000) / 10));
@@ -26,8 +24,9 @@ export function stateMark(state, text) {
 export function drawHeading(item, view) {
   const strip = item.trials.map((trial) => {
     const now = trial.k === item.k;
-    const state = trial.state === "pending" && !trial.id ? "planned" : trial.state;
-    const word = boot.texts[trial.id ? `state.${state}` : `trial.${trial.state}`] ?? state;
+    const kept = view.trialState(trial);
+    const state = kept === "pending" && !trial.id ? "planned" : kept;
+    const word = boot.texts[trial.id ? `state.${state}` : `trial.${kept}`] ?? state;
     const inside = [String(trial.k), glyph(boot.glyphs[state] ?? "", state)];
     const name = `${t("review.trial", { k: trial.k, of: item.of })}, ${word}`;
     return h("li", {}, trial.id && !now
@@ -48,24 +47,46 @@ export function drawResponses(item, view) {
   const tab = (name, kind, on, run, ...children) =>
     button(kind, run, { role: "tab", id: `tab-${name}`, "aria-selected": String(on), "aria-controls": "pane", tabindex: on ? 0 : -1 }, children);
   const tabs = item.panes.map((pane, place) =>
-    tab(place, "tab", view.pane === place && !view.rules, () => view.onPane(place), h("span", {}, visible(calledBy(pane))), h("small", {}, t("review.lines", { n: pane.lines }))));
+    tab(place, "tab", view.pane === place && !view.rules, () => view.onPane(place), h("span", {}, visible(calledBy(pane))), isText(item, place) ? null : h("small", {}, t("review.lines", { n: pane.lines }))));
   const rules = tab("rules", "tab rules", view.rules, () => view.onRules(), t("review.rules"), h("kbd", {}, view.badge("rules")));
   const body = h("div", { id: "pane", role: "tabpanel", "aria-labelledby": view.rules ? "tab-rules" : `tab-${view.pane}`, class: "pane" },
-    view.rules ? view.later("task", item) : drawCode(item, view));
-  return [h("div", { class: "tabs", role: "tablist", "aria-label": t("review.code") }, tabs, rules), body];
+    view.rules ? view.later("task", item) : view.both ? view.reading.drawBoth(item, view) : drawResponse(item, view));
+  const way = (action, on, text) => button("way-of", () => view.onWay(action), { "aria-pressed": String(on) }, t(text), h("kbd", {}, view.badge(action)));
+  const ways = view.rules ? null : h("div", { class: "ways-of" },
+    isText(item, view.pane) ? way("source", view.source, "review.source") : way("wrap", view.wrap, "review.wrap"),
+    item.panes.length > 1 ? way("both", view.both, "review.both") : null);
+  return [h("div", { class: "tabs-row" }, h("div", { class: "tabs", role: "tablist", "aria-label": t("review.code") }, tabs, rules), ways), body];
 }
 
-function drawCode(item, view) {
-  const pane = item.panes[view.pane];
+const isText = (item, place) => item.panes[place].form !== "code";
+/** Draws one response: text rendered, unless its source is wanted or the script for texts is missing, and code by lines. */
+export const drawResponse = (item, view, place = view.pane) => (view.reading && isText(item, place) && !view.source ? view.reading.drawText(item, view, place) : drawCode(item, view, place));
+
+/** Returns lines of tokens `[class or "", text]`, coloured by marks such as `3w1_5f` from the server. */
+export function paint(text, marks = "") {
+  const lines = [[]];
+  let rest = 0;
+  for (const [, length, kind] of [...marks.matchAll(/(\d+)(\w)/g), [0, Infinity, "_"]]) {
+    const [first, ...others] = text.slice(rest, rest += +length).split("\n");
+    const token = (piece) => (piece ? [[kind === "_" ? "" : kind, piece]] : []);
+    lines.at(-1).push(...token(first));
+    lines.push(...others.map(token));
+  }
+  if (text.endsWith("\n")) lines.pop();
+  return lines;
+}
+
+function drawCode(item, view, at) {
+  const pane = item.panes[at];
   const text = pane.text.replace(BREAKS, "\n");
   if (!text) return h("p", { class: "soft inset" }, t("review.empty_response"));
-  const lines = text.length > MOST_PAINTED ? text.replace(/\n$/, "").split("\n").map((line) => (line ? [["", line]] : [])) : paint(text, item.language);
+  const lines = paint(text, pane.marks);
   const shown = view.whole ? lines : lines.slice(0, MOST_LINES);
   const code = h("code", {});
-  const quoted = quotedLines(item, view.pane);
+  const quoted = quotedLines(item, at);
   shown.forEach((tokens, place) => {
     const n = place + 1;
-    const line = h("span", { class: quoted.has(n) ? "line quoted" : "line", "data-n": n, dir: item.language ? null : "auto" });
+    const line = h("span", { class: quoted.has(n) ? "line quoted" : "line", "data-n": n, dir: isText(item, at) ? "auto" : null });
     for (const [kind, piece] of tokens) {
       if (!kind) line.append(...visible(piece));
       else {
@@ -79,7 +100,7 @@ function drawCode(item, view) {
     code.append(line);
   });
   return [
-    h("pre", { class: `code d${String(shown.length).length}`, tabindex: 0, "aria-label": calledBy(pane), on: { click: (event) => view.onLine(event, item) } }, code),
+    h("pre", { class: `code d${String(shown.length).length}`, tabindex: 0, "data-pane": at, "aria-label": calledBy(pane), on: { click: (event) => view.onLine(event, item) } }, code),
     pane.cut || shown.length < lines.length ? button("more", () => view.onWhole(), {}, shown.length < pane.lines ? t("review.show_all", { n: pane.lines - shown.length }) : t("review.show_chars", { n: pane.chars })) : null,
     pane.truncated ? h("p", { class: "cut" }, t("review.truncated")) : null,
   ];
@@ -88,7 +109,7 @@ function drawCode(item, view) {
 /** Returns the quotations of a cell, evidence first. */
 export const quotesOf = (cell) => (cell ? [...cell.evidence, ...cell.reason.filter((part) => typeof part === "object")] : []);
 
-function quotedLines(item, pane) {
+export function quotedLines(item, pane) {
   const lines = new Set();
   for (const criterion of item.criteria) {
     for (const { at } of quotesOf(criterion.cells[pane])) for (let n = at?.[0] ?? 1; n <= (at?.[1] ?? 0); n += 1) lines.add(n);
@@ -98,13 +119,14 @@ function quotedLines(item, pane) {
 
 /** Highlights the lines that the selected grade quotes, or only one quotation. */
 export function light(root, item, view, only = null) {
+  if (root.querySelector("article")) return view.reading.light(root, item, view, only);
   for (const line of root.querySelectorAll(".line.lit")) line.classList.remove("lit");
   const cell = item.criteria[view.row]?.cells[view.pane];
   const spans = only ? [only] : quotesOf(cell).map((quote) => quote.at).filter(Boolean);
   let first = null;
   for (const [from, to] of spans) {
     for (let n = from; n <= to; n += 1) {
-      const line = root.querySelector(`.line[data-n="${n}"]`);
+      const line = root.querySelector(`[data-pane="${view.pane}"] .line[data-n="${n}"]`);
       line?.classList.add("lit");
       if (line && (first === null || n < +first.dataset.n)) first = line;
     }
@@ -119,8 +141,9 @@ export const soft = (...children) => h("p", { class: "soft small" }, children);
 export function drawJudgement(item, view) {
   return [
     drawFlags(item, view),
-    card("grades", isOwn(item) ? soft(t(item.person ? "review.person" : view.draft ? "review.blind" : "review.unseen")) : null, soft(item.stamp), drawTable(item, view), view.draft ? drawCorrection(item, view) : null),
-    isOwn(item) ? null : h("section", { class: "card reason", id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
+    card("grades", isOwn(item) ? soft(t(item.person ? "review.person" : view.draft ? "review.blind" : "review.unseen")) : null, soft(item.stamp), drawTable(item, view)),
+    h("section", { class: `card reason${isText(item, 0) ? " text" : ""}`, id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
+    view.draft ? drawCorrection(item, view) : null,
     item.attempts.length ? view.later("attempts", item) : null,
     isOwn(item) ? null : drawReport(item, view),
   ];
@@ -150,7 +173,7 @@ function drawTable(item, view) {
     item.panes.map((pane, place) => h("th", { scope: "col", class: place === view.pane ? "on" : null, title: calledBy(pane) }, visible(item.panes.length > 6 || !pane.name ? shortLabel(pane) : `${shortLabel(pane)} ${pane.name}`))));
   const rows = item.criteria.map((criterion, row) => h("tr", {},
     h("th", { scope: "row" }, h("span", { title: criterion.guidance || null }, visible(criterion.name)), criterion.weight === 1 ? null : h("small", { title: t("review.weight", { n: criterion.weight }) }, `×${criterion.weight}`),
-      view.draft ? h("small", { class: "scale" }, visible(`${criterion.scale} ${criterion.guidance}`)) : null),
+      view.draft ? h("small", { class: "scale" }, visible(criterion.scale)) : null),
     criterion.cells.map((cell, pane) => h("td", {}, view.draft ? scoreField(item, view, row, pane) : item.blind ? "–" : gradeButton(item, view, criterion, cell, row, pane)))));
   const total = h("tr", { class: "total" }, h("th", { scope: "row" }, t("review.total")),
     item.panes.map((pane, place) => h("td", {}, view.draft ? scoreField(item, view, -1, place) : [h("span", {}, shownScore(pane.score)), was(pane.score, pane.judged, shownScore), own(item, place, null)])));
@@ -199,8 +222,8 @@ function drawCorrection(item, view) {
   const reason = h("select", { id: "correct-reason", on: { change: (event) => view.onWords("reason", event.target.value) } },
     ["", "correct.too_high", "correct.too_low", "correct.both_ways", "correct.missing"].map((key) =>
       h("option", { value: key, selected: view.draft.reason === key }, key ? t(key) : t(view.derivedReason()))));
-  return h("div", { class: "correction" },
-    h("p", { class: "soft" }, t(`correct.${formOf(item)}`), view.draft.kept ? ` ${t("correct.draft")}` : ""),
+  return h("section", { class: "card correction", "aria-label": t(`do.save.${formOf(item)}`) },
+    h("p", { class: "soft small" }, t(`correct.${formOf(item)}`), view.draft.kept ? ` ${t("correct.draft")}` : ""),
     view.later("blind_verdict", item),
     h("div", { class: "fields" },
       isOwn(item) ? null : h("label", {}, t("correct.reason"), reason),
@@ -218,9 +241,11 @@ export function drawReason(item, view) {
   if (!criterion) return null;
   const cell = criterion.cells[view.pane];
   const score = cell?.raw != null ? t("review.of", { n: shownRaw(cell.raw), max: Math.max(criterion.low, criterion.high) }) : t("review.no_grade");
+  const guidance = soft(t("review.guidance"), visible(`${criterion.guidance || t("review.no_guidance")} (${criterion.scale})`));
+  if (isOwn(item)) return [h("h3", { class: "quiet" }, visible(`${criterion.name} · ${pane.label}`)), guidance];
   const where = (...said) => h("span", { class: "at" }, t(...said));
   const quote = ({ text, at }) => at
-    ? quoteButton(text, () => view.onQuote(at), where(at[0] === at[1] ? "review.at_line" : "review.at_lines", { n: at[0], m: at[1] }))
+    ? quoteButton(text, () => view.onQuote(at), pane.form !== "code" && !view.source ? "" : where(at[0] === at[1] ? "review.at_line" : "review.at_lines", { n: at[0], m: at[1] }))
     : h("span", { class: "quote lost" }, h("code", {}, visible(text)), where("review.nowhere"));
   const reason = cell?.reason ?? [];
   return [
@@ -229,6 +254,7 @@ export function drawReason(item, view) {
     cell?.evidence.length
       ? h("ul", { class: "evidence", "aria-label": t("review.evidence") }, cell.evidence.map((one) => h("li", {}, quote(one))))
       : soft(t("review.no_evidence")),
+    guidance,
     (cell?.confidence ?? null) !== null ? soft(t("review.confidence", { n: Math.round(cell.confidence * 100) })) : null,
   ];
 }

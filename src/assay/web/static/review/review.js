@@ -40,7 +40,7 @@ let elsewhere = 0;
 let lookAgain = null;
 let shownAt = 0;
 const durations = [];
-const sitting = { approved: 0, corrected: 0, graded: 0, rejected: 0, rerun: 0 };
+const sitting = {}; // decisions of this session, by kind
 const skipped = new Set();
 
 const itemBox = byId("item");
@@ -51,7 +51,8 @@ let ahead = null;
 for (const side of behind) side.classList.add("behind");
 itemBox.append(...behind);
 const wide = matchMedia("(min-width: 1000px) and (min-height: 34rem)");
-addEventListener("resize", () => { ahead = null; });
+const forgetAhead = () => { ahead = null; };
+addEventListener("resize", forgetAhead);
 const DECIDED = new Set(["approved", "corrected", "graded", "rejected"]);
 const fieldAt = (row, pane) => right.querySelector(`[data-field="${row}.${pane}"]`);
 const warn = (text) => say(text, { alert: true });
@@ -75,6 +76,7 @@ const draftKey = (id) => `assay.draft.${boot.store}.${boot.reviewer}.${id}`;
 
 const view = {
   row: 0, pane: 0, rules: false, whole: false, draft: null,
+  wrap: storage.get("assay.wrap", false),
   reportOpen: storage.get("assay.report", false),
   badge,
   onPane(pane) { view.onCell(view.row, pane); },
@@ -83,6 +85,7 @@ const view = {
   onQuote: (lines, pane = view.pane) => around("showLines", lines, pane),
   onLine: (event, item) => around("chooseLine", event, item),
   onWhole: () => own("showWhole"),
+  onWay: (action) => actions[action](),
   onReport(open) { if (view.reportOpen !== open) ahead = null; view.reportOpen = open; storage.set("assay.report", open); },
   onTrial(event, trial) {
     if (single || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -95,6 +98,7 @@ const view = {
   onSave: saveCorrection,
   onDiscard: discardDraft,
   derivedReason,
+  trialState: (trial) => trialState(trial),
   later(name, item) {
     const place = h("div", {});
     load(name).then((part) => place.replaceWith(part.draw(item, page)), (error) => place.append(error.message));
@@ -149,6 +153,7 @@ function show(index, { focus = true } = {}) {
   remember();
   document.title = `${what(item)} · Assay`;
   if (item.own) own("recall", record);
+  dress(item);
   painted().then(() => {
     if (current() !== record) return;
     record.ready = true;
@@ -168,6 +173,8 @@ const isForm = (record) => (record.item.blind || record.item.person) && waits(re
 const stateOf = (record) => record.decided ?? record.item?.state;
 const waits = (record) => stateOf(record) === "pending";
 const asShown = (record = current()) => ({ ...record.item, state: stateOf(record) });
+/** Returns the state of a trial in the strip; what happened to it on this page is newer than the item. */
+const trialState = (trial) => stateOf(records.get(trial.id) ?? {}) ?? trial.state;
 const drawTop = () => fill(byId("heading"), drawHeading(asShown(), view));
 const drawRight = () => fill(right, drawJudgement(asShown(), view));
 
@@ -176,6 +183,14 @@ function drawLeft(side = left, item = current().item) {
   side.replaceChildren(...drawResponses(item, view));
   if (inTabs) side.querySelector("[aria-selected=true]").focus({ preventScroll: true });
   if (!view.rules) center(light(side, item, view), side);
+}
+
+/** Gets responses rendered or coloured. */
+const dress = (item, ...said) => item.dressed && !said.length ? null : load("responses").then((part) => part.dress(page, item, ...said), () => {});
+/** Draws the responses of an item again, if they are drawn. */
+function redraw(item) {
+  if (ahead === item) prepare();
+  if (current()?.item === item && !itemBox.hidden) drawLeft();
 }
 
 /** Sets an item's initial state: its first flagged grade, and a saved draft. */
@@ -221,11 +236,14 @@ function turn() {
   for (const side of [left, right]) rename(side, "data-as", "id");
 }
 
+const boxIn = (side) => side.querySelector(`[data-pane="${view.pane}"]`);
+
 /** Scrolls a line to the middle of its pane without scrolling the page. */
 function center(line, side = left) {
-  const box = side.querySelector("pre");
-  const top = line && box ? line.offsetTop : -1;
-  if (top >= 0 && (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 30)) box.scrollTop = Math.max(0, top - box.clientHeight / 3);
+  const box = boxIn(side);
+  if (!line || !box) return;
+  const top = line.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop;
+  if ((top < box.scrollTop || top > box.scrollTop + box.clientHeight - 30)) box.scrollTop = Math.max(0, top - box.clientHeight / 3);
 }
 
 function drawSelectedReason() {
@@ -375,6 +393,8 @@ async function fetchMore(first) {
       skipped.delete(item.id);
       put(item);
     }
+    const coming = items.map((item) => dress(item));
+    if (!current()) await coming[0];
     exhausted = trail.length === before;
     dry = exhausted && !holding.length;
     drawProgress();
@@ -461,7 +481,8 @@ function decide(record, verb, state, more = {}, pressed = null) {
   record.delivered = false;
   storage.remove(draftKey(item.id));
   view.draft = null;
-  sitting[state] += 1;
+  (record.tallied ??= []).push(item.second ? "opinion" : state);
+  tally(record.tallied.at(-1), 1);
   if (performance.now() - shownAt < IDLE_MS) durations.push(performance.now() - shownAt);
   if (durations.length > 20) durations.shift();
   if (progress && state !== "rerun") {
@@ -476,6 +497,18 @@ function decide(record, verb, state, more = {}, pressed = null) {
   else advance(pressed);
   drawProgress();
   queueMicrotask(() => outbox.add(entry)); // show the next item first
+}
+
+/** Changes the number of decisions of one kind in this session. */
+function tally(kind, by) {
+  if (kind) sitting[kind] = (sitting[kind] ?? 0) + by;
+}
+
+/** Takes an item's last decision out of the session's numbers, and returns its kind. */
+function untally(record) {
+  const kind = record?.tallied?.pop();
+  tally(kind, -1);
+  return kind;
 }
 
 function undoLater(one) {
@@ -531,6 +564,7 @@ async function undo() {
   else if (last) storage.remove(last.at);
   if (!last) return say(t("said.nothing_to_undo"));
   if (last.draft) storage.set(draftKey(last.id), last.draft);
+  if (last.verb === "second") return own("withdraw", last, records.get(last.id));
   if (last.key === undefined) {
     return (await visit(last.id)) && say(t("said.draft_back", last));
   }
@@ -538,13 +572,12 @@ async function undo() {
   const isRerun = last.verb === "rerun";
   if (isRerun && !unsent) return say(t("said.no_undo_rerun", { what: last.what, key: badge("undo") }));
   const record = records.get(last.id);
-  const was = record?.decided;
-  if (was in sitting) sitting[was] -= 1;
+  const tallied = untally(record);
   if (progress && !isRerun) {
     progress.waiting += 1;
     progress.decided -= 1;
   }
-  if (!unsent) outbox.add(entryOf("undo", last, { from: here?.item.id }));
+  if (!unsent) outbox.add(entryOf("undo", last, { from: here?.item.id, tallied }));
   const back = unsent || record?.item.state === "pending";
   if (record && back) {
     record.decided = unsent ? record.before ?? null : null;
@@ -572,9 +605,9 @@ function onResult(entry, result, counted) {
   const why = [result.error?.problem, result.error?.remedy].filter(Boolean).join(" ");
   if (result.error?.where === "run") return warn(t("said.kept", { what: entry.what, why }));
   if (entry.verb === "rerun") {
-    sitting.rerun = Math.max(0, sitting.rerun - (result.ok ? 0 : 1));
+    if (!result.ok) untally(record);
     exhausted = false;
-    forget((one) => (one.key === entry.key ? !result.ok : result.ok && one.id === entry.id)); // superseded items cannot be undone
+    forget((one) => one.key !== entry.key && result.ok && one.id === entry.id); // superseded items cannot be undone
     return status("rerun", entry, result, record);
   }
   if (result.ok) {
@@ -588,7 +621,8 @@ function onResult(entry, result, counted) {
     return;
   }
   forget((one) => one.key === entry.key);
-  if (record && record.decided in sitting) sitting[record.decided] -= 1;
+  if (entry.verb === "undo") tally(entry.tallied, 1);
+  else untally(record);
   if (entry.draft) storage.set(draftKey(entry.id), entry.draft);
   status("refused", entry, record, why);
 }
@@ -623,7 +657,9 @@ function changeScore(row, pane, text) {
   const same = text.trim() === beforeOf(row, pane) || (text.trim() === "" && beforeOf(row, pane) === "–");
   if (same) delete view.draft.values[key];
   else view.draft.values[key] = text;
-  fieldAt(...key.split("."))?.classList.toggle("changed", !same);
+  const field = fieldAt(row, pane);
+  field?.classList.toggle("changed", !same);
+  field?.removeAttribute("aria-invalid");
   if (row >= 0) own("foresee", pane);
   const first = byId("correct-reason")?.options[0];
   if (first) first.textContent = t(derivedReason());
@@ -649,34 +685,7 @@ function derivedReason() {
 }
 
 function saveCorrection(event) {
-  const record = decidable();
-  if (!record || !view.draft) return;
-  const { item } = record;
-  const corrections = [];
-  const wrong = (text, key) => {
-    byId("correct-error").textContent = text;
-    warn(text);
-    fieldAt(...key.split("."))?.focus();
-  };
-  for (const [key, text] of Object.entries(view.draft.values)) {
-    const [row, pane] = cellOf(key);
-    const criterion = item.criteria[row];
-    const { low, high } = criterion ?? { low: 0, high: 100 };
-    const raw = numberIn(text, criterion);
-    if (Number.isNaN(raw)) return wrong(t("correct.number"), key);
-    const score = (raw - low) / (high - low); // low is the worst, which may be the higher end
-    if (score < 0 || score > 1) return wrong(t("correct.outside", { criterion: criterion?.name ?? t("review.total"), low, high }), key);
-    corrections.push({ pane, criterion: criterion?.name ?? null, score });
-  }
-  if (!corrections.length) return wrong(t("correct.nothing"), `${view.row}.${view.pane}`);
-  const whole = new Set(corrections.filter((one) => !one.criterion).map((one) => one.pane));
-  const both = corrections.find((one) => one.criterion !== null && whole.has(one.pane));
-  if (both) return wrong(t("correct.both", { candidate: item.panes[both.pane].label }), `-1.${both.pane}`);
-  const lacks = item.missing.filter(([pane, criterion]) => !whole.has(pane) && !corrections.some((one) => one.pane === pane && one.criterion === criterion));
-  if (lacks.length) return wrong(missingWords({ ...item, missing: lacks }), `${rowOf(item, lacks[0][1])}.${lacks[0][0]}`);
-  focusItem(); // before a script is there: then a note may be under way
-  if (item.blind) return apart("blind_verdict", "sendVerdict", record, corrections);
-  decide(record, "correct", item.person ? "graded" : "corrected", { corrections, reason: t(view.draft.reason || derivedReason()), note: view.draft.note.trim() }, event?.timeStamp);
+  return own("save", event);
 }
 
 /** Loads a script of this folder when it is first needed. */
@@ -692,10 +701,11 @@ const here = (file, name, ...said) => {
   const record = current();
   return load(file).then((part) => record && current() === record && part[name](page, ...said), alertOf);
 };
+const turnWay = (way) => void here("responses", "turn", way);
 const around = (name, ...said) => here("page_frame", name, ...said);
 /** For blind items, forms and long responses; called directly once loaded. */
 const own = (name, ...said) => (page.own ? page.own[name](page, ...said) : here("blind_verdict", name, ...said));
-const page = { wide, travels: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, center, lit: (span) => light(left, current().item, view, span), put, takeOut, bringBack, writing, busy: () => writing() || begun(), visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, show: (by = 0, how = {}) => show(at + by, how), next: () => at + 1, stateOf, itemBox, draftKey, drawHeading: drawTop };
+const page = { wide, travels: (id) => outbox.entries().some((entry) => entry.id === id), asStored, drawLeft, drawSelectedReason, dress, redraw, forgetAhead, decidable, decide, undoLater, named, derivedReason, focusItem, center, lit: (span) => light(left, current().item, view, span), put, takeOut, bringBack, writing, busy: () => writing() || begun(), visit, refill, drawProgress, drawActions, view, current, numberIn, say, fieldAt, changeScore, select, alertOf, badge, show: (by = 0, how = {}) => show(at + by, how), next: () => at + 1, stateOf, itemBox, draftKey, drawHeading: drawTop };
 
 function discardDraft() {
   if (!view.draft) return;
@@ -772,6 +782,9 @@ const actions = {
   row_up: () => moveCell(-1, 0),
   pane_right: () => moveCell(0, 1),
   pane_left: () => moveCell(0, -1),
+  both: () => turnWay("both"),
+  source: () => turnWay("source"),
+  wrap: () => turnWay("wrap"),
   evidence: () => around("nextEvidence"),
   rules: toggleRules,
   report: () => { const report = right.querySelector("details.report"); if (report) report.open = !report.open; },
@@ -812,6 +825,7 @@ async function begin() {
     const item = await asStored(single);
     const record = put(item);
     record.revealed = !item.hidden;
+    await dress(item);
     show(0, { focus: false });
   } else {
     const unsent = new Set(outbox.entries().map((entry) => entry.id));
@@ -823,6 +837,7 @@ async function begin() {
   if (start.pane > 0 || start.row > 0) select(Math.max(0, start.row), Math.max(0, start.pane));
   outbox.tell();
   outbox.pump();
+  itemBox.classList.toggle("wrapped", view.wrap);
   if (storage.keys("assay.outbox").some((key) => !key.startsWith(BOX))) apart("dialogs", "look", outbox);
 }
 begin().catch(alertOf);

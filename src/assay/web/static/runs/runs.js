@@ -125,7 +125,8 @@ for (const button of document.querySelectorAll("[data-steer]")) {
     if (wish === "cancel" && !confirm(t("steer.confirm"))) return;
     button.disabled = true;
     try {
-      const said = await call(`/api/runs/${encodeURIComponent(root.dataset.run)}/steer`, { wish });
+      const budget = (wish === "resume" && byId("budget")?.value.trim()) || null;
+      const said = await call(`/api/runs/${encodeURIComponent(root.dataset.run)}/steer`, { wish, ...(budget && { budget: Number(budget) || budget }) });
       fill(root, said.run);
     } catch (error) {
       const place = root.querySelector('[data-field="error"]');

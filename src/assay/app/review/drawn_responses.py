@@ -1,0 +1,89 @@
+"""Responses as a page draws them: Markdown as a tree of elements, conversations by turns, colours for code.
+
+Pages ask for them after the item, ahead of its turn, so that a key never waits for Markdown or for a lexer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from assay.domain.conversation import messages_of
+from assay.report.markdown import reading_tree
+from assay.report.syntax import is_code_language, marks_of
+
+if TYPE_CHECKING:
+    from assay.app.review.item import Item, Pane, ResponseForm
+    from assay.report.markdown import Node
+
+MOST_PROSE: Final = 100_000
+"""Characters of the longest response that is rendered; a longer one is shown as source."""
+_MOST_GROWTH: Final = 12
+"""A tree takes some two characters for each one of its text. A table of empty cells took a hundred."""
+_CODE_LINE: Final = re.compile(
+    r"^\s*(?:@|#include|//|def |class |import |from \w+ import|return\b|func |fn |const |let |var |public |private |static |void "
+    r"|(?:if|for|while|switch)\s*\()|[;{}]\s*$|^\s*[\w.]+\s*[-+*/]?=\s"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnResponse:
+    """One response: `tree` renders its Markdown, `marks` are the colours of its code; the other one is empty."""
+
+    tree: orjson.Fragment
+    marks: str = ""
+
+
+def form_of(text: str, language: str, *, turns: bool) -> ResponseForm:
+    """Return how a response is best read: in a language of code, or like code without a language, it is code."""
+    if turns and messages_of(text):
+        return "turns"
+    if language.strip().lower() in ("", "json") and _is_json(text):
+        return "json"
+    if language.strip():
+        return "code" if is_code_language(language) else "prose"
+    lines = [line for line in text[:20_000].split("\n") if line.strip()]
+    return "code" if sum(bool(_CODE_LINE.search(line)) for line in lines) * 5 > 2 * len(lines) else "prose"
+
+
+def _is_json(text: str) -> bool:
+    if len(text) > MOST_PROSE or text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def drawn(item: Item) -> list[DrawnResponse]:
+    """Return the responses of an item as a page draws them, in the order of its panes."""
+    return [_drawn(pane, item.language) for pane in item.panes]
+
+
+def _drawn(pane: Pane, language: str) -> DrawnResponse:
+    if pane.form == "code":
+        return DrawnResponse(tree=orjson.Fragment(b"[]"), marks=marks_of(pane.text, language))
+    return DrawnResponse(tree=orjson.Fragment(b"[]" if pane.form == "json" else _tree_json(pane.text, pane.form)))
+
+
+@lru_cache(256)
+def _tree_json(text: str, form: ResponseForm) -> bytes:
+    if len(text) > MOST_PROSE:
+        return b"[]"
+    content = orjson.dumps(_turns(text) if form == "turns" else reading_tree(text))
+    return content if len(content) <= MOST_PROSE + _MOST_GROWTH * len(text) else b"[]"
+
+
+def _turns(text: str) -> list[Node]:
+    turns: list[Node] = []
+    line = 1
+    for role, message in messages_of(text):
+        turns.append(["section", {"role": role}, *reading_tree(message, first_line=line + 2)])
+        line += message.count("\n") + 4
+    return turns

@@ -1,0 +1,65 @@
+"""Colours of code: how long each piece is and of which kind, so that pages can colour text that they hold already."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from pygments.lexers import find_lexer_class_by_name
+from pygments.token import Comment, Keyword, Name, Number, String
+from pygments.util import ClassNotFound
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+MOST_CODE: Final = 100_000
+"""Characters of the longest text that gets colours."""
+_LIMIT_S: Final = 0.5
+_PROSE: Final = frozenset({"Text only", "Markdown", "Text output"})
+_KINDS: Final = (
+    (Comment, "c"), (String, "s"), (Number, "n"), (Keyword, "w"), (Name.Tag, "w"), (Name.Function, "f"), (Name.Class, "f"),
+    (Name.Decorator, "f"), (Name.Attribute, "f"), (Name.Builtin, "b"), (Name.Constant, "b"),
+)  # fmt: skip
+BREAKS: Final = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+"""Line breaks that pages show as a plain one, like `BREAKS` of `item.js`."""
+
+
+def is_code_language(language: str) -> bool:
+    """True if a language is one of code, as opposed to plain text, Markdown and languages that people speak."""
+    return _lexer_of(language.strip().lower()) is not None
+
+
+@lru_cache(512)
+def marks_of(code: str, language: str) -> str:
+    """Return the pieces of code as length and kind, `3w1_5f` for `def start`; empty for an unknown language or long text.
+
+    Kinds are letters of the style sheet, and `_` is plain. Lengths count UTF-16 units, as scripts of browsers do.
+    """
+    lexer = _lexer_of(language.strip().lower())
+    if lexer is None or len(code) > MOST_CODE:
+        return ""
+    pieces: list[tuple[int, str]] = []
+    deadline = time.monotonic() + _LIMIT_S
+    for _, token, text in lexer().get_tokens_unprocessed(BREAKS.sub("\n", code)):
+        kind = next((kind for known, kind in _KINDS if token in known), "_")
+        length = len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+        if pieces and pieces[-1][1] == kind:
+            pieces[-1] = (pieces[-1][0] + length, kind)
+        elif length:
+            pieces.append((length, kind))
+        if time.monotonic() > deadline:  # the rest stays plain: some patterns of some lexers are slow on hostile text
+            break
+    return "".join(f"{length}{kind}" for length, kind in pieces)
+
+
+@lru_cache(512)
+def _lexer_of(language: str) -> type[Lexer] | None:
+    if not language:
+        return None
+    try:
+        lexer: type[Lexer] = find_lexer_class_by_name(language)
+    except ClassNotFound:
+        return None
+    return None if lexer.name in _PROSE else lexer
