@@ -132,8 +132,8 @@ def _priced(workspace: Workspace, model: ModelSpec) -> ModelSpec:
             f"is {configured!r}.",
             remedy="Write {input: 0.15, output: 0.6}, in dollars per million tokens.",
         ) from error
-    if not (price.input_usd >= 0 and price.output_usd >= 0):
-        raise InputError(f"prices, {model.ref}", "must not be negative.")
+    if not (0 <= price.input_usd <= 1e6 and 0 <= price.output_usd <= 1e6):
+        raise InputError(f"prices, {model.ref}", "must be from 0 to 1,000,000.")
     return replace(model, price=price)
 
 

@@ -99,6 +99,7 @@ def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[Su
     except SuiteErrors:  # only the judge is missing
         suite = read_suite(workspace, place, judge="echo", text=text)
     models = [candidate.model for candidate in suite.candidates] + [judge.model for judge in suite.judges]
+    models += [] if suite.user is None else [suite.user.model]
     problems = []
     for model in models:
         if model is not None and (model.base_url is not None or model.program is not None):

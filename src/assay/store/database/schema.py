@@ -516,10 +516,11 @@ null for tasks alone. `owner` is set until the whole run is stored."""
 imported_response = Table(
     "imported_response",
     metadata,
+    # The key comes first: SQLite 3.40 takes a column between two of them for NULL in `PRAGMA integrity_check`.
     Column("identity", Key, nullable=False),
-    Column("run_key", Key, nullable=False),
     Column("trial_key", Key, nullable=False),
     Column("candidate_key", Key, nullable=False),
+    Column("run_key", Key, nullable=False),
     PrimaryKeyConstraint("identity", "trial_key", "candidate_key"),
     sqlite_with_rowid=False,
 )

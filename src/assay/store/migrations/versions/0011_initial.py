@@ -199,9 +199,9 @@ def upgrade() -> None:
     op.create_table(
         "imported_response",
         sa.Column("identity", KEY, nullable=False),
-        sa.Column("run_key", KEY, nullable=False),
         sa.Column("trial_key", KEY, nullable=False),
         sa.Column("candidate_key", KEY, nullable=False),
+        sa.Column("run_key", KEY, nullable=False),
         sa.PrimaryKeyConstraint("identity", "trial_key", "candidate_key", name=op.f("pk_imported_response")),
         sqlite_with_rowid=False,
     )
