@@ -92,7 +92,7 @@ def grade_again(
 
 def _foretell(ahead: RegradePlan, *, as_json: bool) -> RegradePlanDocument:
     from assay.app.runs import documents
-    from assay.cli.run import asked
+    from assay.cli.run_result import asked
 
     trials = sum(len(task.trials) for task in ahead.tasks)
     if not as_json:
@@ -105,7 +105,7 @@ def _foretell(ahead: RegradePlan, *, as_json: bool) -> RegradePlanDocument:
 
 def _say(regraded: Regraded) -> None:
     from assay.app.statistics.results import wording
-    from assay.cli.run import say_result
+    from assay.cli.run_result import say_result
 
     say_result(regraded.result)
     total = len(regraded.changed) + regraded.unchanged

@@ -17,8 +17,9 @@ from assay.domain.failure import Failure, Fault
 from assay.domain.lifecycle import RunState
 from assay.domain.run import Entry
 from assay.engine.asking import Asker
+from assay.engine.bench import Bench
 from assay.engine.spending import Spending
-from assay.engine.trial import Bench, carry_out
+from assay.engine.trial import carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assay.domain.calls import ModelRequest
     from assay.domain.run import ClaimedTrial
     from assay.domain.structure import StructuredAnswer
-    from assay.engine.trial import Bench
+    from assay.engine.bench import Bench
     from assay.scoring.evaluator import Evaluator, Sitting
 
 

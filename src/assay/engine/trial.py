@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
 
 from assay.domain.assessment import Assessment, Response
 from assay.domain.calls import Role
@@ -32,40 +31,14 @@ from assay.scoring.evaluators import evaluators_for, rubric_of
 from assay.scoring.human_judge import empty_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, MutableMapping
+    from collections.abc import Callable, Mapping
 
     from assay.domain.calls import Reply
-    from assay.domain.review import Decision
-    from assay.domain.review_sample import ReviewLottery
     from assay.domain.run import CallRecord, ClaimedTrial, RunPlan, Slot
     from assay.domain.suite import CandidateSpec
-    from assay.engine.asking import Asker, ReadAnswer
-    from assay.ports import CommandRunner, Journal, Pages, Workers
+    from assay.engine.asking import ReadAnswer
+    from assay.engine.bench import Bench
     from assay.scoring.evaluator import Answer, Evaluator
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """Settings, ports and limits that the trials of a run share.
-
-    `slots` limits the calls in flight. `inherited`, in a regrade: why a trial (task, k) of the original run failed.
-    `rerun`: the decision of a reviewer who asked for this grading; it is stored with the assessments that replace others.
-    `lottery` decides which trials a person reviews, if the policy is `sample`.
-    `structuring` holds a lock for each text that is being structured; with `only_structure`, nothing is judged.
-    """
-
-    plan: RunPlan
-    journal: Journal
-    asker: Asker
-    workers: Workers
-    pages: Pages
-    commands: CommandRunner
-    slots: asyncio.Semaphore
-    inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
-    rerun: Decision | None = None
-    lottery: ReviewLottery | None = None
-    structuring: MutableMapping[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
-    only_structure: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
