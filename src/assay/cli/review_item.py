@@ -38,7 +38,8 @@ def item_lines(item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[
         lines += _part("Rules", item.context)
         for role, text in item.prompt:
             lines += _part(f"Prompt of the task ({role})", text)
-        for name, text in columns:
+        asked = {text for _, text in item.prompt}
+        for name, text in ((name, text) for name, text in columns if text not in asked):
             lines += _part(f"Column {name}", text)
     lines += _part("Expected answer", item.expected or "")
     for pane in item.panes:

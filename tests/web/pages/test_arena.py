@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
+from tests.support.documented_keys import as_table
 from tests.web.accessibility import WIDTHS, serious
 from tests.web.conftest import Served, Watch, eventually, judged_store, serving
 from tests.web.pages_store import SECRETS, WRITERS, ask, pages_store, pair_of
@@ -330,7 +331,7 @@ def test_arena_keys_buttons_and_help_match_the_key_registry(page: Page, served: 
         action = str(button.get_attribute("data-action"))
         expect(button.locator("kbd")).to_have_text(keyboard.badge(action, keyboard.COMPARISON), use_inner_text=True)
     documented = (Path(__file__).parents[3] / "docs" / "how-to" / "vote-in-the-arena.md").read_text("utf-8")
-    assert keyboard.as_table(keyboard.COMPARISON) in documented
+    assert as_table(keyboard.COMPARISON) in documented
     page.keyboard.press("?")
     told = page.locator("#help").inner_text()
     assert all(entry.about in told for entry in keyboard.COMPARISON)
