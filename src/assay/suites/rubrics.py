@@ -12,7 +12,7 @@ from assay.domain.model import Parameters
 from assay.domain.prompts import columns_named
 from assay.domain.structure import Structuring
 from assay.domain.suite import Criterion, Rubric
-from assay.domain.verdicts import YES_NO, VerdictRules
+from assay.domain.verdicts import VerdictRules
 from assay.scoring.rubrics import READY_MADE, SOLUTION_CRITERIA
 from assay.suites.files import NamedFiles, whole_text
 from assay.suites.grammar import (
@@ -229,7 +229,7 @@ class RubricKeys(Keys):
 
 
 def _rubric(keys: RubricKeys) -> Rubric | None:
-    scale = keys.scores or Scale(0.0, 1.0, YES_NO)
+    scale = keys.scores or Scale(0.0, 1.0, (("Yes", 1.0), ("Partial", 0.5), ("No", 0.0)))
     if keys.verify is not None and (keys.verify.judged or keys.verify.verify is not None):
         keys.node.report("verify", "is judged by a model, expected a scorer such as math.")
     criteria = (
