@@ -19,6 +19,8 @@ from assay.domain.lifecycle import Policy
 EXIT_INTERRUPTED = 130
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assay.app.runs.documents import DryRunDocument, RunResultDocument
     from assay.app.runs.execution import RunResult
     from assay.app.runs.preflight import LookAhead
@@ -73,14 +75,19 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
     show_prompt, dry_run = options.pop("show_prompt"), options.pop("dry_run")
     if show_prompt and not dry_run:
         raise click.UsageError("--show-prompt goes with --dry-run.", click.get_current_context())
-    documents: list[DryRunDocument | RunResultDocument] = []
+    documents: list[Any] = []
     code = 0
     with workspace(store, concurrency=options["concurrency"], budget=options["budget"]) as opened:
         # All suites are checked before the first call, so that the last one cannot fail after the others were paid for.
-        rubric, raw = _raw_answers(opened, suites, options)
-        aheads = [_look_ahead(opened, path, options, rubric) for path in suites if path not in raw]
-        documents += _judge_raw(opened, raw, rubric, {**options, "dry_run": dry_run}, as_json=as_json)
-        code = int(any(document.failures for document in documents))
+        rubric, others = None, tuple(suites)
+        if options["rubric"] is not None:
+            from assay.app.suites import rubric_of_file
+
+            rubric = rubric_of_file(opened, options["rubric"])
+            wanted = {**options, "dry_run": dry_run}
+            others, documents = _judge_raw(opened, suites, rubric, wanted, as_json=as_json)
+            code = int(any(document.failures for document in documents))
+        aheads = [_look_ahead(opened, path, options, rubric) for path in others]
         for suite, chosen, ahead in aheads:
             if dry_run:
                 documents.append(_dry_run(ahead, show_prompt=show_prompt, as_json=as_json))
@@ -208,32 +215,20 @@ def _ask(run_id: str, loss: str) -> None:
     click.confirm(f"{run_id} {loss} Continue?", abort=True, err=True)
 
 
-def _raw_answers(
-    opened: Workspace, paths: tuple[Path, ...], options: dict[str, Any]
-) -> tuple[Rubric | None, tuple[Path, ...]]:
-    """Return the rubric of --rubric, and the files that hold answers to judge."""
-    if options["rubric"] is None:
-        return None, ()
-    from assay.app.runs.raw_answers import is_raw
-    from assay.app.suites import rubric_of_file
-
-    return rubric_of_file(opened, options["rubric"]), tuple(path for path in paths if is_raw(path))
-
-
 def _judge_raw(
-    opened: Workspace, paths: tuple[Path, ...], rubric: Rubric | None, options: dict[str, Any], *, as_json: bool
-) -> list[Any]:
-    """Import files of answers and grade each run of theirs."""
-    if not paths:
-        return []
-    from assay.app.runs.raw_answers import import_raw
+    opened: Workspace, paths: Sequence[Path], rubric: Rubric, options: dict[str, Any], *, as_json: bool
+) -> tuple[tuple[Path, ...], list[Any]]:
+    """Import files of answers and grade each run of theirs; return the other files, and the results."""
+    from assay.app.imports.raw_answers import import_raw, is_raw
     from assay.cli.regrade import grade_again
 
-    judge = options["judge"] or opened.settings.values["judge"]
-    runs, notes = import_raw(opened, paths)
+    raw = [path for path in paths if is_raw(path)]
+    runs, notes = import_raw(opened, raw) if raw else ((), ())
     for note in notes:
         tell(f"note: {note}")
-    return [grade_again(opened, run, rubric, {**options, "judge": judge}, as_json=as_json) for run in runs]
+    wanted = {**options, "judge": options["judge"] or opened.settings.values["judge"]}
+    others = tuple(path for path in paths if path not in raw)
+    return others, [grade_again(opened, run, rubric, wanted, as_json=as_json) for run in runs]
 
 
 def _look_ahead(

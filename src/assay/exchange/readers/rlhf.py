@@ -67,7 +67,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     if any("model_responses" in row for row in first_rows(source.sample)):
         yield FoundRun(suite=suite, format=NAME)
         for row, where in read_rows(source):
-            yield from (Skipped(where=where, why=row),) if isinstance(row, str) else _flat_task(row, where)
+            yield from (Skipped(where=where, why=row),) if isinstance(row, str) else _task(_nested(row), where)
         return
     yield FoundRun(suite=suite, format=NAME, rubric=(PREFERENCE,), provenance={"kind": "preferences"})
     for number, (row, where) in enumerate(read_rows(source), 1):
@@ -123,38 +123,34 @@ def _task(item: JsonValue, where: str) -> Iterator[Found]:
             yield FoundAssessment(task=task, trial=1, judge=HUMAN, by=GradedBy.PERSON, where=where, grades=grades)
 
 
-def _flat_task(row: JsonObject, where: str) -> Iterator[Found]:
-    """Yield the task of a flat object, its answers and people's evaluations, whose booleans are answers to questions."""
-    identifier, prompt = row.get("task_id", row.get("taskId", row.get("id"))), row.get("prompt")
-    if identifier is None or not isinstance(prompt, str) or not prompt.strip():
-        yield Skipped(where=where, why="has no task id." if identifier is None else "has no prompt.")
-        return
-    task, about = str(identifier), dict(as_object(row.get("metadata")))
+def _nested(row: JsonObject) -> dict[str, JsonValue]:
+    """Return a flat task with its model_responses in the form of messages; booleans are answers to questions."""
+    about = dict(as_object(row.get("metadata")))
     system = about.pop("system_prompt", None)
-    asked = [("system", system)] if isinstance(system, str) and system else []
-    ideal, final_answer = row.get("ideal_response"), row.get("final_answer")
-    yield FoundTask(
-        id=task,
-        prompt=tuple(Message(role=role, content=text) for role, text in [*asked, ("user", prompt)]),
-        ideal=str(ideal) if ideal else None,
-        final_answer=None if final_answer in (None, "") else str(final_answer),
-        metadata=about,
-    )
-    for answer in map(as_object, as_list(row.get("model_responses"))):
-        content = answer.get("response_text")
-        if answer.get("model_id") and isinstance(content, str):
-            yield FoundResponse(task=task, candidate=str(answer["model_id"]), trial=1, where=where, content=content)
-        else:
-            yield Skipped(where=where, why="holds a response without a model or a text.")
-    for evaluation in map(as_object, as_list(row.get("human_evaluations"))):
-        words = {True: "Yes", False: "No"}
-        form = {
-            name.replace("_", " ").title(): words[value] if isinstance(value, bool) else str(value)
-            for name, value in evaluation.items()
-            if name != "model_id" and value is not None
-        }
-        if grades := tuple(_grades(str(evaluation.get("model_id")), form)):
-            yield FoundAssessment(task=task, trial=1, judge=HUMAN, by=GradedBy.PERSON, where=where, grades=grades)
+    evaluations: list[JsonValue] = []
+    for each in objects_in(row.get("human_evaluations")):
+        form = {name.replace("_", " ").title(): value for name, value in each.items() if name != "model_id"}
+        evaluations.append({"model_id": each.get("model_id"), "evaluation_form": _questions(form)})
+    options: list[JsonValue] = [
+        {"model_id": each.get("model_id"), "text": each.get("response_text")}
+        for each in objects_in(row.get("model_responses"))
+    ]
+    final = _questions({"Final Answer": row.get("final_answer")})
+    signal: dict[str, JsonValue] = {"ideal_response": row.get("ideal_response"), "human_evals": evaluations}
+    signal["raw_preference_evaluation_form"] = final
+    messages: list[JsonValue] = [{"role": "system", "text": system}] if system else []
+    if prompt := row.get("prompt"):
+        messages.append({"role": "user", "text": prompt, "prompt_evaluation": _questions(about)})
+    answer: JsonValue = {"role": "assistant", "response_options": options, "signal": signal}
+    return {"taskId": row.get("task_id", row.get("id")), "messages": [*messages, answer] if messages else []}
+
+
+def _questions(answers: JsonObject) -> list[JsonValue]:
+    words = {True: "Yes", False: "No"}
+    return [
+        {"question": name, "human_input_value": words[value] if isinstance(value, bool) else value}
+        for name, value in answers.items()
+    ]
 
 
 def _grades(candidate: str, form: Mapping[str, str]) -> Iterator[FoundGrade]:
