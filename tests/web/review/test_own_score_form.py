@@ -13,7 +13,7 @@ from tests.web.accessibility import serious
 from tests.web.conftest import Served, eventually, ready, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -181,9 +181,9 @@ def test_where_people_alone_grade_nothing_speaks_of_a_judge(form: Page) -> None:
 
 
 def test_up_to_ten_a_digit_is_the_score_and_a_one_waits_for_its_nought(
-    context: BrowserContext, up_to_ten: Served
+    up_to_ten: Served, page_at: Callable[[Served], Page]
 ) -> None:
-    page = context.new_page()
+    page = page_at(up_to_ten)
     page.goto(f"{up_to_ten.url}/assessments/a1")
     ready(page)
     page.locator(".ways").wait_for()

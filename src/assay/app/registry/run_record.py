@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.protocol import Protocol
 
-_NAMING: Final = frozenset({"candidate", "judge", "endpoint", "version", "answered"})
-"""Kinds of differences that may name candidates or judges."""
-
 MOST_SHOWN: Final = 2_000
 """Maximum characters shown of a value of the environment."""
 

@@ -111,7 +111,7 @@ def queue_page(request: Request, before: str | None = None) -> Response:
     files = 0 if rows or before else len(suite_files.suite_files(rooms_of(request).workspace))
     first = rows[0] if len(rows) == 1 and not before and not older else None  # gets a guide to its result
     boot = {
-        "texts": for_script("queue", "state", "run", "first", "start", "steer", "notice"),
+        "texts": for_script("queue", "state", "run", "first", "start", "drop", "steer", "notice"),
         "page": "runs",
         "live": before is None,
         "rubrics": [] if rows or before else rubric_choices(),
@@ -156,17 +156,21 @@ def queue_twin(request: Request, before: str | None = None) -> Response:
 
 @router.get("/start")
 @reads(*CHOICES)
-def start_page(request: Request, suite: str | None = None) -> Response:
-    """Show the form that starts a run from a file or a new set. The address holds the choices."""
+def start_page(request: Request, suite: str | None = None, edit: str | None = None) -> Response:
+    """Show the form that starts a run from a file or a new set. The address holds the choices.
+
+    `edit` is a set to show in the editor; saving makes a new version of it.
+    """
     suite = suite or None
     data = _start_data(request, suite)
     boot = {
-        "texts": for_script("start", "protocol"),
+        "texts": for_script("start", "drop", "protocol"),
         "page": "start",
         "path": suite,
         "suite": data["suite"],
         "suggested": data["suggested"],
         "rubrics": rubric_choices(),
+        "edit": {"path": edit, "text": suite_files.text_of_set(rooms_of(request).workspace, edit)} if edit else None,
     }
     twin = "/start.json" + (f"?{urlencode({'suite': suite})}" if suite else "")
     title = "Start a run" if data["suite"] is None else data["suite"]["name"]
