@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from assay.domain.events import nobody
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.identifiers import TrialKey
 from assay.domain.model import ModelSpec, Parameters
+from assay.domain.programs import Command
 from assay.domain.run import Entry
 from assay.domain.suite import Message
 from assay.engine.asking import Asker, GaveUp
@@ -133,13 +134,15 @@ def asker(store: Store, server: Server) -> Asker:
     return Asker(spending=spending, journal=ledger, directory=directory, clock=FakeClock(), listener=nobody)
 
 
-async def ask_many(asking: Asker, times: int, *, at_once: int = 5) -> list[GaveUp | None]:
+async def ask_many(
+    asking: Asker, times: int, *, at_once: int = 5, request: ModelRequest = REQUEST
+) -> list[GaveUp | None]:
     slots = asyncio.Semaphore(at_once)
 
     async def ask() -> GaveUp | None:
         async with slots:
             try:
-                await asking.answer(REQUEST, lambda reply: reply.text, trial=TrialKey(1))
+                await asking.answer(request, lambda reply: reply.text, trial=TrialKey(1))
             except GaveUp as gave_up:
                 return gave_up
             return None
@@ -215,6 +218,19 @@ def test_a_server_that_counts_more_passes_the_budget_by_one_call(store: Store, f
     wait(ask_many(asker(store, server), 100, at_once=at_once))
     assert server.charged_usd == pytest.approx(booked(store))
     assert server.charged_usd <= 0.1 + (factor - 1) * WORST + 1e-9
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 20])
+def test_programs_that_state_their_cost_pass_the_budget_by_one_call(
+    store: Store, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Priced, "cost_usd", lambda *_, **__: 0.0)
+    program = Command(words=("agent",), usage={"cost_usd": "$.cost"})
+    server = Server(lambda _: Reply(text="yes", cost_usd=0.03))
+    request = replace(REQUEST, model=ModelSpec(provider="command", name="agent", program=program))
+    wait(ask_many(asker(store, server), 100, at_once=at_once, request=request))
+    assert server.charged_usd == pytest.approx(booked(store))
+    assert server.charged_usd <= 0.1 + 0.03
 
 
 def test_calls_run_in_parallel_after_the_first_one_cost_what_was_reserved(store: Store) -> None:

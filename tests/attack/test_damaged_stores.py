@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.attack.figures import publish, publish_cases
+from tests.contract.test_plugins import SAMPLES
 from tests.journey.conftest import Command
 from tests.journey.conftest import assay as assay
 from tests.journey.conftest import project as project
@@ -161,6 +162,25 @@ def test_a_changed_vote_is_named(assay: Command, project: Path, whole: str) -> N
         connection.execute("UPDATE vote SET choice = 'right'")
     done = assay("doctor", "--check-store")
     assert (done.code, "vote 1 was changed" in done.out) == (1, True)
+
+
+@pytest.mark.slow
+def test_an_import_of_each_format_leaves_a_store_without_damage(assay: Command, project: Path) -> None:
+    for name, write in SAMPLES.items():
+        (project / "in" / name).mkdir(parents=True)
+        assay("import", write(project / "in" / name))
+    assert assay("runs").out.count("\n") > 25
+    for _ in range(2):
+        checks = assay("doctor", "--check-store", "--json").document["checks"]
+        assert [check["detail"] for check in checks if check["state"] == "broken"] == []
+        shutil.rmtree(project / ".assay")
+        assert assay("import", "results", "--rebuild").code == 0
+
+
+@pytest.mark.parametrize("name", ["scores", "phoenix", "inspect"])
+def test_an_import_leaves_a_store_without_damage(assay: Command, project: Path, name: str) -> None:
+    assert assay("import", SAMPLES[name](project)).code == 0
+    assert assay("doctor", "--check-store").code == 0
 
 
 def test_the_documentation_states_the_damages_that_were_tried() -> None:

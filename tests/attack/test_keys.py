@@ -61,6 +61,12 @@ HOSTS = (
     *("[64:ff9b::808:808]", "[fd00::1]", "[::8.8.8.8]", "[::1", "::1", "localhost", "LOCALHOST.", "localhost.evil.com"),
     *("gpu-box.local", "evil.localhost", "10.0.0.7", "10.0.0.7.", "192.168.1.1", "metadata", "evil", "a.b.c.d.e.f", "1.1.1.1.1"),
 )  # fmt: skip
+HOSTS += (
+    *(f"evil{dot}com{dot}local" for dot in "…·・﹒︒"),
+    *("٨.٨.٨.٨", "𝟖.𝟖.𝟖.𝟖", "8.525320", "4429711368", "[::ffff:0:8.8.8.8]", "[fec0::1]", "[fe80::1%eth0@evil.com]", "[v1.evil]"),
+    *(f"evil.com{mark}.local" for mark in ("%2e", "/", "?", "#", "；", "／", "＃", "|", "%09", "\u2028")),
+    *("localhoſt", "faß.local", "ⅇvil.com.ⅼocal", "℀evil.com", "127.0.0.1＠evil.com", "api.openai.com:443.", "%75@evil.com"),
+)  # fmt: skip
 OWN_ADDRESSES = ("http://evil.com", "https://evil.com", "http://lab", f"http://{PUBLIC}")
 EXPANSIONS = ("{OPENAI_API_KEY}", "OPENAI_API_KEY", "{OPENAI_API_KEY:-x}")
 PROXIES = ("HTTP_PROXY", "ALL_PROXY", "http_proxy")
@@ -304,14 +310,18 @@ def test_the_web_asks_no_address_that_a_browser_names(tmp_path: Path, network: C
         Workspace.open(tmp_path, environment=KEYS) as workspace,
         TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client,
     ):
-        for number, (url, role) in enumerate(product(urls, ("candidate", "judge"))):
+        for number, (url, role) in enumerate(product(urls, ("candidate", "judge", "user"))):
             tried += 2
             suite: dict[str, Any] = {
                 "name": "s",
                 "tasks": [{"id": "t", "prompt": "hello", "expected": "x", "snippets": {"ann": "y"}}],
             }
             model = {"model": "openai/m", "base_url": url}
-            suite |= {"candidates": [model], "judge": "openai/n"} if role == "candidate" else {"judge": model}
+            if role == "user":
+                suite |= {"candidates": ["openai/m"], "judge": {"model": "openai/n", "mode": "each"}, "user": model}
+                suite["tasks"] = [{"id": "t", "prompt": "hello", "persona": "A user."}]
+            else:
+                suite |= {"candidates": [model], "judge": "openai/n"} if role == "candidate" else {"judge": model}
             text = json.dumps(suite)
             saved = client.post("/api/suites", json={"name": f"by-browser-{number}.json", "text": text})
             through += saved.status_code < 400

@@ -22,6 +22,20 @@ def suite(project: Path) -> Path:
     return write_set(project, trials=4)
 
 
+@pytest.mark.parametrize("price", [".inf", "1.0e+308", ".nan", "-1"])
+def test_a_price_without_bounds_is_refused(assay: Command, project: Path, price: str) -> None:
+    task = "{id: t, prompt: x, expected: y, score: exact}"
+    for prices, own in (
+        (f"{{openai/m: {{input: 1, output: {price}}}}}", ""),
+        ("", f", price: {{input: 1, output: {price}}}"),
+    ):
+        (project / "assay.yaml").write_text(f"prices: {prices}\n", "utf-8")
+        (project / "s.yaml").write_text(f"candidates: [{{model: openai/m{own}}}]\ntasks: [{task}]\n", "utf-8")
+        refused = assay("run", "s.yaml", "--dry-run")
+        assert refused.code == 2
+        assert "price" in refused.err
+
+
 def mixed(project: Path, **rest: object) -> Path:
     """A joint judge over the answers of two models; `echo` costs nothing."""
     path = project / "mixed.json"

@@ -14,6 +14,7 @@ from assay.app.workspace import Workspace
 from assay.domain.identifiers import shown_trial
 from assay.domain.selection import Selection
 from assay.plugins import source_of
+from assay.store.restore import _with_marked_programs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,10 +154,13 @@ def test_candidates_of_one_name_and_two_programs_are_told_apart(assay: Command, 
     assert "same_name" in codes
 
 
+@pytest.mark.parametrize("key", ["program", r"pr\\u006fgram"])
 def test_an_imported_run_starts_no_program(
-    assay: Command, folder: Path, tmp_path_factory: pytest.TempPathFactory
+    assay: Command, folder: Path, tmp_path_factory: pytest.TempPathFactory, key: str
 ) -> None:
     run = assay("run", suite(folder, '{name: c, python: "app.py:fails"}'), "--json").document["run_id"]
+    record = folder / "results" / "_assay" / f"{run}.jsonl"
+    record.write_text(record.read_text("utf-8").replace(r"\"program\":", rf"\"{key}\":"), "utf-8")
     other = tmp_path_factory.mktemp("other")
     store = f"sqlite:///{other}/assay.db"
     assert assay("import", folder / "results", "--rebuild", "--store", store).code == 0
@@ -195,3 +199,8 @@ def test_hundreds_of_prompts_run_fifty_at_once(assay: Command, folder: Path) -> 
         assert document["trials"]["done"] == 300
         (scored,) = assay("stats", "--run", document["run_id"], "--json").document["candidates"]
         assert (scored["mean"], scored["n_trials"]) == (1.0, 300)
+
+
+def test_a_program_of_an_imported_user_is_marked_too() -> None:
+    plan = {"candidates": [], "judges": [], "user": {"model": {"program": {"kind": "command"}}}}
+    assert json.loads(_with_marked_programs(json.dumps(plan).encode()))["user"]["model"]["program"]["restored"] is True

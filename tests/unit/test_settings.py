@@ -87,6 +87,42 @@ def test_a_project_file_cannot_set_what_is_the_users_own(tmp_path: Path, key: st
     assert read_settings(tmp_path, environment={f"ASSAY_{key.upper()}": value}).values[key]
 
 
+@pytest.mark.parametrize("named", ["/", "..", "../..", "link", ".git", "a\\0b"])
+def test_a_project_file_opens_no_folder_outside_the_project(tmp_path: Path, named: str) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / ".prompts").mkdir()
+    (tmp_path / "home" / ".ssh").mkdir(parents=True)
+    (project / "link").symlink_to(tmp_path / "home" / ".ssh")
+    (project / "assay.yaml").write_text("read_from: [.prompts, docs/new]\n", "utf-8")
+    assert len(read_settings(project, environment={}).read_from) == 3
+    for file, text in (("assay.yaml", f'read_from: ["{named}"]\n'), (".env", f"ASSAY_READ_FROM='[\"{named}\"]'\n")):
+        (project / "assay.yaml").unlink(missing_ok=True)
+        (project / file).write_text(text, "utf-8")
+        with pytest.raises(SettingsError, match="outside the project"):
+            read_settings(project, environment={})
+        assert read_settings(project, environment={}, options={"read_from": ["/data"]})
+        assert read_settings(project, environment={"ASSAY_READ_FROM": "[/data]"}).values["read_from"] == ["/data"]
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql://u@db/x", "postgres://db", "postgresql:///x?host=db", "postgresql://u:@[db"]
+)
+def test_a_project_file_collects_no_password_of_postgresql(tmp_path: Path, address: str) -> None:
+    home, project = tmp_path / "home", tmp_path / "home" / "project"
+    project.mkdir(parents=True)
+    (project / "assay.yaml").write_text(f'store: "{address}"\n', "utf-8")
+    assert read_settings(project, environment={"HOME": str(home)}).store_url == address
+    with pytest.raises(SettingsError, match="PGPASSWORD"):
+        read_settings(project, environment={"HOME": str(home), "PGPASSWORD": "secret"})
+    (home / ".pgpass").touch()
+    with pytest.raises(SettingsError, match="pgpass"):
+        read_settings(project, environment={"HOME": str(home)})
+    assert read_settings(project, environment={"HOME": str(home)}, options={"store": "s.db"}).values["store"] == "s.db"
+    (project / "assay.yaml").write_text("store: postgresql://u:p@db/x\n", "utf-8")
+    assert "db" in read_settings(project, environment={"HOME": str(home)}).store_url
+
+
 def test_the_users_own_file_lies_below_the_project(tmp_path: Path) -> None:
     own = tmp_path / "home" / ".config" / "assay" / "assay.yaml"
     own.parent.mkdir(parents=True)

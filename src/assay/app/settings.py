@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import StringIO
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
-from assay.app.project_files import find_upwards, read_project_file, user_file
+from assay.app.project_files import find_upwards, home, read_project_file, user_file
 from assay.domain.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
@@ -131,10 +134,15 @@ def read_settings(
                 continue
             values[key] = value
             origins[key] = origin or _variable(_BY_KEY[key])
+    settings_folder = file.parent if file else folder
+    if origins["read_from"] in (str(file), *dotenv):
+        _refuse_outside(values["read_from"], origins["read_from"], settings_folder, process)
+    if origins["store"] in (str(file), *dotenv):
+        _refuse_borrowed_password(str(values["store"]), origins["store"], process)
     return Settings(
         values=values,
         origins=origins,
-        folder=file.parent if file else folder,
+        folder=settings_folder,
         environment=variables,
         project_variables=frozenset(dotenv),
     )
@@ -170,6 +178,41 @@ def _refuse_own(settings: Iterable[str], where: str, own_file: Path | None) -> N
                 "keys go.",
                 remedy=f"{place} {_variable(_BY_KEY[key])} in the environment.",
             )
+
+
+def _refuse_outside(named: Iterable[object], origin: str, folder: Path, environment: Mapping[str, str]) -> None:
+    """Raise `SettingsError` if a project's file lets suites read folders outside the project."""
+    user_home, start = home(environment), folder.resolve()
+    above = takewhile(lambda place: place != user_home, (start, *start.parents))
+    root = next((place for place in above if (place / ".git").exists()), start)
+    for name in named:
+        place = None if "\0" in str(name) else Path(os.path.realpath(folder / str(name)))
+        if place is None or not place.is_relative_to(root) or ".git" in place.relative_to(root).parts:
+            raise SettingsError(
+                f"read_from ({origin})",
+                f"names {str(name)!r}, which lies outside the project. A project's file may come from somebody else, and its "
+                "suites could send your other files to models.",
+                remedy="Set ASSAY_READ_FROM in the environment.",
+            )
+
+
+def _refuse_borrowed_password(store: str, origin: str, environment: Mapping[str, str]) -> None:
+    """Raise `SettingsError` if the server in a project's address of a store would get the user's own PostgreSQL password."""
+    if not store.startswith("postgres"):
+        return
+    with suppress(ValueError):
+        if urlsplit(store).password:
+            return
+    user_home = home(environment) or Path.home()
+    kept = [name for name in ("PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE") if environment.get(name)]
+    kept += [f"~/{name}" for name in (".pgpass", ".pg_service.conf") if (user_home / name).exists()]
+    if kept:
+        raise SettingsError(
+            f"store ({origin})",
+            "names a PostgreSQL server without its password. A project's file may come from somebody else, and that server "
+            f"would get your own password ({', '.join(kept)}).",
+            remedy="Set ASSAY_STORE in the environment, or use --store.",
+        )
 
 
 def _dotenv(folder: Path, environment: Mapping[str, str]) -> Mapping[str, str]:

@@ -83,7 +83,9 @@ class Spending:
         """
         model = request.model.ref
         worst = self._worst_case_usd(request)
-        turn = await self._turn(model, worst)
+        # A program without a price may state a cost all the same.
+        free = not worst and request.model.program is None
+        turn = None if free else await self._turn(model)
         try:
             reserved = self._excess[model].over(worst)
             await self._reserve(model, reserved)
@@ -103,9 +105,9 @@ class Spending:
             if turn is not None:
                 turn.release()
 
-    async def _turn(self, model: str, worst_usd: float) -> asyncio.Lock | None:
+    async def _turn(self, model: str) -> asyncio.Lock | None:
         """Wait until calls to the model may run in parallel, and return None, or the lock of a call that goes alone."""
-        if model in self._steady or not worst_usd:
+        if model in self._steady:
             return None
         turn = self._turns[model]
         await turn.acquire()

@@ -263,7 +263,7 @@ class Directory:
         raise SettingsError(
             where,
             "is hidden, or lies outside the project's folder.",
-            remedy="Copy the recording there, or list its folder under `read_from` in assay.yaml.",
+            remedy="Copy the recording there, or name its folder in ASSAY_READ_FROM.",
         )
 
 

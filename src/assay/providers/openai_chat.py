@@ -121,7 +121,9 @@ def _counted(payload: dict[str, object]) -> tuple[Usage, int, float | None]:
     details = usage.get("prompt_tokens_details")
     cached = (count(details.get("cached_tokens")) or 0) if type(details) is dict else 0
     cost = usage.get("cost")
-    return tokens, cached, float(cost) if isinstance(cost, int | float) and 0 <= cost < MOST_USD else None
+    if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost < MOST_USD:
+        return tokens, cached, None
+    return tokens, cached, float(cost)
 
 
 def _first(payload: object) -> dict[str, object]:

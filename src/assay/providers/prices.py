@@ -74,7 +74,9 @@ class PriceList:
         """Return the cost of a call from the server's counts; None if it did not count or the price is unknown."""
         if stated_usd is not None and model.price is None and model.provider == "openrouter":
             return stated_usd
-        if usage.input_tokens is None or usage.output_tokens is None:
+        if (
+            not usage.input_tokens or usage.output_tokens is None
+        ):  # no prompt has 0 tokens: such a server does not count
             return 0.0 if model.price is None and model.provider in _FREE else None
         return self.cost_usd(
             model, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cached_tokens=cached_tokens

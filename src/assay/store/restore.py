@@ -455,10 +455,10 @@ def _go_on_after(connection: Connection) -> None:
 
 def _with_marked_programs(content: bytes) -> bytes:
     """Return a stored plan whose programs are marked as read from a file: resuming the run must not start them."""
-    if b'"program"' not in content:
+    if b'"program"' not in content and rb"\u" not in content:  # a key may be spelled with escapes
         return content
     data = bytes_json(content)
-    for asked in (*data["candidates"], *data["judges"]):
+    for asked in (*data["candidates"], *data["judges"], data.get("user") or {}):
         program = (asked.get("model") or {}).get("program")
         if program:
             program["restored"] = True

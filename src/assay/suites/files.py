@@ -151,7 +151,7 @@ class NamedFiles:
         problems.report(
             path,
             f"names {shown(named)}, which lies outside the suite's folder and the project's, and would be sent to models.",
-            "Copy it there, or list its folder under `read_from` in assay.yaml.",
+            "Copy it there, or name its folder in ASSAY_READ_FROM.",
         )
         return False
 

@@ -77,15 +77,16 @@ PARAMETERS: Final = mapping_of(
 )
 
 _DOLLARS: Final = "US dollars per million tokens."
+_PRICE: Final = number(0, 1e6)
 
 
 class PriceKeys(Keys):
     """Price of a model's tokens; the names with their unit mean the same as those without."""
 
-    input = key(number(0), _DOLLARS)
-    output = key(number(0), _DOLLARS)
-    input_usd = key(number(0), _DOLLARS)
-    output_usd = key(number(0), _DOLLARS)
+    input = key(_PRICE, _DOLLARS)
+    output = key(_PRICE, _DOLLARS)
+    input_usd = key(_PRICE, _DOLLARS)
+    output_usd = key(_PRICE, _DOLLARS)
 
 
 def _price(keys: PriceKeys) -> Price | None:

@@ -65,7 +65,8 @@ def test_nothing_is_paid_for_echo_and_recordings() -> None:
 
 
 def test_call_without_token_counts_has_no_known_cost() -> None:
-    assert PriceList().cost_of(spec("openai", "gpt-4o-mini"), Usage(input_tokens=3), 0, None) is None
+    for usage in (Usage(input_tokens=3), Usage(output_tokens=3), Usage(input_tokens=0, output_tokens=0)):
+        assert PriceList().cost_of(spec("openai", "gpt-4o-mini"), usage, 0, None) is None
 
 
 def test_openrouters_own_bill_comes_before_the_list() -> None:

@@ -26,7 +26,6 @@ LONGEST_LOG: Final = 64 * 1024
 """Maximum characters that are kept of a program's output beside its answer."""
 
 LONGEST_DETAIL: Final = 500
-USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
 
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.IGNORECASE)
 _SHORTEST_SECRET: Final = 8
@@ -116,19 +115,18 @@ def reply_of(
 ) -> Reply:
     """Return the reply with the usage that a program reports; raises `CallFailed` for an empty answer.
 
-    A cost is what the program reports, else its tokens at the candidate's price, else 0.
+    A cost is what the program reports, else its tokens at the candidate's price, else 0; None if it cannot be read.
     """
     if not text.strip():
         raise CallFailed("empty", "It answered nothing.", transient=False, fault=Fault.CANDIDATE, log=log)
     usage = Usage(input_tokens=count(reported.get("input_tokens")), output_tokens=count(reported.get("output_tokens")))
     stated, price = reported.get("cost_usd"), request.model.price
     if isinstance(stated, int | float) and not isinstance(stated, bool) and 0 <= stated < 1e9:
-        cost = float(stated)
-    elif price is not None:
-        cost = (usage.input_tokens or 0) * price.input_usd + (usage.output_tokens or 0) * price.output_usd
-        cost /= 1_000_000
+        cost: float | None = float(stated)
+    elif price is not None and usage.input_tokens is not None and usage.output_tokens is not None:
+        cost = (usage.input_tokens * price.input_usd + usage.output_tokens * price.output_usd) / 1_000_000
     else:
-        cost = 0.0
+        cost = 0.0 if price is None and stated is None else None
     return Reply(text=whole(text), usage=usage, latency_s=elapsed_s, cost_usd=cost, log=log)
 
 

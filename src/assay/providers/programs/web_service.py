@@ -80,6 +80,8 @@ class WebServices:
             headers["Content-Type"] = "text/plain; charset=utf-8" if isinstance(body, str) else "application/json"
         if self._key is not None and not _names_key(program):
             headers["Authorization"] = f"Bearer {self._key}"
+        # A client may map a host's letters to others than those that the key was chosen for: "faß.de" by IDNA 2003 is fass.de.
+        url = urlsplit(url)._replace(scheme=self._origin.scheme, netloc=self._origin.netloc).geturl()
         address = Address(URL(url, encoded=True), headers, self._proxy, self._origin.netloc, self._pinned)
         answer = await self._http().send(program.method, address, content, timeout_s=program.timeout_s)
         return self._reply(request, answer)

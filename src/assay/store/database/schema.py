@@ -29,6 +29,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 OLDEST: Final = "0011"
@@ -343,6 +344,13 @@ call = Table(
     Column("request_digest", String(32), nullable=False),
     Column("body_key", Key),
     Index("ix_call_trial_key", "trial_key"),
+    # Only these replies are looked up by their request; an index over all calls would slow every commit.
+    Index(
+        "ix_call_structured",
+        "request_digest",
+        sqlite_where=text("role = 'structurer'"),
+        postgresql_where=text("role = 'structurer'"),
+    ),
 )
 """`body_key` holds a reply that could not be used; a usable one is the response or the assessment it led to."""
 
@@ -508,10 +516,11 @@ null for tasks alone. `owner` is set until the whole run is stored."""
 imported_response = Table(
     "imported_response",
     metadata,
+    # The key comes first: SQLite 3.40 takes a column between two of them for NULL in `PRAGMA integrity_check`.
     Column("identity", Key, nullable=False),
-    Column("run_key", Key, nullable=False),
     Column("trial_key", Key, nullable=False),
     Column("candidate_key", Key, nullable=False),
+    Column("run_key", Key, nullable=False),
     PrimaryKeyConstraint("identity", "trial_key", "candidate_key"),
     sqlite_with_rowid=False,
 )

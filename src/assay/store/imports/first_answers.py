@@ -14,7 +14,7 @@ from assay.store.database import schema
 from assay.store.database.codec import plain
 from assay.store.database.counters import STANDING, TRIAL
 from assay.store.imports.response_rows import call_row, content_bytes, has_call
-from assay.store.imports.task_rows import BARE_DIGEST, TASKS_OF_RUN, bare_content
+from assay.store.imports.task_rows import BARE_DIGEST, TASKS_OF_RUN, bare_content, content_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +63,9 @@ def _write_bare_tasks(portion: Portion, names: list[str], places: Places) -> Non
     planned: list[Row] = []
     for position, name in enumerate(names, run.tasks):
         task_key, body_key = next(portion.task_keys), next(portion.body_keys)
-        bodies.append((body_key, bare_content(name)))
-        rows.append((task_key, run.suite_key, name, BARE_DIGEST, "", "", body_key, BARE_DIGEST))
+        content = bare_content(name)
+        bodies.append((body_key, content))
+        rows.append((task_key, run.suite_key, name, BARE_DIGEST, "", "", body_key, content_digest(content)))
         planned.append((run.run_key, position, task_key, name, name, 1.0, 1, body_key))
         places[name] = (position, task_key)
     run.tasks += len(names)
@@ -86,7 +87,7 @@ def _write_answers(portion: Portion, responses: Sequence[FoundResponse], names: 
         candidate = portion.candidate(response.candidate)
         trial_key, call_key = next(portion.trial_keys), None
         if response.identity is not None:
-            portion.identified.append((response_number(response.identity), run_key, trial_key, candidate))
+            portion.identified.append((response_number(response.identity), trial_key, candidate, run_key))
         if has_call(response):
             call_key = next(portion.call_keys)
             calls.append(call_row(portion, call_key, trial_key, candidate, response, stored))

@@ -36,7 +36,7 @@ def rows_of_responses(portion: Portion, trials: Trials, responses: Sequence[Foun
         seen[trial.key, candidate] = response
         if response.identity is not None:
             number = response_number(response.identity)
-            portion.identified.append((number, portion.run.run_key, trial.key, candidate))
+            portion.identified.append((number, trial.key, candidate, portion.run.run_key))
         call_key = None
         if has_call(response):
             call_key = next(portion.call_keys)

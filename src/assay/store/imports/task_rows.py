@@ -83,7 +83,7 @@ def ready_task(imported: FoundTask) -> ReadyTask:
     return ReadyTask(
         digest,
         content,
-        hashlib.sha256(content).hexdigest()[:32],
+        content_digest(content),
         plain(task.thing),
         task.weight,
         plain(task.language),
@@ -99,6 +99,11 @@ BARE_DIGEST: Final = Task(id="", thing="", scoring=_JUDGE).digest
 _BARE: Final = json_bytes(Task(id="\x01", thing="\x01", scoring=_JUDGE)).split(b'"\\u0001"')
 
 
+def content_digest(content: bytes) -> str:
+    """Return the digest of a task's stored text, which `doctor --check-store` compares with the text."""
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
 def bare_content(task_id: str) -> bytes:
     """Return the stored text of a task for which only the id is known."""
     name = orjson.dumps(task_id)
@@ -106,7 +111,8 @@ def bare_content(task_id: str) -> bytes:
 
 
 def _bare_task(task_id: str) -> ReadyTask:
-    return ReadyTask(BARE_DIGEST, bare_content(task_id), BARE_DIGEST, task_id, 1.0, "", "", ())
+    content = bare_content(task_id)
+    return ReadyTask(BARE_DIGEST, content, content_digest(content), task_id, 1.0, "", "", ())
 
 
 def declared_tasks(portion: Portion, tasks: Sequence[FoundTask]) -> dict[str, FoundTask]:

@@ -6,14 +6,17 @@ import asyncio
 import json
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.support.programs import request_to
 
 from assay.domain.failure import CallFailed, Fault
+from assay.domain.model import Price
 from assay.domain.programs import Command
 from assay.providers.programs import commands
+from assay.providers.programs.call import reply_in
 from assay.providers.programs.commands import Commands
 
 if TYPE_CHECKING:
@@ -75,6 +78,18 @@ def test_an_answer_and_its_usage_are_read_from_json(tmp_path: Path) -> None:
     )
     reply = run(tmp_path, program)
     assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens, reply.cost_usd) == ("yes", 3, 4, 0.5)
+
+
+@pytest.mark.parametrize("count", ["-5", "9223372036854775808", "1e30", "true", "null", '"5"'])
+def test_a_priced_program_without_readable_usage_has_no_known_cost(count: str) -> None:
+    program = Command(words=("x",), response="$.out", usage={"input_tokens": "$.n", "output_tokens": "$.n"})
+    request = request_to(program)
+    priced = replace(request, model=replace(request.model, price=Price(input_usd=10, output_usd=10)))
+    reply = reply_in(json.loads(f'{{"out": "yes", "n": {count}}}'), program, priced, elapsed_s=0.0)
+    assert reply.cost_usd is None
+    stating = replace(program, usage={"cost_usd": "$.n"})
+    reply = reply_in({"out": "yes", "n": -5.0}, stating, request, elapsed_s=0.0)
+    assert reply.cost_usd is None, "a cost that cannot be read is unknown, not 0"
 
 
 def test_standard_error_is_kept_beside_the_answer(tmp_path: Path) -> None:

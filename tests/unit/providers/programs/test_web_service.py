@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -179,6 +180,22 @@ def test_values_of_a_task_cannot_change_the_address(service: Service, tmp_path: 
     failure = fails(WebService(url=f"{service.url}{{{{id}}}}", body="x"), tmp_path)
     assert failure.kind == "bad_input"
     assert not service.requests
+
+
+def test_the_host_that_is_asked_is_the_one_that_the_key_belongs_to(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def resolve(host: str, port: int, *_: object, **__: object) -> list[Any]:
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    url = service.url.replace("127.0.0.1", "faß。local")
+    ask(WebService(url=url, body="x"), tmp_path, environment={str(origin_of(url).key_variable): "own-key"})
+    assert asked == ["xn--fa-hia.local"]
+    assert service.requests[0][2]["Authorization"] == "Bearer own-key"
 
 
 def test_local_only_and_the_web_decide_by_the_address(service: Service, tmp_path: Path) -> None:

@@ -199,9 +199,9 @@ def upgrade() -> None:
     op.create_table(
         "imported_response",
         sa.Column("identity", KEY, nullable=False),
-        sa.Column("run_key", KEY, nullable=False),
         sa.Column("trial_key", KEY, nullable=False),
         sa.Column("candidate_key", KEY, nullable=False),
+        sa.Column("run_key", KEY, nullable=False),
         sa.PrimaryKeyConstraint("identity", "trial_key", "candidate_key", name=op.f("pk_imported_response")),
         sqlite_with_rowid=False,
     )
@@ -399,6 +399,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("key", name=op.f("pk_call")),
     )
     op.create_index("ix_call_trial_key", "call", ["trial_key"])
+    structured = sa.text("role = 'structurer'")
+    op.create_index(
+        "ix_call_structured", "call", ["request_digest"], sqlite_where=structured, postgresql_where=structured
+    )
     op.create_table(
         "response",
         sa.Column("key", KEY, autoincrement=False, nullable=False),
