@@ -126,7 +126,7 @@ def press(page: Page, times: int, key: str = "b") -> None:
 
 
 def server(port: int, run: str, requests: int) -> None:
-    for where in ("/health", "/", "/queue.json", "/review"):
+    for where in ("/health", "/", "/runs.json", "/review"):
         ask(port, "GET", where, requests)
     suite, judge = run.split("-")[1], "strict"
     for number, query in enumerate(

@@ -102,7 +102,7 @@ def fill(
             if not connection.execute(text("SELECT 1 FROM criterion WHERE name = :n"), {"n": criterion}).first():
                 connection.execute(text("INSERT INTO criterion (name) VALUES (:n)"), {"n": criterion})
         connection.execute(text("DELETE FROM run_criterion"))
-        connection.execute(text("INSERT INTO run_grader SELECT key, 1 FROM run"))
+        connection.execute(text("INSERT INTO run_grader SELECT key, 1, false FROM run"))
         connection.execute(text("INSERT INTO run_criterion SELECT run.key, criterion.key FROM run, criterion"))
         for statement in _FILL.format(body=_BODY).split(";\n"):
             if statement.strip():

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -107,7 +106,7 @@ def import_command(
     again, or an export of this store, changes nothing. Exit 1 if lines were skipped; every skipped line is listed.
     """
     from assay.app.imports.importer import import_paths
-    from assay.app.imports.options import ImportOptions
+    from assay.app.imports.options import ImportOptions, import_document
 
     if rebuild:
         given = (mapping, run_name, candidate, dataset, inputs, logs, criteria, model_info, no_copy, move)
@@ -133,7 +132,7 @@ def import_command(
     with workspace(store) as opened:
         result = import_paths(opened, paths, options, progress=_Plain().hear)
     if as_json:
-        print_json(document(result))
+        print_json(import_document(result))
     else:
         _say(result)
     return int(bool(result.skipped))
@@ -166,27 +165,6 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
     for skipped in rebuilt.skipped:
         tell(f"skipped {skipped.where}: {skipped.why}")
     return int(bool(rebuilt.skipped))
-
-
-def document(result: ImportResult) -> dict[str, Any]:
-    """Return the contract's JSON with `formats`, `notes` and the runs that existed already."""
-    names = list(result.formats)
-    return {
-        "format": names[0] if len(names) == 1 else "several" if names else None,
-        "formats": dict(result.formats),
-        "imported": {
-            "runs": result.runs,
-            "tasks": result.tasks,
-            "responses": result.responses,
-            "assessments": result.assessments,
-        },
-        "skipped": [{"where": skipped.where, "why": skipped.why} for skipped in result.skipped],
-        "notes": [{"where": note.where, "what": note.what} for note in result.notes],
-        "held": [{"file": skipped.where, "run_id": skipped.run, "rows": skipped.rows} for skipped in result.held],
-        "replaced": [asdict(replaced) for replaced in result.replaced],
-        "unchanged": [{"file": name, "run_ids": list(ids)} for name, ids in result.unchanged.items()],
-        "run_ids": result.run_ids,
-    }
 
 
 def _replacement(replaced: ReplacedRun) -> str:
@@ -246,7 +224,7 @@ class _Plain:
         now = time.monotonic()
         if name != self._name:
             self._name, self._began = name, now
-        if now - self._told < _EVERY_S:
+        if not rows or now - self._told < _EVERY_S:
             return
         self._told = now
         sys.stderr.write(f"{visible(name)}: {rows:,} rows, {rows / max(now - self._began, 1e-3):,.0f}/s\n")

@@ -96,13 +96,43 @@ def test_the_start_form_tells_how_many_reviews_follow(client: TestClient, tmp_pa
 
 
 def test_the_models_of_the_price_list_complete_model_names(client: TestClient, tmp_path: Path) -> None:
-    page = client.get("/start", params={"suite": written_set(tmp_path, REFUND)}).text
+    task = {"id": "t", "prompt": "Why?"}
+    (tmp_path / "asks.json").write_text(
+        json.dumps({"tasks": [task], "judge": {"model": "human", "mode": "each"}, "candidates": ["echo"]}), "utf-8"
+    )
+    page = client.get("/start", params={"suite": "asks.json"}).text
     assert '<datalist id="models">' in page
     assert page.count('list="models"') == 2
     names = client.get("/api/models/names").json()["names"]
     assert "echo" in names
     assert "openai/gpt-4o-mini" in names
     assert len(set(names)) == len(names)
+
+
+def test_a_candidate_of_a_set_is_no_model(client: TestClient, tmp_path: Path) -> None:
+    page = client.get("/start", params={"suite": written_set(tmp_path, REFUND)}).text
+    assert "add-candidate" not in page
+    assert 'value="echo"' not in page
+
+
+def test_an_edited_set_is_a_new_version_beside_the_old_one(client: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "suites").mkdir()
+    written_set(tmp_path / "suites", REFUND)
+    page = client.get("/start", params={"edit": "suites/two.json"})
+    assert "New version of suites/two.json" in page.text
+    old = client.get("/api/suites/read", params={"path": "suites/two.json"}).json()["suite"]
+    changed = (tmp_path / "suites" / "two.json").read_text("utf-8").replace("lamp", "chair")
+    saved = post(client, "/api/suites", 201, name="two.json", text=changed, as_version=True)["suite"]
+    assert saved == "suites/two-2.json"
+    again = post(client, "/api/suites", 201, name="two-2.json", text=changed.replace("chair", "bed"), as_version=True)
+    assert again["suite"] == "suites/two-3.json"
+    new = client.get("/api/suites/read", params={"path": saved}).json()["suite"]
+    assert old["editable"]
+    assert len({old["digest"], new["digest"]}) == 2
+    assert "lamp" in (tmp_path / "suites" / "two.json").read_text("utf-8")
+    assert client.get("/start", params={"edit": "../two.json"}).status_code == 404
+    (tmp_path / "suite.yaml").write_text("tasks: [{id: a, prompt: b, expected: c, score: exact}]\n", "utf-8")
+    assert client.get("/start", params={"edit": "suite.yaml"}).status_code == 422
 
 
 def test_nothing_is_stored_by_looking(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:

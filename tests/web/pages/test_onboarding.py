@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
+from tests.support import harness_files as files
 from tests.web.accessibility import WIDTHS, serious
 from tests.web.conftest import Served, Watch, eventually, pressed, ready, serving
 
@@ -72,9 +73,11 @@ def test_the_demo_leads_to_a_verdict_by_keyboard(first: Page, empty: Served) -> 
 
 def test_two_pasted_texts_lead_to_a_verdict_by_keyboard(first: Page, empty: Served) -> None:
     tab_to(first, "thing")
-    for text in ("Rate limiter", "", "ann", "def allow(): return True", "bob", "class Limiter: pass"):
+    for text in ("Rate limiter", "", "ann", "It lets all pass.", "bob", "It counts."):
         first.keyboard.type(text)
         first.keyboard.press("Tab")
+    expect(first.locator("#rubric-now")).to_have_text("quality")
+    tab_to(first, "Grade these")
     first.keyboard.press("Enter")
     first.wait_for_url("**/review?run=*")
     ready(first)
@@ -95,26 +98,43 @@ def test_two_pasted_texts_lead_to_a_verdict_by_keyboard(first: Page, empty: Serv
     expect(first.locator(".way .done")).to_have_count(2)
 
 
-def test_a_file_is_brought_and_judged_by_a_person(first: Page, empty: Served, watch: Watch, tmp_path: Path) -> None:
-    watch.expected = ("422",)
-    first.get_by_role("button", name="Check and save").click()
-    expect(first.locator("#bring-problems")).to_contain_text("Choose a file first.", use_inner_text=True)
-    wrong, good = tmp_path / "wrong.json", tmp_path / "pair.json"
-    thing: dict[str, Any] = {"thingName": "Gate", "snippets": [{"name": "ann", "content": "a"}]}
-    wrong.write_text(json.dumps([{**thing, "snippets": []}]), "utf-8")
-    first.set_input_files("#file", wrong)
-    first.get_by_role("button", name="Check and save").click()
-    first.locator("#bring-problems li").first.wait_for()
-    thing["snippets"].append({"name": "bob", "content": "b"})
-    good.write_text(json.dumps([thing]), "utf-8")
-    first.set_input_files("#file", good)
-    first.get_by_role("button", name="Check and save").click()
-    first.wait_for_url("**/start?suite=suites%2Fpair.json")
+def test_two_markdown_files_lead_to_a_verdict(first: Page, empty: Served, watch: Watch, tmp_path: Path) -> None:
+    for name, answer in (("short", "It is **light**."), ("long", "It is light; what else could it be?")):
+        text = "".join(f"## {number}. Why is this so?\n\n{answer}\n\n" for number in (1, 2))
+        (tmp_path / f"{name}.md").write_text(f"# Answers\n\n{text}", "utf-8")
+    first.set_input_files("#files", [tmp_path / "short.md", tmp_path / "long.md"])
+    first.wait_for_url("**/start#editor")
+    expect(first.locator('[data-name="1"]')).to_have_value("long")
+    expect(first.get_by_role("textbox", name="Task 2", exact=True)).to_have_value("2. Why is this so?")
+    expect(first.locator("#t-1-s0")).to_have_value("It is **light**.")
+    first.get_by_role("button", name="Save and continue").click()
+    first.wait_for_url("**/start?suite=*")
     first.locator("#judges label", has_text="human").click()
-    first.wait_for_selector("#estimate b")
+    expect(first.locator("#estimate")).to_contain_text("2 trials will await your grades.")
     first.get_by_role("button", name="Start the run").click()
     first.wait_for_url("**/runs/*")
-    eventually(lambda: empty.states().get("pending", 0) > 0)
+    eventually(lambda: empty.states().get("pending", 0) == 2)
+
+
+def test_files_are_shown_before_anything_is_kept(first: Page, empty: Served, watch: Watch, tmp_path: Path) -> None:
+    thing = {"thingName": "Gate", "snippets": [{"name": "ann", "content": "a"}, {"name": "bob", "content": "b"}]}
+    wrong, good, theirs = tmp_path / "wrong.json", tmp_path / "pair.json", files.promptfoo(tmp_path / "theirs")
+    wrong.write_text(json.dumps([{**thing, "snippets": []}]), "utf-8")
+    good.write_text(json.dumps([thing]), "utf-8")
+    first.set_input_files("#files", wrong)
+    expect(first.locator(".found .wrongs li").first).to_contain_text("snippets")
+    expect(first.locator("#import")).to_have_count(0)
+    first.set_input_files("#files", [good, theirs])
+    expect(first.locator(".found")).to_contain_text("6 grades will await your review")
+    expect(first.locator(".found tbody tr")).to_have_count(2)
+    expect(first.locator(".found")).to_contain_text("suites/pair.json")
+    assert empty.get("/api/runs")["runs"] == []
+    for width, height in WIDTHS:
+        first.set_viewport_size({"width": width, "height": height})
+        assert serious(first) == []
+    first.locator("#import").click()
+    first.wait_for_url("**/runs/*")
+    eventually(lambda: empty.states().get("pending", 0) == 6)
 
 
 def test_typed_text_survives_a_run_started_elsewhere(first: Page, empty: Served) -> None:
@@ -145,7 +165,7 @@ def test_an_open_form_of_a_run_outlives_its_trials(first: Page, empty: Served) -
     first.get_by_label("More trials per task").fill("2")
     decided = {"decisions": [{"key": "elsewhere-1", "id": "a1", "verb": "reject", "reason": "why"}]}
     first.request.post(f"{empty.url}/api/decisions", data=decided)
-    first.locator("[data-field=rejected]").get_by_text("1", exact=True).wait_for()
+    expect(first.locator(".tally .rejected")).to_have_text("1 rejected")
     answer = first.request.post(f"{empty.url}/api/runs/{empty.run_id}/extend", data={"trials": 1, "candidates": []})
     assert answer.ok, answer.text()
     first.wait_for_selector("#begun:not([hidden])", timeout=20_000)

@@ -22,13 +22,13 @@ def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: S
     page.get_by_role("button", name="Save and continue").click()
     page.wait_for_selector('[data-path="[0].thingName"][aria-invalid="true"]')
 
-    page.get_by_role("textbox", name="Thing 1", exact=True).fill("Gate 1")
+    page.get_by_role("textbox", name="Task 1", exact=True).fill("Gate 1")
     page.reload()
-    expect(page.get_by_role("textbox", name="Thing 1", exact=True), "the draft outlives a reload").to_have_value(
+    expect(page.get_by_role("textbox", name="Task 1", exact=True), "the draft outlives a reload").to_have_value(
         "Gate 1"
     )
     page.get_by_role("button", name="Duplicate").click()
-    expect(page.get_by_role("textbox", name="Thing 2", exact=True)).to_have_value("Gate 1 copy")
+    expect(page.get_by_role("textbox", name="Task 2", exact=True)).to_have_value("Gate 1 copy")
     page.get_by_role("button", name="Save and continue").click()
     page.wait_for_url("**/start?suite=suites%2Fa-b-pasted.json")
     expect(page.locator("h1")).to_have_text("A/B: Pasted", use_inner_text=True)
@@ -79,6 +79,7 @@ def test_run_cost_stays_in_view_and_wrong_numbers_are_explained(page: Page, serv
             assert box is not None
             assert box["y"] >= 0
             assert box["y"] + box["height"] <= height
+    page.get_by_text("Advanced", exact=True).click()
     page.fill("#f-limit", "-2")
     page.wait_for_selector('#f-limit[aria-invalid="true"]')
     expect(page.locator('[data-error="limit"]')).to_have_text(
@@ -98,6 +99,7 @@ def test_a_wrong_number_is_marked_and_never_stands_in_the_address(
     watch.expected = ("422",)
     page.goto(f"{served.url}/start?suite=gates.json&judge=human&limit=1&trials=4&budget=2")
     page.wait_for_selector("#estimate b")
+    expect(page.locator("#advanced")).to_have_attribute("open", "")
     page.fill(f"#f-{name}", wrong)
     page.wait_for_selector(f'#f-{name}[aria-invalid="true"]', state="attached")
     assert page.locator(f'[data-error="{name}"]').inner_text().startswith("This field is ")
@@ -133,8 +135,7 @@ def test_a_number_that_no_run_can_hold_is_said_at_its_field(page: Page, served: 
     said = "This field is 99,999,999,999, and must be at most 10,000."
     page.locator('[data-error="trials"]').get_by_text(said, exact=True).wait_for()
     expect(page.locator("#estimate b"), "no estimate of what cannot be").to_have_count(0)
-    page.locator("#candidates label", has_text="echo").click()
-    page.fill("#f-trials", "3")
+    page.goto(f"{served.url}/start?suite=gates.json&judge=human&candidate=wilhelmina&candidate=echo")
     page.locator('[data-error="candidates"]').get_by_text("no task here has a prompt").wait_for()
 
 
@@ -142,11 +143,12 @@ def test_cost_bar_covers_no_choice(page: Page, served: Served, watch: Watch) -> 
     page.set_viewport_size({"width": 1360, "height": 900})
     page.goto(f"{served.url}/start?suite=gates.json&judge=human")
     page.wait_for_selector("#estimate b")
-    about = page.locator("label.pick.plain", has_text="Benchmark mode").bounding_box()
+    about = page.locator("fieldset", has_text="Trials per task").bounding_box()
     review = page.locator("label[for=f-review]").bounding_box()
     assert about is not None
     assert review is not None
     assert about["y"] + about["height"] <= review["y"], "what scrolls is not squeezed"
+    page.get_by_text("Advanced", exact=True).click()
     hint, cost = page.locator("#a-batch_id"), page.locator(".go-part")
     hint.scroll_into_view_if_needed()
     shown, panel = hint.bounding_box(), cost.bounding_box()

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 from tests.support import forked
 from tests.web.accessibility import WIDTHS, serious
-from tests.web.conftest import Served, eventually, serving
+from tests.web.conftest import Served, eventually, eventually_in, serving
 
 from assay.app.workspace import Workspace
 from assay.web.server import create_app
@@ -60,10 +60,15 @@ def open_page(page: Page, served: Served) -> None:
 
 
 def test_the_page_follows_a_decision_without_being_loaded_anew(page: Page, served: Served, counted: list[str]) -> None:
+    heard: list[str] = []
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    network.on("Network.eventSourceMessageReceived", lambda event: heard.append(event["eventName"]))
     open_page(page, served)
     expect(page.locator("#stats-candidates")).to_contain_text("6 approved trials count", use_inner_text=True)
     page.evaluate("window.same = true")
-    page.wait_for_timeout(1200)  # until the page has heard where decisions stand
+    eventually_in(page, lambda: "decided" in heard)
+    network.detach()
     forest = page.locator("#stats-candidates tbody")
     before = forest.inner_html()
     assert decide(served, "reject", counted[0], reason="It quotes what is not there")

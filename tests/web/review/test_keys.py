@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 from tests.web.accessibility import serious
-from tests.web.conftest import CRITERIA, NAMES, Served, eventually, item_of, judged_store, pressed, ready, serving
+from tests.web.conftest import (
+    CRITERIA,
+    NAMES,
+    PAINTED,
+    Served,
+    eventually,
+    item_of,
+    judged_store,
+    pressed,
+    ready,
+    serving,
+)
 from tests.web.review.test_blind_verdict import switch
-from tests.web.review.test_late_answers import held, late
+from tests.web.review.test_late_answers import held, late, let_go
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,6 +135,7 @@ def test_grades_that_come_late_do_not_replace_a_note_one_writes(page: Page, serv
     eventually(lambda: page.locator(".score.changed").count() == len(CRITERIA) * len(NAMES))
     page.evaluate(SAVED_AND_NOTED)
     page.keyboard.type("a kind axe")
+    let_go(page)
     eventually(lambda: "when you leave the field" in page.locator("#said").inner_text())
     expect(page.locator("#correct-note")).to_have_value("a kind axe")
     page.keyboard.press("Escape")
@@ -140,5 +152,5 @@ def test_a_digit_that_comes_late_scores_no_other_item(page: Page, served: Served
     for request in kept:
         request.continue_()
     page.wait_for_selector(".right:not(.behind) .ways")
-    page.wait_for_timeout(200)
+    page.evaluate(PAINTED)
     assert {field.input_value() for field in page.locator("[data-field]").all()} == {""}

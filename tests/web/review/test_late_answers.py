@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import Error, expect
 from tests.web.conftest import (
+    PAINTED,
     Served,
     Watch,
     asks_why,
@@ -23,18 +24,30 @@ from tests.web.conftest import (
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page, Route
 
-LATE = """([part, ms]) => {
+LATE = """(part) => {
   const send = window.fetch;
+  const free = new Promise((done) => { window.letGo = done; });
   window.fetch = async (path, more) => {
-    if (String(path).includes(part)) await new Promise((done) => setTimeout(done, ms));
+    if (String(path).includes(part)) await free;
     return send(path, more);
   };
 }"""
 
 
-def late(page: Page, part: str, ms: int = 1500) -> None:
-    """Answers to addresses with a part in them come later."""
-    page.evaluate(LATE, [part, ms])
+def late(page: Page, part: str) -> None:
+    """Keep requests to addresses with a part in them until `let_go`."""
+    page.evaluate(LATE, part)
+
+
+def let_go(page: Page) -> None:
+    page.evaluate("() => window.letGo()")
+
+
+def has_answered(page: Page, path: str) -> None:
+    """Let the kept requests go, and wait until the page has dealt with the answer to one of them."""
+    with page.expect_event("requestfinished", lambda request: request.url.endswith(path)):
+        let_go(page)
+    page.evaluate(PAINTED)
 
 
 def said(page: Page) -> str:
@@ -50,7 +63,6 @@ def write_note(page: Page, text: str) -> None:
     page.locator("#correct-note").focus()
     for letter in text:
         page.keyboard.press("Space" if letter == " " else letter)
-        page.wait_for_timeout(40)
 
 
 def decided_before(page: Page) -> tuple[str, str]:
@@ -66,10 +78,13 @@ def test_undone_item_keeps_the_open_form(review: Page, served: Served) -> None:
     first, here = decided_before(review)
     late(review, "/api/")
     review.keyboard.press("u")
-    write_note(review, "has a small gap at a call, a kind axe")
-    eventually(lambda: "comes next" in said(review))
+    write_note(review, "a gap")
+    let_go(review)
+    expect(review.locator("#said")).to_contain_text("comes next")
+    for letter in " a kind axe":
+        review.keyboard.press("Space" if letter == " " else letter)
     assert item_of(review) == here
-    expect(review.locator("#correct-note")).to_have_value("has a small gap at a call, a kind axe")
+    expect(review.locator("#correct-note")).to_have_value("a gap a kind axe")
     assert verbs(served) == [(int(first[1:]), "approve"), (int(first[1:]), "undo")]
     review.keyboard.press("Escape")
     review.keyboard.press("Escape")
@@ -81,10 +96,9 @@ def test_undone_item_comes_next_after_moving_on(review: Page, served: Served) ->
     first, _ = decided_before(review)
     here = complete_item(review)
     late(review, "/api/")
-    with review.expect_response(f"**/api/assessments/{first}"):
-        review.keyboard.press("u")
-        other = pressed(review, "a")
-    review.wait_for_timeout(500)
+    review.keyboard.press("u")
+    other = pressed(review, "a")
+    has_answered(review, f"/api/assessments/{first}")
     assert item_of(review) == other
     assert other not in {first, here}
     assert pressed(review, "j") == first
@@ -98,10 +112,9 @@ def test_late_trial_keeps_the_open_form(review: Page, served: Served) -> None:
             break
         here = pressed(review, "j")
     late(review, f"/api/assessments/{first}")
-    with review.expect_response(f"**/api/assessments/{first}"):
-        link.dispatch_event("click")
-        write_note(review, "a kind axe")
-    review.wait_for_timeout(500)
+    link.dispatch_event("click")
+    write_note(review, "a kind axe")
+    has_answered(review, f"/api/assessments/{first}")
     assert item_of(review) == here
     expect(review.locator("#correct-note")).to_have_value("a kind axe")
     assert verbs(served) == [(int(first[1:]), "approve")]
@@ -125,10 +138,11 @@ def test_refusal_keeps_the_open_form(review: Page, served: Served) -> None:
     other.close()
     late(review, "/api/")
     here = pressed(review, "a")
-    write_note(review, "a small gap at a call")
-    eventually(lambda: review.get_by_role("button", name="Show it").is_visible())
+    write_note(review, "a small")
+    let_go(review)
+    expect(review.get_by_role("button", name="Show it")).to_be_visible()
     assert item_of(review) == here
-    expect(review.locator("#correct-note")).to_have_value("a small gap at a call")
+    expect(review.locator("#correct-note")).to_have_value("a small")
 
 
 def test_change_in_another_tab_keeps_the_open_form(review: Page, served: Served) -> None:
@@ -197,8 +211,9 @@ def test_a_quotation_that_comes_late_leaves_the_next_item_alone(review: Page) ->
     chosen = review.locator("#item > :not(.behind) [role=tab][aria-selected=true]").first
     before = chosen.get_attribute("id") or ""
     eventually_in(review, lambda: kept)
-    kept[0].continue_()
-    review.wait_for_timeout(300)
+    with review.expect_event("requestfinished", lambda request: "page_frame" in request.url):
+        kept[0].continue_()
+    review.evaluate(PAINTED)
     expect(chosen).to_have_attribute("id", before)
 
 
@@ -361,7 +376,7 @@ def test_item_prepared_in_a_narrow_window_fits_a_wide_one(page: Page, served: Se
     assert page.evaluate(in_view), "in the narrow one"
     page.wait_for_function("() => document.querySelectorAll('.behind .line').length > 0")
     page.set_viewport_size({"width": 1360, "height": 700})
-    page.wait_for_timeout(100)
+    page.evaluate(PAINTED)
     pressed(page, "a")
     assert page.evaluate(in_view)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import orjson
 
-from assay.app.imports.options import ImportResult
+from assay.app.imports.options import ImportResult, Progress, ignore_progress
 from assay.domain.errors import InputError
 from assay.domain.import_records import Noted, Skipped
 from assay.exchange.detection import recognise_format
@@ -34,7 +34,7 @@ _EXPORT: Final = (
 
 
 def find_sources(
-    paths: Sequence[Path], result: ImportResult, importer: Importer | None, called: str | None
+    paths: Sequence[Path], result: ImportResult, importer: Importer | None, called: Mapping[Path, str]
 ) -> Iterator[InputFile]:
     def keep(source: InputFile) -> bool:
         """True if an archive is itself a file of a format, as logs of Inspect are, and belongs to its reader."""
@@ -45,7 +45,11 @@ def find_sources(
     for given in paths:
         if "\0" in str(given) or not given.exists():
             raise InputError(str(given), "there is no such file or folder.")
-        files = [(path, str(path)) for path in files_in(given)] if given.is_dir() else [(given, called or str(given))]
+        files = (
+            [(path, str(path)) for path in files_in(given)]
+            if given.is_dir()
+            else [(given, called.get(given, str(given)))]
+        )
         if not files:
             result.skipped.append(Skipped(where=str(given), why="is an empty folder."))
         for path, name in files:
@@ -62,12 +66,17 @@ def find_sources(
 
 
 def recognise_all(
-    sources: Sequence[InputFile], forced: Importer | None, result: ImportResult, options: ReadOptions
+    sources: Sequence[InputFile],
+    forced: Importer | None,
+    result: ImportResult,
+    options: ReadOptions,
+    progress: Progress = ignore_progress,
 ) -> Iterator[tuple[InputFile, Importer]]:
     named = {source.path for some in options.beside.values() for source in some}
     for source in sources:
         if source.path in named:
             continue
+        progress(source.name, 0)
         try:
             importer = forced or recognise_format(source.sample)
             source.sample.forget_document()

@@ -8,7 +8,7 @@ import lzma
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -59,11 +59,11 @@ def import_paths(
     options: ImportOptions | None = None,
     *,
     progress: Progress = ignore_progress,
-    called: str | None = None,
+    called: Mapping[Path, str] | None = None,
 ) -> ImportResult:
     """Import files and folders; the result names what could not be imported.
 
-    `called` replaces the name of a single file in messages and provenance, if the user knows it by another name.
+    `called` has the names by which the user knows files, for messages and provenance.
 
     Each results file becomes visible once all of it is stored. A killed process leaves nothing of the current file.
 
@@ -77,8 +77,10 @@ def import_paths(
     importer = None if options.format == "auto" else importer_named(options.format)
     if options.mapping is not None:
         importer = importer_named("map")
-    sources = without_own_files(list(find_sources(paths, result, importer, called)), paths, importer, result.notes)
-    files = list(recognise_all(sources, importer, result, named))
+    sources = without_own_files(
+        list(find_sources(paths, result, importer, called or {})), paths, importer, result.notes
+    )
+    files = list(recognise_all(sources, importer, result, named, progress))
     # A killed import leaves invisible rows in the state `importing`, which the next import removes.
     workspace.store.imports.sweep()
     groups, rest = group_files(files, named)
@@ -214,7 +216,7 @@ def _import_group(
         content = "\x1f".join(
             sorted(original.sha256 for original in originals) + sorted(file.member for file in companions)
         )
-    digest = _digest(group, content, options)
+    digest = result.digests[source.name] = _digest(group, content, options)
     known = imports.known(digest)
     if known is not None:
         keeping.give_up()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from assay.app.imports.original_files import OriginalFile
 from assay.domain.import_records import Held, Noted, Skipped
@@ -64,6 +64,7 @@ class ImportResult:
         unchanged: files whose results were imported before, even from another file, with the runs that contain them.
         replaced: runs that a later version replaced.
         held: rows whose grades are already in the store, even from another file.
+        digests: of each results file, by which the next import knows it.
     """
 
     formats: dict[str, int] = field(default_factory=dict)
@@ -78,6 +79,28 @@ class ImportResult:
     replaced: list[ReplacedRun] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)
     copies: list[OriginalFile] = field(default_factory=list)
+    digests: dict[str, str] = field(default_factory=dict)
+
+
+def import_document(result: ImportResult) -> dict[str, Any]:
+    """Return the contract's JSON with `formats`, `notes` and the runs that existed already."""
+    names = list(result.formats)
+    return {
+        "format": names[0] if len(names) == 1 else "several" if names else None,
+        "formats": dict(result.formats),
+        "imported": {
+            "runs": result.runs,
+            "tasks": result.tasks,
+            "responses": result.responses,
+            "assessments": result.assessments,
+        },
+        "skipped": [{"where": skipped.where, "why": skipped.why} for skipped in result.skipped],
+        "notes": [{"where": note.where, "what": note.what} for note in result.notes],
+        "held": [{"file": skipped.where, "run_id": skipped.run, "rows": skipped.rows} for skipped in result.held],
+        "replaced": [asdict(replaced) for replaced in result.replaced],
+        "unchanged": [{"file": name, "run_ids": list(ids)} for name, ids in result.unchanged.items()],
+        "run_ids": result.run_ids,
+    }
 
 
 def ignore_progress(name: str, rows: int) -> None:

@@ -52,7 +52,7 @@ def receive(workspace: Workspace, content: bytes) -> Received:
             file = Path(folder) / f"{_file_name(agent_run)}.json"
             file.write_bytes(content)
             try:
-                result = import_paths(workspace, [file], ImportOptions(format=NAME), called=CALLED)
+                result = import_paths(workspace, [file], ImportOptions(format=NAME), called={file: CALLED})
             except InputError:
                 if agent_run.run.id is None:
                     raise

@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
+from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from assay.app.suites import problems, read_suite
-from assay.domain.errors import AssayError, InputError, Refused, SettingsError, SuiteError, UnknownName
+from assay.domain.errors import InputError, Refused, SettingsError, SuiteError, UnknownName
 from assay.domain.programs import KINDS
-from assay.exchange.detection import recognise_format
-from assay.exchange.parsing.input_files import input_file
+from assay.suites.files import whole_text
 from assay.suites.located_yaml import UnreadableText, plain, read_json
 from assay.suites.problems import SuiteErrors
+from assay.suites.set_files import is_set
 from assay.suites.tasks import slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assay.app.workspace import Workspace
+    from assay.domain.suite import Suite
 
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl")
@@ -64,13 +64,16 @@ def suite_files(workspace: Workspace) -> tuple[str, ...]:
     """Return files below the working folder that look like suites or sets, those in shallow folders first."""
     root = workspace.folder.resolve()
     kept = root / str(workspace.settings.values["results"] or "results")  # files that Assay wrote are not suites
-    suites = [path for path in _walked(root) if not path.is_relative_to(kept) and _looks_like_a_suite(path)]
+    suites = [path for path in _walked(root) if not path.is_relative_to(kept) and looks_like_a_suite(path)]
     suites.sort(key=lambda path: (len(path.relative_to(root).parts), path.relative_to(root).as_posix()))
     return tuple(path.relative_to(root).as_posix() for path in suites[:MOST_FILES])
 
 
-def check(workspace: Workspace, name: str, text: str) -> tuple[Path, tuple[SuiteError, ...]]:
-    """Return the path where a text of this name would be saved, and its errors as a suite or set."""
+def check(workspace: Workspace, name: str, text: str, *, at: Path | None = None) -> tuple[Path, tuple[SuiteError, ...]]:
+    """Return the path where a text of this name would be saved, and its errors as a suite or set.
+
+    Files that it names are read beside `at`, if they are not in the folder yet.
+    """
     if len(text.encode("utf-8", "replace")) > LARGEST_TEXT:
         raise InputError("text", f"has more than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder.")
     stem, dot, suffix = name.strip().rpartition(".")
@@ -80,12 +83,17 @@ def check(workspace: Workspace, name: str, text: str) -> tuple[Path, tuple[Suite
     if not plain_name:
         raise InputError("name", f"is {name!r}, expected a name with at least one letter or digit.")
     where = Path(SAVED_IN) / f"{plain_name[:80]}.{suffix.lower()}"
-    wrong = problems(workspace, _relative_to_here(workspace, where), text=text)
-    if wrong and (form := _export_of(name, text)) is not None:
-        command = f"assay import {shlex.quote(Path(name).name)}"
-        problem = f"is not a set or suite: it contains results of another harness ({form})."
-        wrong = (SuiteError(where.as_posix(), problem, remedy=f"Import it in a terminal, in this folder: {command}"),)
-    return where, wrong or _refused_addresses(workspace, where, text)
+    wrong = problems(workspace, at or _relative_to_here(workspace, where), text=text)
+    return where, wrong or _refused_addresses(workspace, at or where, text)
+
+
+def suite_of(workspace: Workspace, where: Path, text: str) -> Suite:
+    """Return the suite or set in a text without errors; if only the judge is missing, it has none."""
+    place = _relative_to_here(workspace, where)
+    try:
+        return read_suite(workspace, place, text=text)
+    except SuiteErrors:
+        return replace(read_suite(workspace, place, judge="echo", text=text), judges=())
 
 
 def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[SuiteError, ...]:
@@ -93,11 +101,7 @@ def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[Su
     # Most texts are sets without one. A key may be spelled with escapes, which have a backslash.
     if not any(word in text for word in ("base_url", "\\", *KINDS)):
         return ()
-    place = _relative_to_here(workspace, where)
-    try:
-        suite = read_suite(workspace, place, text=text)
-    except SuiteErrors:  # only the judge is missing
-        suite = read_suite(workspace, place, judge="echo", text=text)
+    suite = suite_of(workspace, where, text)
     models = [candidate.model for candidate in suite.candidates] + [judge.model for judge in suite.judges]
     models += [] if suite.user is None else [suite.user.model]
     problems = []
@@ -110,22 +114,11 @@ def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[Su
     return tuple(problems)
 
 
-def _export_of(name: str, text: str) -> str | None:
-    """Return the name of the import format if the text is a results file of another harness; None if not."""
-    with TemporaryDirectory(prefix="assay-") as folder:
-        path = Path(folder) / f"brought{Path(name).suffix.lower()[:8]}"
-        try:
-            path.write_text(text, "utf-8", errors="replace")
-            reader = recognise_format(input_file(path).sample)
-        except (OSError, ValueError, AssayError):
-            return None
-    return None if reader is None or reader.NAME in ("set", "openai_batch_input") else str(reader.NAME)
-
-
-def save(workspace: Workspace, name: str, text: str, *, title: str | None = None) -> str:
+def save(workspace: Workspace, name: str, text: str, *, title: str | None = None, as_version: bool = False) -> str:
     """Save a set or suite in the working folder and return its path there.
 
-    A `title` that differs from the file name is written into the set.
+    A `title` that differs from the file name is written into the set. If another file has the name, `as_version` saves
+    the text beside it under the next free number, such as `people-2.json`.
 
     Raises:
         SuiteErrors: the text is invalid; nothing was saved.
@@ -150,10 +143,50 @@ def save(workspace: Workspace, name: str, text: str, *, title: str | None = None
     except FileExistsError:
         if target.is_file() and not target.is_symlink() and target.read_text("utf-8", "replace") == text:
             return where.as_posix()
+        if as_version and (number := _next_version(target)) is not None:
+            return save(workspace, f"{_unnumbered(where.stem)}-{number}{where.suffix}", text, as_version=True)
         raise Refused(str(where), "already exists.", remedy="Choose another name.") from None
     except OSError as error:
         raise InputError(str(where), f"cannot be written: {error.strerror or error}.") from error
     return where.as_posix()
+
+
+def text_of_set(workspace: Workspace, path: str) -> str:
+    """Return the text of a set that the browser can edit; raises `InputError` for another file."""
+    where = _placed(workspace, path)
+    text = whole_text(where)
+    if not is_editable(suite_of(workspace, where, text)):
+        raise InputError(path, "is not a set whose texts are all in it.", remedy="Edit it with a text editor.")
+    return text
+
+
+def is_editable(suite: Suite) -> bool:
+    """True if the file is a JSON set whose texts are all in it, as the browser writes them."""
+    named = any(file.path for task in suite.tasks for snippet in task.snippets for file in snippet.files)
+    try:
+        return not named and is_set(read_json(suite.copy.text).value)
+    except UnreadableText:
+        return False
+
+
+def save_table(workspace: Workspace, table: Path) -> None:
+    """Copy a table to the folder of suites; raises `Refused` if another file has its name."""
+    target = workspace.folder.resolve() / SAVED_IN / table.name
+    target.parent.mkdir(exist_ok=True)
+    if target.is_symlink() or (target.exists() and target.read_bytes() != table.read_bytes()):
+        raise Refused(f"{SAVED_IN}/{table.name}", "already exists.", remedy="Rename the file and add it again.")
+    target.write_bytes(table.read_bytes())
+
+
+def _unnumbered(stem: str) -> str:
+    return re.sub(r"-\d+$", "", stem)
+
+
+def _next_version(file: Path) -> int | None:
+    """Return the first number from 2 that no file of this name has; None without one below 1,000."""
+    stem = _unnumbered(file.stem)
+    free = (n for n in range(2, 1_000) if not file.with_name(f"{stem}-{n}{file.suffix}").exists())
+    return next(free, None)
 
 
 def field_of(error: InputError, path: str) -> str:
@@ -229,7 +262,8 @@ def _walked(root: Path) -> Iterator[Path]:
                 yield path
 
 
-def _looks_like_a_suite(path: Path) -> bool:
+def looks_like_a_suite(path: Path) -> bool:
+    """True if the beginning of a file has a key of suites or sets."""
     try:
         with path.open("rb") as file:
             return _SUITE_LIKE.search(file.read(_HEAD)) is not None

@@ -29,23 +29,31 @@ router = APIRouter()
 class FileBody(Body):
     """A set or suite file from the browser; with `only_look`, it is checked and not saved.
 
-    `title` is the set's name if it has characters that a file name cannot have.
+    `title` is the set's name if it has characters that a file name cannot have. With `as_version`, an older file of the
+    name stays, and the new one is saved under the next free number.
     """
 
     name: str = Field(min_length=1, max_length=210)
     title: str | None = Field(default=None, min_length=1, max_length=200)
     text: str = Field(max_length=suite_files.LARGEST_TEXT)
     only_look: bool = False
+    as_version: bool = False
 
 
 class SuiteChoices(TypedDict):
-    """The parts of a valid suite that the start form offers; `fitting` is the ready-made rubric to propose, if it has none."""
+    """The parts of a valid suite that the start form offers.
+
+    `fitting` is the ready-made rubric to propose, if it has none. `digest` is the beginning of the one that runs store.
+    """
 
     name: str
+    digest: str
+    editable: bool
     description: str
     tasks: int
     things: list[str]
     judged: bool
+    asks: bool
     trials: int | None
     candidates: list[dict[str, str | None]]
     judges: list[dict[str, str]]
@@ -92,7 +100,7 @@ def save(request: Request, body: FileBody) -> Response:
     try:
         where, wrong = suite_files.check(workspace, body.name, body.text)
         if not wrong and not body.only_look:
-            saved = suite_files.save(workspace, body.name, body.text, title=body.title)
+            saved = suite_files.save(workspace, body.name, body.text, title=body.title, as_version=body.as_version)
             return Answer({"suite": saved, "problems": []}, status_code=201)
     except InputError as error:
         return _refused(error, "")
@@ -115,10 +123,14 @@ def _document(suite: Suite) -> SuiteChoices:
     default, fitting = rubrics_for_suite(suite)
     return {
         "name": suite.name,
+        "digest": suite.copy.digest[:12],
+        "editable": suite_files.is_editable(suite),
         "description": suite.description,
         "tasks": len(tasks),
         "things": [task.thing for task in tasks[:5]],
         "judged": any(task.scoring.method == "judge" for task in tasks),
+        "asks": any(task.prompt or task.turns for task in tasks)
+        or any(candidate.model for candidate in suite.candidates),
         "trials": suite.trials or next((task.trials for task in tasks if task.trials), None),
         "candidates": [
             {"name": candidate.name, "model": candidate.model.ref if candidate.model else None}

@@ -1,8 +1,9 @@
 // Ways to a first run: the demo, two pasted texts, or a file. The page also notices runs started elsewhere.
 
-import { byId, call, fresh, h, t } from "../frame/dom.js";
+import { byId, call, fresh, t } from "../frame/dom.js";
 import { unsaved } from "../runs/runs.js";
 import { rubricEditor } from "./rubric.js";
+import "./drop_zone.js";
 
 const words = (error) => (error.status ? [error.said?.problem ?? error.message, error.said?.remedy].filter(Boolean).join(" ") : t("first.offline"));
 
@@ -65,23 +66,6 @@ paste.addEventListener("input", (event) => {
 });
 
 paste.addEventListener("input", () => (unsaved.now = [...new FormData(paste).values()].some(Boolean)));
-
-const wrong = byId("bring-problems");
-byId("bring").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const file = byId("file").files[0];
-  wrong.replaceChildren();
-  if (!file) {
-    wrong.append(h("li", {}, t("first.bring_none")));
-    return byId("file").focus();
-  }
-  const body = JSON.stringify({ name: file.name, text: await file.text() });
-  const answer = await fetch("/api/suites", { method: "POST", headers: { "content-type": "application/json" }, body }).catch(() => null);
-  const said = await answer?.json().catch(() => null);
-  if (answer?.ok) return location.assign(`/start?suite=${encodeURIComponent(said.suite)}`);
-  const problems = said?.problems ?? [{ field: "", problem: said?.error?.problem ?? t("first.offline"), remedy: said?.error?.remedy ?? "" }];
-  for (const one of problems) wrong.append(h("li", {}, one.field ? h("code", {}, one.field, " ") : null, [one.problem, one.remedy].filter(Boolean).join(" ")));
-});
 
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {

@@ -1,0 +1,246 @@
+"""Files from a browser: recognised as at the command line, shown before anything is kept, then imported or saved.
+
+Results are previewed by importing them into a store of their own, which is deleted afterwards. So the preview and the import
+are the same code, and the limits of archives and documents are those of the command line. On top of them, an upload has a
+limit of rows and of time, and one is read at a time, because a server must go on answering.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.app.imports.importer import import_paths
+from assay.app.imports.options import import_document
+from assay.app.runs import suite_files
+from assay.app.table_suite import propose
+from assay.app.wire import document
+from assay.app.workspace import Workspace
+from assay.domain.errors import AssayError, InputError, Refused
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.selection import Selection
+from assay.exchange.detection import recognise_format
+from assay.exchange.parsing.input_files import input_file
+from assay.suites.taskfiles import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from assay.app.imports.options import Progress
+
+MOST_ROWS: Final = 500_000
+MOST_S: Final = 60.0
+_LISTED: Final = 50
+_SUITE_FORMATS: Final = (None, "set", "openai_batch_input")
+_ONE_AT_A_TIME: Final = Lock()
+
+
+@document
+class UploadedCandidate:
+    """A candidate of uploaded results; `mean` is over all its scores from 0 to 1, before any review."""
+
+    name: str
+    scores: int
+    mean: float | None
+
+
+@document
+class UploadedRun:
+    """A run that an import would store."""
+
+    suite: str
+    trials: int
+    waiting: int
+    candidates: tuple[UploadedCandidate, ...]
+
+
+@document
+class UploadedSuite:
+    """A suite or set that would be saved, or its problems; `exists`: another file has the name, so it becomes a version."""
+
+    file: str
+    path: str
+    exists: bool
+    tasks: int
+    candidates: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+@document
+class UploadPreview:
+    """The contents of uploaded files. The lists are cut; `skipped_more` counts the lines left out."""
+
+    formats: tuple[str, ...]
+    runs: tuple[UploadedRun, ...]
+    tasks: int
+    responses: int
+    known: dict[str, tuple[str, ...]]
+    suites: tuple[UploadedSuite, ...]
+    notes: tuple[str, ...]
+    skipped: tuple[str, ...]
+    skipped_more: int
+
+
+def look(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> UploadPreview:
+    """Return what files hold, without keeping any of it; raises `InputError` above the limits."""
+    with _received(uploads) as (folder, results, suites):
+        settings = {"store": str(folder / "preview.db"), "results": "off"}
+        with Workspace.open(folder, environment={}, options=settings) as other:
+            result = import_paths(other, list(results), progress=_bounded(), called=results)
+            runs = _runs(other)
+        known = {name: workspace.store.imports.known(digest) for name, digest in result.digests.items()}
+        return UploadPreview(
+            formats=tuple(result.formats),
+            runs=tuple(runs[:_LISTED]),
+            tasks=result.tasks,
+            responses=result.responses,
+            known={name: ids for name, ids in known.items() if ids is not None},
+            suites=tuple(_suite(workspace, path, name) for path, name in suites.items()),
+            notes=tuple(f"{note.where}: {note.what}" for note in result.notes[:_LISTED]),
+            skipped=tuple(f"{line.where}: {line.why}" for line in result.skipped[:_LISTED]),
+            skipped_more=max(0, len(result.skipped) - _LISTED),
+        )
+
+
+def keep(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> dict[str, Any]:
+    """Import results and save suites; return the document of `assay import` with the saved suites.
+
+    Raises:
+        InputError: a suite has problems, or a file is above the limits.
+    """
+    with _received(uploads) as (_, results, suites):
+        saved = [_save(workspace, path) for path in suites]
+        result = import_paths(workspace, list(results), progress=_bounded(), called=results)
+    imported = Selection(runs=tuple(result.run_ids))
+    waiting = workspace.archive.assessments.tally(imported).get(AssessmentState.PENDING, 0) if result.run_ids else 0
+    return {**import_document(result), "suites": saved, "waiting": waiting}
+
+
+@contextmanager
+def _received(uploads: Sequence[tuple[str, bytes]]) -> Iterator[tuple[Path, dict[Path, str], dict[Path, str]]]:
+    """Write files to a folder of their own; yield it with the results and the suites, each by path with its name."""
+    if not _ONE_AT_A_TIME.acquire(blocking=False):
+        raise Refused("files", "wait for another upload that is being read.", remedy="Try again in a moment.")
+    try:
+        with TemporaryDirectory(prefix="assay-") as place:
+            results: dict[Path, str] = {}
+            for name, content in uploads:
+                parts = [part[-150:] for part in PurePosixPath(name.replace("\\", "/").replace("\0", "")).parts]
+                named = PurePosixPath(*[part for part in parts if part not in {"/", ".", ".."}][-8:])
+                path = Path(place, "files", named)
+                if path in results or not named.parts:
+                    raise InputError("files", f"has no name or a second file named {name!r}.", remedy="Rename it.")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+                results[path] = str(named)
+            formats = {path: _format(path) for path in results}
+            suites = {
+                path: name for path, name in results.items() if formats[path] in _SUITE_FORMATS and _is_suite(path)
+            }
+            if len(suites) < len(results):  # requests of a batch belong to its results
+                suites = {path: name for path, name in suites.items() if formats[path] != "openai_batch_input"}
+            yield Path(place), {path: name for path, name in results.items() if path not in suites}, suites
+    finally:
+        _ONE_AT_A_TIME.release()
+
+
+def _format(path: Path) -> str | None:
+    """Return the name of the format of results in a file; None without one, empty if it cannot be told."""
+    try:
+        reader = recognise_format(input_file(path).sample)
+    except (AssayError, OSError, ValueError):
+        return ""
+    return None if reader is None else str(reader.NAME)
+
+
+def _reads_as_suite(path: Path) -> bool:
+    return path.suffix.lower() in suite_files.SUFFIXES and suite_files.looks_like_a_suite(path)
+
+
+def _is_suite(path: Path) -> bool:
+    """True for a suite, a set, a CSV or Parquet file, and a JSON table from which a suite can be proposed."""
+    if _reads_as_suite(path) or path.suffix.lower() not in TABLES:
+        return _reads_as_suite(path)
+    if path.suffix.lower() in suite_files.SUFFIXES:
+        with suppress(InputError):
+            return bool(propose(path).columns)
+        return False
+    return True
+
+
+def _text_of(path: Path) -> tuple[Path | None, str]:
+    """Return the text of a suite; for a table, the proposed suite, with its path beside the table."""
+    if not _reads_as_suite(path):
+        proposal = propose(path)
+        return proposal.path, proposal.text()
+    try:
+        return None, path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(path.name, f"is no text: {error}.", remedy="Save it as UTF-8.") from error
+
+
+def _suite(workspace: Workspace, path: Path, name: str) -> UploadedSuite:
+    where, suite, problems = Path(name), None, list[str]()
+    try:
+        at, text = _text_of(path)
+        where, wrong = suite_files.check(workspace, (at or path).name, text, at=at)
+        problems = [str(error).replace(f"{path.parent}/", "") for error in wrong]
+        suite = None if wrong else suite_files.suite_of(workspace, at or where, text)
+    except InputError as error:
+        problems = [str(error).replace(f"{path.parent}/", "")]
+    return UploadedSuite(
+        file=name,
+        path=where.as_posix(),
+        exists=(workspace.folder / where).exists(),
+        tasks=0 if suite is None else sum(1 for _ in suite.tasks),
+        candidates=() if suite is None else tuple(candidate.name for candidate in suite.candidates[:_LISTED]),
+        problems=tuple(problems[:_LISTED]),
+    )
+
+
+def _save(workspace: Workspace, path: Path) -> str:
+    """Save a suite in the working folder; a table is saved beside the suite that it proposes."""
+    at, text = _text_of(path)
+    if at is not None:
+        suite_files.save_table(workspace, path)
+    return suite_files.save(workspace, (at or path).name, text, as_version=True)
+
+
+def _runs(workspace: Workspace) -> list[UploadedRun]:
+    sums: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in workspace.archive.exports.score_rows(Selection(), everything=True):
+        if row.score is not None and not row.criterion:
+            sums[row.run_id, row.candidate].append(row.score)
+    return [
+        UploadedRun(
+            suite=summary.suite,
+            trials=sum(summary.trials.values()),
+            waiting=summary.assessments.get(AssessmentState.PENDING, 0),
+            candidates=tuple(
+                UploadedCandidate(name=name, scores=len(scores), mean=sum(scores) / len(scores) if scores else None)
+                for name in summary.candidates[:_LISTED]
+                for scores in [sums[summary.id, name]]
+            ),
+        )
+        for summary in workspace.archive.runs.matching(Selection())
+    ]
+
+
+def _bounded() -> Progress:
+    """Return a listener to progress that ends an import above the limits."""
+    rows: Counter[str] = Counter()
+    end = time.monotonic() + MOST_S
+
+    def hear(name: str, n: int) -> None:
+        rows["all"] += n - rows[name]
+        rows[name] = n
+        if rows["all"] > MOST_ROWS or time.monotonic() > end:
+            problem = f"hold more than {MOST_ROWS:,} rows, or take longer than {MOST_S:g} s to read."
+            raise InputError("files", problem, remedy="Import them in a terminal: assay import FILE")
+
+    return hear
