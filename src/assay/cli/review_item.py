@@ -116,6 +116,8 @@ def shown(detail: AssessmentDetail) -> str:
         lines.append(
             f"  {name}: {'no score, a criterion is missing' if score is None else f'{100 * score:.1f} of 100'}"
         )
+    lines += [f"  {name}: {verdict}" for name, verdict in row.assessment.verdicts.items() if verdict is not None]
+    lines += [f"  {each.candidate}: {each.message} ({each.scorer})" for each in row.assessment.verifications]
     if row.assessment.flags:
         lines += ["", "Flags", *(f"  ▲ {item.kind}: {item.detail}" for item in row.assessment.flags)]
     if row.assessment.report:
