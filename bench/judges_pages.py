@@ -71,7 +71,9 @@ def main() -> None:
         )  # fmt: skip
         with closing(sqlite3.connect(Path(name) / ".assay" / "assay.db")) as connection:
             fill = FILL.format(body=assessment_bytes(empty).hex())
-            fill = fill.replace("INSERT INTO grader VALUES (1, 'judge');\nINSERT INTO run_grader VALUES (1, 1);\n", "")
+            fill = fill.replace(
+                "INSERT INTO grader VALUES (1, 'judge');\nINSERT INTO run_grader VALUES (1, 1, false);\n", ""
+            )
             connection.executescript(
                 "CREATE TEMP TABLE generate (value); INSERT INTO generate VALUES (1), (2), (3), (4);"
             )

@@ -2,11 +2,12 @@
 
     PYTHONPATH=src:. python bench/programs.py [--prompts 1000] [--concurrency 50] [--rounds 3]
 
-A trial is measured whole: claimed, asked, scored and committed. From the wall time of a run is taken the time of a run of
-`echo`, which calls nothing, and what the program needs by itself: a Python function that returns at once needs nothing; for
-`command`, the same processes started by asyncio alone; for `http`, the same requests sent by aiohttp alone. The rest is what
-Assay adds to call the program. Each time is the least of the rounds, which other work on the machine disturbed least. Exit 1
-if the rest is above 2 ms for `python` or 10 ms for `command`.
+A trial is measured whole: claimed, asked, scored and committed. From the processor time of a run, with that of its child
+processes, is taken the time of a run of `echo` in the same round, which calls nothing, and what the program needs by itself: a
+Python function that returns at once needs nothing; for `command`, the same processes started by asyncio alone; for `http`, the
+same requests sent by aiohttp alone. The rest is what Assay adds to call the program, as the median of the rounds. Processor time,
+unlike wall time, does not grow with other work on the machine. Exit 1 if the rest is above 2 ms for `python` or 10 ms for
+`command`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
@@ -60,8 +62,14 @@ asyncio.run(main())
 """
 
 
+def spent_s() -> float:
+    """Return the processor time of this process and of its children that have ended."""
+    usages = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
 def run_ms(folder: Path, candidate: Mapping[str, object], *, prompts: int, concurrency: int) -> float:
-    """Return wall milliseconds a trial of a whole run."""
+    """Return milliseconds of processor time a trial of a whole run."""
     tasks = [{"id": f"t{i}", "prompt": f"say {i}", "expected": f"say {i}"} for i in range(prompts)]
     (folder / "tasks.jsonl").write_text("".join(f"{json.dumps(task)}\n" for task in tasks), "utf-8")
     suite = {"name": "bench", "candidates": [candidate], "score": "exact", "tasks": {"file": "tasks.jsonl"}}
@@ -70,26 +78,26 @@ def run_ms(folder: Path, candidate: Mapping[str, object], *, prompts: int, concu
     with Workspace.open(folder, options={"store": store, "results": "off"}) as workspace:
         loaded = preflight.load(workspace, folder / "suite.json")
         options = RunOptions(concurrency=concurrency)
-        began = perf_counter()
+        began = spent_s()
         result = execution.run(workspace, loaded, options)
-        elapsed = perf_counter() - began
+        elapsed = spent_s() - began
     assert result.summary.trials.get("approved") == prompts, (result.summary.trials, result.failures[:1])
     return elapsed * 1000 / prompts
 
 
 async def bare_ms(ask: Callable[[int], Awaitable[object]], *, prompts: int, concurrency: int) -> float:
-    """Return wall milliseconds a call without Assay."""
+    """Return milliseconds of processor time a call without Assay."""
     numbers = iter(range(prompts))
 
     async def worker() -> None:
         for number in numbers:
             await ask(number)
 
-    began = perf_counter()
+    began = spent_s()
     async with asyncio.TaskGroup() as group:
         for _ in range(concurrency):
             group.create_task(worker())
-    return (perf_counter() - began) * 1000 / prompts
+    return (spent_s() - began) * 1000 / prompts
 
 
 async def command_alone(*, prompts: int, concurrency: int) -> float:
@@ -146,13 +154,17 @@ def main() -> int:
                 alone.setdefault(kind, []).append(own())
                 whole.setdefault(kind, []).append(run_ms(folder, candidate, **size))
         server.terminate()
-    print(f"echo: {min(echo):.2f} ms a trial, which is taken from the others")
-    added = {kind: min(times) - min(alone[kind]) - min(echo) for kind, times in whole.items()}
+    print(f"echo: {statistics.median(echo):.2f} ms a trial, which is taken from the others")
+    added = {
+        kind: statistics.median(
+            all_in - own - nothing for all_in, own, nothing in zip(times, alone[kind], echo, strict=True)
+        )
+        for kind, times in whole.items()
+    }
     for kind, rest in added.items():
         bound = f" (limit {LIMITS_MS[kind]:g} ms)" if kind in LIMITS_MS else ""
-        print(
-            f"{kind}: {rest:.2f} ms added a trial{bound}; {min(whole[kind]):.2f} whole, {min(alone[kind]):.2f} by itself"
-        )
+        middle, own = statistics.median(whole[kind]), statistics.median(alone[kind])
+        print(f"{kind}: {rest:.2f} ms added a trial{bound}; {middle:.2f} whole, {own:.2f} by itself")
     return int(any(added[kind] > limit for kind, limit in LIMITS_MS.items()))
 
 

@@ -106,7 +106,7 @@ def drawn(scenario: Scenario, n_benchmarks: int, rng: np.random.Generator, n_can
         judge=judge.reshape(flat),
         kept=kept.reshape(flat),
         sampled=chosen(scenario, n_benchmarks, np.repeat(tag, trials), rng),
-        stratum=np.repeat(tag, trials),
+        stratum=np.repeat(joined(scenario, tag), trials),
         truth=truth_of(scenario),
     )
 
@@ -123,6 +123,12 @@ def chosen(scenario: Scenario, n_benchmarks: int, stratum: Ints, rng: np.random.
         of_tag = order[:, mine].argsort(axis=1).argsort(axis=1) < max(round(scenario.share * len(mine)), 3)
         sampled[:, mine] = of_tag
     return sampled
+
+
+def joined(scenario: Scenario, tag: Ints) -> Ints:
+    """Return the stratum of each task: its tag, or one stratum for all tags with fewer than five reviewed tasks."""
+    reviewed = np.array([max(round(scenario.share * (tag == name).sum() * scenario.n_trials), 3) for name in range(4)])
+    return np.unique(np.where(reviewed < 5, 4, np.arange(4))[tag], return_inverse=True)[1].reshape(-1)
 
 
 def tags_of(scenario: Scenario, rng: np.random.Generator) -> Ints:

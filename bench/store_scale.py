@@ -34,7 +34,7 @@ PENDING = frozenset({AssessmentState.PENDING})
 
 FILL = """
 INSERT INTO grader VALUES (1, 'judge');
-INSERT INTO run_grader VALUES (1, 1);
+INSERT INTO run_grader VALUES (1, 1, false);
 INSERT INTO body SELECT 100000000 + key, x'{body}' FROM trial;
 INSERT INTO assessment SELECT key, 1, task_key, key, 1, NULL, 1, 1, 'pending', NULL, 0, 1, NULL, 100000000 + key, ''
     FROM trial;

@@ -153,6 +153,10 @@ class Journal(Ledger, Protocol):
         """Claim up to `limit` pending trials of the run in plan order; empty if none is left."""
         ...
 
+    def structured(self, request: ModelRequest, /) -> str | None:
+        """Return a stored reply of the structuring model to an equal request, in any run; None if there is none."""
+        ...
+
     def release(self, trials: Iterable[TrialKey], /) -> None:
         """Give claimed trials back in the state they had before the claim."""
         ...

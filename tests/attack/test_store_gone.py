@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,14 @@ from assay.store.opening import Store, open_store
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = open_store(f"sqlite:///{tmp_path}/store.db", clock=StandingClock())
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project" / "store.db"
+
+
+@pytest.fixture
+def store(place: Path) -> Iterator[Store]:
+    store = open_store(f"sqlite:///{place}", clock=StandingClock())
     store.journal.open_run(a_plan(), planned(a_task(), trials=2))
     yield store
     store.close()
@@ -35,18 +43,75 @@ def replace(path: Path) -> None:
     path.with_suffix(".copy").replace(path)
 
 
-@pytest.mark.parametrize(("lose", "words"), [(delete, "was deleted"), (replace, "was replaced by another file")])
+def become_a_link(path: Path) -> None:
+    shutil.copy(path, path.with_suffix(".copy"))
+    path.unlink()
+    path.symlink_to(path.with_suffix(".copy"))
+
+
+def become_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def move_the_folder(path: Path) -> None:
+    path.parent.rename(f"{path.parent}-moved")
+
+
+def exchange_the_folder(path: Path) -> None:
+    shutil.copytree(path.parent, f"{path.parent}-copy")
+    move_the_folder(path)
+    Path(f"{path.parent}-copy").rename(path.parent)
+
+
+def delete_the_log(path: Path) -> None:
+    path.with_name(f"{path.name}-wal").unlink()
+
+
+def exchange_the_log(path: Path) -> None:
+    log = path.with_name(f"{path.name}-wal")
+    shutil.copy(log, path.with_suffix(".copy"))
+    path.with_suffix(".copy").replace(log)
+
+
+REPLACED, LOG = "was replaced by another file", r"had its log \(-wal\) deleted or replaced"
+
+
+@pytest.mark.parametrize(
+    ("lose", "words"),
+    [
+        (delete, "was deleted"),
+        (move_the_folder, "was deleted"),
+        *((way, REPLACED) for way in (replace, become_a_link, become_a_folder, exchange_the_folder)),
+        *((way, LOG) for way in (delete_the_log, exchange_the_log)),
+    ],
+)
 def test_writes_to_a_store_that_is_gone_are_refused(
-    store: Store, tmp_path: Path, lose: Callable[[Path], None], words: str
+    store: Store, place: Path, lose: Callable[[Path], None], words: str
 ) -> None:
     first, second = store.journal.claim(a_plan().id, limit=2)
     wait(store.journal.record(judged(first)))
     (row,) = store.archive.assessments.matching(Selection())
-    lose(tmp_path / "store.db")
+    lose(place)
     with pytest.raises(StoreError, match=words):
         store.decisions.decide([a_decision(Verb.APPROVE, row.key)])
     with pytest.raises(StoreError, match=words):
         wait(store.journal.record(judged(second)))
+
+
+def test_a_store_that_is_moved_and_moved_back_goes_on(store: Store, place: Path) -> None:
+    first, second = store.journal.claim(a_plan().id, limit=2)
+    wait(store.journal.record(judged(first)))
+    moved = Path(f"{place.parent}-moved")
+    place.parent.rename(moved)
+    moved.rename(place.parent)
+    wait(store.journal.record(judged(second)))
+    place.parent.rename(moved)
+    place.parent.symlink_to(moved)
+    (row, _) = store.archive.assessments.matching(Selection())
+    store.decisions.decide([a_decision(Verb.APPROVE, row.key)])
+    with closing(sqlite3.connect(place)) as connection:
+        assert connection.execute("SELECT count(*) FROM review_event").fetchone() == (1,)
 
 
 def test_a_run_over_a_deleted_store_stops_and_keeps_its_results(

@@ -136,7 +136,48 @@ def test_unreadable_reply_is_a_judge_failure_and_never_a_zero(
     assert document["failures"][0]["kind"] == "unparsable"
     assert document["failures"][0]["fault"] == "judge"
     assert len(server.calls) == 3
-    assert waiting(assay) == []
+    (form,) = waiting(assay)
+    assert [flag["kind"] for flag in form["flags"]] == ["parse_error"]
+    assert set(form["scores"].values()) == {None}
+
+
+def test_an_unreadable_reply_is_shown_and_graded_by_hand(assay: Command, server: ModelServer, project: Path) -> None:
+    server.answer = lambda call: "I would rather not grade these."
+    ran = assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE, "--json").document
+    assert (ran["trials"]["failed"], ran["assessments"]["pending"]) == (1, 1)
+    (form,) = waiting(assay)
+    shown = assay("show", "t1").out
+    assert "I would rather not grade these." in shown
+    assert "parse_error" in shown
+    refused = assay("review", "approve", form["id"], "--reviewer", "rita")
+    assert refused.code == 2
+    scores = [part for name in form["candidates"] for part in ("--score", f"{name}=0.5")]
+    assert assay("review", "correct", form["id"], *scores, "--reason", "read it myself", "--reviewer", "rita").code == 0
+    (run,) = assay("runs", "--json").document["runs"]
+    assert (run["trials"]["failed"], run["trials"]["approved"]) == (0, 1)
+    assert {row["mean"] for row in assay("stats", "--json").document["candidates"]} == {0.5}
+    server.forget()
+    assert assay("resume", ran["run_id"]).code == 0
+    assert not server.calls
+
+
+@pytest.mark.parametrize("again", ["rerun", "resume"])
+def test_an_unreadable_reply_can_be_judged_again(
+    assay: Command, server: ModelServer, project: Path, again: str
+) -> None:
+    readable, server.answer = server.answer, lambda call: "I would rather not grade these."
+    run = assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE, "--json").document["run_id"]
+    (form,) = waiting(assay)
+    server.answer = readable
+    if again == "rerun":
+        assert assay("review", "rerun", form["id"], "--note", "answer in JSON").code == 0
+    else:
+        assert assay("resume", run).code == 0
+    (judged,) = waiting(assay)
+    assert judged["attempt"] == 2
+    assert None not in judged["scores"].values()
+    (state,) = (row["trials"] for row in assay("runs", "--json").document["runs"])
+    assert (state["failed"], state["needs_review"]) == (0, 1)
 
 
 @pytest.mark.slow

@@ -150,7 +150,7 @@ def test_people_grade_by_criterion_with_names_hidden(assay: Command, graded_by_p
         screen.expect("reason: graded")
         screen.press("\r")
         assert screen.end() == 0
-        assert "that was the last one: 1 item decided" in screen.output
+        assert "that was the last one: 1 item decided; see `assay stats`" in screen.output
     means = sorted(one["mean"] for one in assay("stats", "--json").document["candidates"])
     assert means == pytest.approx([0.45, 0.9])
     assert assay("review", "list", "--json").document["assessments"][0]["state"] == "corrected"

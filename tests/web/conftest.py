@@ -388,6 +388,22 @@ def page(request: pytest.FixtureRequest, served: Served, watch: Watch) -> Iterat
     shared.reset(served.url)
 
 
+@pytest.fixture
+def page_at(shared_page: SharedPage, watch: Watch) -> Iterator[Callable[[Served], Page]]:
+    """The page that all tests of this worker share, for a server of another fixture; ask for that fixture first."""
+    servers: list[Served] = []
+
+    def opened(server: Served) -> Page:
+        servers.append(server)
+        page = shared_page.open()
+        watch.on(page, server)
+        return page
+
+    yield opened
+    for server in servers:
+        shared_page.reset(server.url)
+
+
 @pytest.fixture(scope="session")
 def shared_page(chromium: Browser) -> Iterator[SharedPage]:
     context = new_context(chromium)

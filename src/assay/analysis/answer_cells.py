@@ -37,14 +37,6 @@ class RowState(StrEnum):
     ERROR = "error"
 
 
-class TaskMatch(StrEnum):
-    """Match of two tasks with the same id in two runs: the same text, another text, or a text is not known."""
-
-    SAME = "same"
-    CHANGED = "changed"
-    TEXT_UNKNOWN = "text_unknown"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCell:
     """One candidate's answer to one task. Agreement compares `value`; `read` holds every extracted field by name."""
@@ -110,10 +102,3 @@ def summarise_row(cells: Sequence[AnswerCell]) -> RowAgreement:
         odd = next(place for place, value in good if value == alone)
     states = {state: sum(cell.state is state for cell in cells) for state in CellState}
     return RowAgreement(state=state, states=states, values=tuple(counts.most_common()), odd=odd)
-
-
-def match_tasks(digest: str, other: str, *, unknown: str) -> TaskMatch:
-    """Match two tasks of one suite and id by their digests; `unknown` is the digest of a task without text."""
-    if digest == other:
-        return TaskMatch.SAME
-    return TaskMatch.TEXT_UNKNOWN if unknown in (digest, other) else TaskMatch.CHANGED

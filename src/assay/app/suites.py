@@ -19,6 +19,7 @@ from assay.scoring.scorers import MATH, option_problems, reference_problems
 from assay.suites.checks import METHODS, ExternalChecks
 from assay.suites.loading import GivenSuite, JudgeRef, load_suite, problems_in
 from assay.suites.notes import notes_on as suite_notes
+from assay.suites.rubrics import load_rubric
 from assay.suites.schema import set_json_schema, suite_json_schema
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
     from assay.domain.errors import SuiteError
     from assay.domain.run import RunOptions
-    from assay.domain.suite import Suite
+    from assay.domain.suite import Rubric, Suite
 
 
 def read_suite(
@@ -63,7 +64,20 @@ def read_suite(
         ),
         judges=tuple(replace(j, model=_priced(workspace, j.model)) for j in suite.judges),
         user=None if suite.user is None else replace(suite.user, model=_priced(workspace, suite.user.model)),
+        rubric=None if suite.rubric is None else _rubric(workspace, suite.rubric),
     )
+
+
+def rubric_of_file(workspace: Workspace, path: Path) -> Rubric:
+    """Return the rubric of a file, with the address and prices of its structuring model; raises `SuiteErrors`."""
+    return _rubric(workspace, load_rubric(path, checks()))
+
+
+def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
+    if rubric.structuring is None:
+        return rubric
+    model = _priced(workspace, rubric.structuring.model)
+    return replace(rubric, structuring=replace(rubric.structuring, model=model))
 
 
 def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tuple[SuiteError, ...]:

@@ -102,7 +102,7 @@ def calibrate(
 def _foretell(ahead: Foreseen, cap: float | None, *, as_json: bool) -> int:
     from assay.app.calibration import documents
     from assay.app.runs.cost_estimate import over_budget
-    from assay.cli.run import asked
+    from assay.cli.run_result import asked
 
     setting = ahead.setting
     for warning in over_budget(ahead.estimate, cap):

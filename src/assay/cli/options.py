@@ -23,6 +23,10 @@ _NO_SANDBOX = "assay.no_sandbox"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+STAGE = click.option(
+    "--stage", type=click.Choice(["structure"]), help="Stop after this stage; `assay resume` goes on with judging."
+)
+
 
 def common(command: Command) -> Command:
     """Add `--json`, `--store` and `--read-only`, which every command takes; `workspace` reads the last."""

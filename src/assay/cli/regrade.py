@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import common, keys_over_http, without_sandbox, workspace
+from assay.cli.options import STAGE, common, keys_over_http, without_sandbox, workspace
 from assay.cli.output import counted, print_json, say, say_table, tell
 from assay.cli.progress import progress_on
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.app.runs.documents import RegradeDocument, RegradePlanDocument
     from assay.app.runs.regrade import Regraded, RegradePlan
+    from assay.app.workspace import Workspace
+    from assay.domain.suite import Rubric
 
 _SHOWN = 30
 
@@ -24,6 +29,8 @@ _SHOWN = 30
 @click.option(
     "--suite", metavar="FILE", type=click.Path(path_type=Path), help="Use the scoring, rubric and judges of this suite."
 )
+@click.option("--rubric", metavar="FILE", type=click.Path(path_type=Path), help="Grade by the rubric of this file.")
+@STAGE
 @click.option("--budget", type=float, metavar="USD", help="Most that the judging may cost.")
 @click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
 @keys_over_http
@@ -33,6 +40,8 @@ def regrade(
     run_id: str,
     judge: str | None,
     suite: Path | None,
+    rubric: Path | None,
+    stage: str | None,
     budget: float | None,
     dry_run: bool,
     store: str | None,
@@ -43,44 +52,60 @@ def regrade(
     The result is a new run; the old one stays. Unchanged grades keep their review, the others wait for a person.
     If statistics include both runs, the newer grading of a response counts.
     """
-    from assay.app.runs import documents
-    from assay.app.runs import regrade as regrading
+    from assay.app.suites import rubric_of_file
 
     with workspace(store, budget=budget) as opened:
-        cap = opened.settings.values["budget"]
-        ahead = regrading.planned(opened, run_id, judge=judge, suite=suite, budget_usd=cap)
-        if dry_run:
-            return _foretell(ahead, as_json=as_json)
-        with progress_on(sys.stderr) as listener:
-            regraded = regrading.regrade(opened, run_id, ahead=ahead, listener=listener)
-    document = documents.regrade_result(regraded)
-    for note in regraded.notes:
-        tell(f"note: {note}")
+        wanted = None if rubric is None else rubric_of_file(opened, rubric)
+        options = {"judge": judge, "stage": stage, "dry_run": dry_run}
+        document = grade_again(opened, run_id, wanted, options, suite=suite, as_json=as_json)
     if as_json:
         print_json(document)
-    else:
-        _say(regraded)
     return int(bool(document.failures))
 
 
-def _foretell(ahead: RegradePlan, *, as_json: bool) -> int:
+def grade_again(
+    opened: Workspace,
+    run_id: str,
+    rubric: Rubric | None,
+    options: Mapping[str, Any],
+    *,
+    suite: Path | None = None,
+    as_json: bool,
+) -> RegradeDocument | RegradePlanDocument:
+    """Grade a run's responses by the options `judge`, `stage` and `dry_run`; without --json, print the result."""
     from assay.app.runs import documents
-    from assay.cli.run import asked
+    from assay.app.runs import regrade as regrading
+
+    cap = opened.settings.values["budget"]
+    ahead = regrading.planned(opened, run_id, judge=options["judge"], suite=suite, rubric=rubric, budget_usd=cap)
+    if options["dry_run"]:
+        return _foretell(ahead, as_json=as_json)
+    with progress_on(sys.stderr) as listener:
+        only = options["stage"] is not None
+        regraded = regrading.regrade(opened, run_id, ahead=ahead, only_structure=only, listener=listener)
+    for note in regraded.notes:
+        tell(f"note: {note}")
+    if not as_json:
+        _say(regraded)
+    return documents.regrade_result(regraded)
+
+
+def _foretell(ahead: RegradePlan, *, as_json: bool) -> RegradePlanDocument:
+    from assay.app.runs import documents
+    from assay.cli.run_result import asked
 
     trials = sum(len(task.trials) for task in ahead.tasks)
-    if as_json:
-        print_json(documents.planned_regrade(ahead, trials=trials))
-    else:
+    if not as_json:
         for note in ahead.notes:
             tell(f"note: {note}")
         size = f"{counted(len(ahead.tasks), 'task')}, {counted(trials, 'trial')}"
         say(f"{ahead.plan.regrade_of}: {size}, {asked(ahead.estimate)}")
-    return 0
+    return documents.planned_regrade(ahead, trials=trials)
 
 
 def _say(regraded: Regraded) -> None:
     from assay.app.statistics.results import wording
-    from assay.cli.run import say_result
+    from assay.cli.run_result import say_result
 
     say_result(regraded.result)
     total = len(regraded.changed) + regraded.unchanged

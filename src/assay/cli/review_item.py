@@ -38,7 +38,8 @@ def item_lines(item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[
         lines += _part("Rules", item.context)
         for role, text in item.prompt:
             lines += _part(f"Prompt of the task ({role})", text)
-        for name, text in columns:
+        asked = {text for _, text in item.prompt}
+        for name, text in ((name, text) for name, text in columns if text not in asked):
             lines += _part(f"Column {name}", text)
     lines += _part("Expected answer", item.expected or "")
     for pane in item.panes:
@@ -115,6 +116,8 @@ def shown(detail: AssessmentDetail) -> str:
         lines.append(
             f"  {name}: {'no score, a criterion is missing' if score is None else f'{100 * score:.1f} of 100'}"
         )
+    lines += [f"  {name}: {verdict}" for name, verdict in row.assessment.verdicts.items() if verdict is not None]
+    lines += [f"  {each.candidate}: {each.message} ({each.scorer})" for each in row.assessment.verifications]
     if row.assessment.flags:
         lines += ["", "Flags", *(f"  ▲ {item.kind}: {item.detail}" for item in row.assessment.flags)]
     if row.assessment.report:

@@ -94,7 +94,7 @@ class _Session:
         if not self._decided and not self._skipped:
             return "no assessment is pending"
         skipped = f"; {counted(len(self._skipped), 'skipped item')} still pending" if self._skipped else ""
-        return f"that was the last one: {counted(len(self._decided), 'item')} decided{skipped}"
+        return f"that was the last one: {counted(len(self._decided), 'item')} decided{skipped}; see `assay stats`"
 
     def leave(self) -> None:
         """Put the item on the screen back into the queue."""

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import common, keys_over_http, without_sandbox, workspace
-from assay.cli.output import counted, dollars, print_json, say, tell
+from assay.cli.options import STAGE, common, keys_over_http, without_sandbox, workspace
+from assay.cli.output import counted, print_json, say, tell
 from assay.cli.progress import progress_on
+from assay.cli.run_result import asked, say_result
 from assay.domain.errors import InputError, Interrupted
 from assay.domain.lifecycle import Policy
 
 EXIT_INTERRUPTED = 130
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assay.app.runs.documents import DryRunDocument, RunResultDocument
-    from assay.app.runs.execution import CostEstimate, RunResult
+    from assay.app.runs.execution import RunResult
     from assay.app.runs.preflight import LookAhead
     from assay.app.workspace import Workspace
     from assay.domain.selection import RunSummary
+    from assay.domain.suite import Rubric
 
 _BUDGET = click.option(
     "--budget", type=float, metavar="USD", help="Most that the whole run may cost, with what it has cost so far."
@@ -51,6 +56,13 @@ _BUDGET = click.option(
 @click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
 @click.option("--show-prompt", is_flag=True, help="With --dry-run: also print the prompts of the first task.")
 @click.option("--limit", type=int, metavar="N", help="Only the first N tasks.")
+@click.option(
+    "--rubric",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Grade by the rubric of this file; SUITE may then hold tasks with answers, as `assay import` takes them.",
+)
+@STAGE
 @keys_over_http
 @without_sandbox
 @common
@@ -63,17 +75,26 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
     show_prompt, dry_run = options.pop("show_prompt"), options.pop("dry_run")
     if show_prompt and not dry_run:
         raise click.UsageError("--show-prompt goes with --dry-run.", click.get_current_context())
-    documents: list[DryRunDocument | RunResultDocument] = []
+    documents: list[Any] = []
     code = 0
     with workspace(store, concurrency=options["concurrency"], budget=options["budget"]) as opened:
         # All suites are checked before the first call, so that the last one cannot fail after the others were paid for.
-        aheads = [_look_ahead(opened, path, options) for path in suites]
+        rubric, others = None, tuple(suites)
+        if options["rubric"] is not None:
+            from assay.app.suites import rubric_of_file
+
+            rubric = rubric_of_file(opened, options["rubric"])
+            wanted = {**options, "dry_run": dry_run}
+            others, documents = _judge_raw(opened, suites, rubric, wanted, as_json=as_json)
+            code = int(any(document.failures for document in documents))
+        aheads = [_look_ahead(opened, path, options, rubric) for path in others]
         for suite, chosen, ahead in aheads:
             if dry_run:
                 documents.append(_dry_run(ahead, show_prompt=show_prompt, as_json=as_json))
                 continue
             try:
-                documents.append(_run_one(opened, suite, chosen, ahead, as_json=as_json))
+                stage = options["stage"]
+                documents.append(_run_one(opened, suite, chosen, ahead, stage=stage, as_json=as_json))
             except Interrupted as error:
                 # With --json, runs that finished before the interruption must still be reported.
                 if not (as_json and documents):
@@ -194,12 +215,31 @@ def _ask(run_id: str, loss: str) -> None:
     click.confirm(f"{run_id} {loss} Continue?", abort=True, err=True)
 
 
-def _look_ahead(opened: Workspace, path: Path, options: dict[str, Any]) -> tuple[Any, Any, LookAhead]:
+def _judge_raw(
+    opened: Workspace, paths: Sequence[Path], rubric: Rubric, options: dict[str, Any], *, as_json: bool
+) -> tuple[tuple[Path, ...], list[Any]]:
+    """Import files of answers and grade each run of theirs; return the other files, and the results."""
+    from assay.app.imports.raw_answers import import_raw, is_raw
+    from assay.cli.regrade import grade_again
+
+    raw = [path for path in paths if is_raw(path)]
+    runs, notes = import_raw(opened, raw) if raw else ((), ())
+    for note in notes:
+        tell(f"note: {note}")
+    wanted = {**options, "judge": options["judge"] or opened.settings.values["judge"]}
+    others = tuple(path for path in paths if path not in raw)
+    return others, [grade_again(opened, run, rubric, wanted, as_json=as_json) for run in runs]
+
+
+def _look_ahead(
+    opened: Workspace, path: Path, options: dict[str, Any], rubric: Rubric | None
+) -> tuple[Any, Any, LookAhead]:
     from assay.app.runs import preflight
     from assay.domain.review_sample import parsed_rule
     from assay.domain.run import RunOptions
 
     suite = preflight.load(opened, path, judge=options["judge"])
+    suite = suite if rubric is None else replace(suite, rubric=rubric)
     values = opened.settings.values
     chosen = preflight.options_for(
         opened,
@@ -218,7 +258,9 @@ def _look_ahead(opened: Workspace, path: Path, options: dict[str, Any]) -> tuple
     return suite, chosen, preflight.look_ahead(opened, suite, chosen)
 
 
-def _run_one(opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, as_json: bool) -> RunResultDocument:
+def _run_one(
+    opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, stage: str | None, as_json: bool
+) -> RunResultDocument:
     from assay.app.runs import documents, execution, preflight
 
     for note in (*ahead.notes, preflight.note_on_exact(opened, ahead)):
@@ -226,7 +268,8 @@ def _run_one(opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, as
             tell(f"note: {note}")
     tell(_announcement(ahead))
     with progress_on(sys.stderr) as listener:
-        result = execution.run(opened, suite, chosen, ahead=ahead, listener=listener)
+        only = stage is not None
+        result = execution.run(opened, suite, chosen, ahead=ahead, only_structure=only, listener=listener)
     if not as_json:
         say_result(result)
     return documents.run_result(result)
@@ -237,16 +280,6 @@ def _announcement(ahead: LookAhead) -> str:
     most = "at most " if ahead.plan.policy is Policy.FLAGGED else ""
     reviews = f"; {most}{counted(ahead.reviews, 'review')} to do" if ahead.reviews else ""
     return f"{ahead.plan.suite}: {size}, {asked(ahead.estimate)}{reviews}"
-
-
-def asked(estimate: CostEstimate) -> str:
-    """Return an estimate as text: `35 calls, about $0.42, at most $1.20 without retries`."""
-    asked = counted(estimate.calls, "call")
-    if estimate.unpriced:
-        return f"{asked}; the price of {', '.join(estimate.unpriced)} is unknown"
-    if not estimate.calls or estimate.most_usd == 0:
-        return f"{asked}, no cost"
-    return f"{asked}, about {dollars(estimate.likely_usd)}, at most {dollars(estimate.most_usd)} without retries"
 
 
 def _dry_run(ahead: LookAhead, *, show_prompt: bool, as_json: bool) -> DryRunDocument:
@@ -275,31 +308,3 @@ def _show(result: RunResult, *, as_json: bool) -> int:
     else:
         say_result(result)
     return int(bool(document.failures))
-
-
-def say_result(result: RunResult) -> None:
-    """Print the result of a run as text."""
-    from assay.app.runs import documents
-
-    document = documents.run_result(result)
-    trials, waiting = document.trials, document.assessments["pending"]
-    cost = dollars(document.cost_usd, unpriced=document.unpriced_calls)
-    say(f"run {document.run_id}: {trials['done']} of {trials['total']} trials done, {trials['failed']} failed; {cost}")
-    if document.budget is not None and document.budget.over_usd:
-        over, budget = dollars(document.budget.over_usd), dollars(document.budget.usd)
-        say(f"  {over} over the budget of {budget}: a server counted more tokens than the worst case of its call")
-    for failure in document.failures[:20]:
-        why = f"{failure.kind} ({failure.fault}): {failure.detail}"
-        say(f"  failed: {failure.id} {failure.task} trial {failure.trial}: {why}")
-    if len(document.failures) > 20:
-        say(f"  … and {len(document.failures) - 20} more; `assay show {document.run_id}` lists them")
-    if trials["failed"]:
-        more = f" --budget {result.enough_usd:g}" if result.enough_usd is not None else ""
-        say(f"  try the failed ones again with: assay resume {document.run_id}{more}")
-    if unproven := [name for name, record in result.calibrations.items() if record is None]:
-        say(f"uncalibrated: {', '.join(unproven)}; `assay calibrate MODEL` measures a judge")
-    if waiting:
-        wait = f"{counted(waiting, 'assessment')} {'awaits' if waiting == 1 else 'await'} review"
-        say(f"{wait}: `assay serve`, or `assay review --run {document.run_id}`")
-    elif trials["done"]:
-        say(f"no assessment awaits review; see `assay stats --run {document.run_id}`")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.verdicts import Verdict, verdict_of_score
 
 if TYPE_CHECKING:
     from assay.domain.suite import Rubric
+    from assay.domain.verdicts import VerdictRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,20 @@ class FlagKind(StrEnum):
     ADDRESSES_REVIEWER = "addresses_reviewer"
     ORDER_DECIDES = "order_decides"
     NO_SCREENSHOT = "no_screenshot"
+    PARSE_ERROR = "parse_error"
+    PARTIAL_SCORE = "partial_score"
+    TRIVIAL_JUSTIFICATION = "trivial_justification"
+    FAILED_VERIFICATION = "failed_verification"
+    AGGREGATION_TROUBLE = "aggregation_trouble"
+
+
+RULE_FLAGS: Final = (
+    FlagKind.PARTIAL_SCORE,
+    FlagKind.TRIVIAL_JUSTIFICATION,
+    FlagKind.FAILED_VERIFICATION,
+    FlagKind.AGGREGATION_TROUBLE,
+)
+"""Flags of a rubric with verdicts, each of which it may switch off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +87,16 @@ class Grade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """A scorer's opinion of one final answer beside a judge; `verified` is None if it could not tell."""
+
+    candidate: str
+    scorer: str
+    verified: bool | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
     """The grades that one judge or scorer gave together.
 
@@ -83,6 +110,8 @@ class Assessment:
         shown: candidates in the order drawn for the judge; empty if it saw one, or if no order was drawn.
         flags: reasons for a person to look at it.
         raw: the reply as it came.
+        rules: of the rubric, for verdicts; None if it has none.
+        verifications: of final answers; never part of a score.
     """
 
     grades: tuple[Grade, ...]
@@ -95,6 +124,22 @@ class Assessment:
     shown: tuple[str, ...] = ()
     flags: tuple[Flag, ...] = ()
     raw: str = ""
+    rules: VerdictRules | None = None
+    verifications: tuple[Verification, ...] = ()
+
+    @property
+    def verdicts(self) -> dict[str, Verdict | None]:
+        """Return the verdict on each candidate, with corrections; None without a score. Empty without rules."""
+        return {} if self.rules is None else {name: self._verdict(name, self.rules) for name in self.scores}
+
+    def _verdict(self, candidate: str, rules: VerdictRules) -> Verdict | None:
+        grades = {grade.criterion: grade.score for grade in self.grades if grade.candidate == candidate}
+        score = self.scores[candidate]
+        if score is None and all(grade is None for grade in grades.values()):
+            return None
+        if score is not None and score != weighted_score(grades, self.weights):
+            return verdict_of_score(score)  # a person set the score as a whole
+        return rules.verdict(grades.values()) or Verdict.FAIL
 
 
 def weighted_score(grades: Mapping[str, float | None], rubric_weights: Mapping[str, float]) -> float | None:

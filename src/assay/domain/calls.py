@@ -19,6 +19,7 @@ class Role(StrEnum):
     CANDIDATE = "candidate"
     JUDGE = "judge"
     USER = "user"
+    STRUCTURER = "structurer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,7 @@ class CallFailed(Exception):
         usage: tokens that were counted, and paid for, despite the failure; `cost_usd` is what they cost, None if unknown.
         charged: False only if the provider refused the call or never received it, so that it cannot have cost anything.
         log: what a program printed, and its traceback.
+        unread: text of a reply that could not be read.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class CallFailed(Exception):
         cost_usd: float | None = None,
         charged: bool = True,
         log: str = "",
+        unread: str = "",
     ) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
@@ -68,3 +70,4 @@ class CallFailed(Exception):
         self.cost_usd = cost_usd
         self.charged = charged
         self.log = log
+        self.unread = unread

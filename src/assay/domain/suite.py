@@ -11,10 +11,12 @@ from assay.domain.digest import JsonValue, digest
 from assay.domain.model import Parameters
 from assay.domain.protocol import PLAIN, Protocol
 from assay.domain.review_sample import EVERY_GRADE, ReviewRule
+from assay.domain.verdicts import VerdictRules
 
 if TYPE_CHECKING:
     from assay.domain.conversation import SimulatedUser, Turn
     from assay.domain.model import ModelSpec
+    from assay.domain.structure import Structuring
 
 
 class ReviewOrder(StrEnum):
@@ -105,9 +107,16 @@ def scale_in_words(worst: float, best: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rubric:
-    """The criteria by which a judge grades."""
+    """The criteria by which a judge grades.
+
+    `rules` give each response a verdict; None for scores alone. `verify` is the scorer that verifies final answers beside
+    the judge, and `structuring` the model that takes answers apart for it.
+    """
 
     criteria: tuple[Criterion, ...]
+    rules: VerdictRules | None = None
+    verify: Scoring | None = None
+    structuring: Structuring | None = None
 
     @property
     def digest(self) -> str:
@@ -123,6 +132,8 @@ class Rubric:
             }
             for c in self.criteria
         ]
+        if (structuring := self.structuring) is not None:
+            rows.append({"structuring": [structuring.model.ref, structuring.prompt]})
         return digest(rows)
 
 
@@ -179,6 +190,7 @@ class Scoring:
 
     `source` is the text of the suite's own Python file if `method` names a function in it (`scorers.py:close`);
     `plugin` says that `method` is the name of a scorer that an installed package offers.
+    `verify` is a scorer whose result stands beside the judge's score and never enters it.
     `partial_credit` marks `exact` in runs that were stored when it gave credit for near misses, as `similarity` does now.
     """
 
@@ -187,6 +199,7 @@ class Scoring:
     source: str = ""
     plugin: bool = False
     partial_credit: bool = False
+    verify: Scoring | None = None
 
     @property
     def rule(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,10 +16,6 @@ class Verdict(StrEnum):
     PASS = "Pass"
     PARTIAL = "Partial"
     FAIL = "Fail"
-
-
-YES_NO: Final = (("Yes", 1.0), ("Partial", 0.5), ("No", 0.0))
-"""Words that a judge chooses from if a rubric with verdicts names no others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,11 +40,15 @@ Read = TypeVar("Read")
 
 
 class GaveUp(Exception):
-    """Raised if a model gave no usable answer; the failure holds the reason. The calls are on disk."""
+    """Raised if a model gave no usable answer; the failure holds the reason. The calls are on disk.
 
-    def __init__(self, failure: Failure) -> None:
+    `unread` is the text of a reply that could not be read.
+    """
+
+    def __init__(self, failure: Failure, unread: str = "") -> None:
         super().__init__(failure.detail)
         self.failure = failure
+        self.unread = unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +106,8 @@ class Asker:
             return await _Patience().retrying(self.clock)(one_try)
         except CallFailed as error:
             fault = error.fault or fault_of(error.kind, request.purpose.role)
-            raise GaveUp(Failure(kind=error.kind, fault=fault, detail=error.detail, tries=number)) from error
+            failure = Failure(kind=error.kind, fault=fault, detail=error.detail, tries=number)
+            raise GaveUp(failure, error.unread or first.unread) from error
 
     async def _try(
         self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey, number: int
@@ -158,7 +163,9 @@ class Asker:
 def fault_of(kind: str, role: Role) -> Fault:
     """Return who is at fault if the provider did not say: the model for unusable text, the provider for anything else."""
     if kind in UNREADABLE:
-        return {Role.JUDGE: Fault.JUDGE, Role.USER: Fault.HARNESS}.get(role, Fault.CANDIDATE)
+        return {Role.JUDGE: Fault.JUDGE, Role.STRUCTURER: Fault.JUDGE, Role.USER: Fault.HARNESS}.get(
+            role, Fault.CANDIDATE
+        )
     return Fault.PROVIDER
 
 
@@ -173,7 +180,7 @@ def _paid_for(failed: CallFailed) -> Reply | None:
 
 def _unreadable(reply: Reply | None, error: UnreadableReply) -> CallFailed:
     kind = "unparsable" if reply is not None and reply.text.strip() else "empty"
-    return CallFailed(kind, str(error), transient=True)
+    return CallFailed(kind, str(error), transient=True, unread="" if reply is None else reply.text)
 
 
 class _Patience:

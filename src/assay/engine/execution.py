@@ -17,8 +17,9 @@ from assay.domain.failure import Failure, Fault
 from assay.domain.lifecycle import RunState
 from assay.domain.run import Entry
 from assay.engine.asking import Asker
+from assay.engine.bench import Bench
 from assay.engine.spending import Spending
-from assay.engine.trial import Bench, carry_out
+from assay.engine.trial import carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +48,7 @@ class _Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Carries out runs with the ports it is given. `inherited`, `lottery`: see `Bench`."""
+    """Carries out runs with the ports it is given. `inherited`, `lottery`, `only_structure`: see `Bench`."""
 
     journal: Journal
     directory: ModelDirectory
@@ -58,6 +59,7 @@ class Engine:
     listener: Listener
     inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
     lottery: ReviewLottery | None = None
+    only_structure: bool = False
 
     async def execute(self, plan: RunPlan, *, retry_failed: bool) -> None:
         """Carry out the pending trials of a run, together with other processes that work on it.
@@ -77,6 +79,11 @@ class Engine:
             self.journal.set_state(plan.id, RunState.INTERRUPTED)
             self.listener(RunEnded(run=plan.id, finished=False))
             raise
+        if held:  # structured only: a later run of the same trials goes on with judging
+            self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
+            self.journal.set_state(plan.id, RunState.INTERRUPTED)
+            self.listener(RunEnded(run=plan.id, finished=False))
+            return
         self.journal.set_state(plan.id, RunState.FINISHED)
         # The state is read back, because `FINISHED` has no effect while another process still holds trials of the
         # run.
@@ -120,6 +127,7 @@ class Engine:
             inherited=self.inherited,
             rerun=rerun,
             lottery=self.lottery,
+            only_structure=self.only_structure and rerun is None,
         )
 
     async def _feed(
@@ -178,6 +186,7 @@ class Engine:
                     tries=claimed.tries + 1,
                 )
                 await self.journal.record(Entry(trial=claimed.key, finished=True, failure=failure))
-            held.discard(claimed.key)
+            if failure is not None or not bench.only_structure:
+                held.discard(claimed.key)
             task = claimed.task
             self.listener(TrialEnded(task=task.id, thing=task.thing, k=claimed.k, of=claimed.of, failure=failure))

@@ -16,7 +16,7 @@ from assay.domain.calls import Role
 from assay.domain.digest import derived_seed
 from assay.domain.failure import Failure, Fault
 from assay.domain.isolation import IsolatedRequest
-from assay.domain.lifecycle import Policy, first_state
+from assay.domain.lifecycle import AssessmentState, Policy, first_state
 from assay.domain.pages import PageRequest
 from assay.domain.protocol import protocol_of
 from assay.domain.run import Entry, NewAssessment
@@ -24,42 +24,21 @@ from assay.domain.sandbox import CommandRequest
 from assay.domain.suite import PERSON
 from assay.engine.asking import GaveUp
 from assay.engine.conversation import Conversation
+from assay.engine.structuring import structured, verified
 from assay.scoring.blinding import labels_in, shown_order
 from assay.scoring.evaluator import MoreRequests, Sitting, Unscorable
-from assay.scoring.evaluators import evaluators_for
+from assay.scoring.evaluators import evaluators_for, rubric_of
+from assay.scoring.human_judge import empty_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from assay.domain.calls import Reply
-    from assay.domain.review import Decision
-    from assay.domain.review_sample import ReviewLottery
     from assay.domain.run import CallRecord, ClaimedTrial, RunPlan, Slot
     from assay.domain.suite import CandidateSpec
-    from assay.engine.asking import Asker, ReadAnswer
-    from assay.ports import CommandRunner, Journal, Pages, Workers
+    from assay.engine.asking import ReadAnswer
+    from assay.engine.bench import Bench
     from assay.scoring.evaluator import Answer, Evaluator
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """Settings, ports and limits that the trials of a run share.
-
-    `slots` limits the calls in flight. `inherited`, in a regrade: why a trial (task, k) of the original run failed.
-    `rerun`: the decision of a reviewer who asked for this grading; it is stored with the assessments that replace others.
-    `lottery` decides which trials a person reviews, if the policy is `sample`.
-    """
-
-    plan: RunPlan
-    journal: Journal
-    asker: Asker
-    workers: Workers
-    pages: Pages
-    commands: CommandRunner
-    slots: asyncio.Semaphore
-    inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
-    rerun: Decision | None = None
-    lottery: ReviewLottery | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,7 +68,7 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
     await _together([_respond(bench, claimed, candidate, progress) for candidate in missing])
     plain = await _graded_plainly(bench, claimed, evaluators, progress)
     judged = [(e, slot) for e, slot in _open_slots(bench, claimed, evaluators, progress) if e.by_model]
-    if len(judged) == 1 and not plain and not progress.failures:
+    if len(judged) == 1 and not plain and not progress.failures and not bench.only_structure:
         await _grade(
             bench,
             claimed,
@@ -106,6 +85,8 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
         [_grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot)) for e, slot in judged]
     )
     failure = _worst(progress.failures)
+    if bench.only_structure and failure is None:
+        return None  # the trial stays claimed until the run lets go of it
     await bench.journal.record(
         Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure, rerun=bench.rerun)
     )
@@ -256,14 +237,26 @@ async def _grade(
     """Have one slot graded. With `finishing`, the trial needs nothing else and is released in the same commit."""
     note = "" if bench.rerun is None else bench.rerun.note
     sitting = sitting_of(bench.plan, claimed, slot, progress.responses, attempt=attempt, note=note)
+
+    async def assess(scorer: Evaluator, alone: Sitting) -> Assessment:
+        return (await _assess(bench, claimed, scorer, alone))[0]
+
     async with bench.slots:
         try:
-            assessment, calls = await _assess(bench, claimed, evaluator, sitting)
+            shown, finals = await structured(bench, claimed, sitting)
+            if bench.only_structure:
+                return
+            assessment, calls = await _assess(bench, claimed, evaluator, shown)
+            assessment = await verified(bench, sitting, finals, assessment, assess)
         except (GaveUp, Unscorable) as error:
             failure = error.failure if isinstance(error, GaveUp) else _undecided(error)
             progress.failures.append(failure)
-            if finishing:
-                await bench.journal.record(Entry(trial=claimed.key, finished=True, failure=failure))
+            unread = _unread(bench, evaluator, sitting, slot, error) if bench.rerun is None else ()
+            if finishing or unread:
+                failed = failure if finishing else None
+                await bench.journal.record(
+                    Entry(trial=claimed.key, assessments=unread, finished=finishing, failure=failed)
+                )
             return
         new = _new(bench, claimed, slot, assessment, attempt=attempt)
         graded = ((new, len(calls) - 1 if calls else None),)
@@ -280,6 +273,19 @@ async def _grade(
                 spare=spare,
             )
         )
+
+
+def _unread(
+    bench: Bench, evaluator: Evaluator, sitting: Sitting, slot: Slot, error: GaveUp | Unscorable
+) -> tuple[tuple[NewAssessment, None], ...]:
+    """Return an empty form with the reply of a judge that could not be read, so that a person sees it and can grade."""
+    rubric = rubric_of(evaluator)
+    if not isinstance(error, GaveUp) or error.failure.kind != "unparsable" or rubric is None:
+        return ()
+    if rubric.rules is not None and not rubric.rules.parse_error:
+        return ()
+    form = empty_form(rubric, sitting, reply=error.unread, problem=error.failure.detail)
+    return ((NewAssessment(slot=slot, attempt=sitting.attempt, assessment=form, state=AssessmentState.PENDING), None),)
 
 
 async def _assess(

@@ -65,6 +65,15 @@ def evaluators_for(
     return (ReplyScorer(scorer),) if task.turns else (scorer,)
 
 
+def rubric_of(evaluator: Evaluator) -> Rubric | None:
+    """Return the rubric by which a model grades; None for scorers."""
+    match evaluator:
+        case JointJudge() | EachJudge() | PairwiseJudge() | ArenaJudge():
+            return evaluator.rubric
+        case _:
+            return None
+
+
 def _page_judge(spec: JudgeSpec, rubric: Rubric) -> Evaluator:
     if spec.model.provider == PERSON:
         return PersonJudge(replace(spec, mode=JudgeMode.EACH), rubric)

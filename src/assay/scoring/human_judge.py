@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.domain.assessment import Assessment, Grade, weights_of
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weights_of
 from assay.domain.run import Slot
 from assay.domain.suite import JudgeMode
 
@@ -49,23 +49,32 @@ class PersonJudge:
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the empty form as an assessment."""
-        names = [response.candidate for response in sitting.responses]
-        grades = tuple(
-            Grade(
-                candidate=name,
-                criterion=criterion.name,
-                score=None,
-                raw_score=None,
-                min_score=criterion.low,
-                max_score=criterion.high,
-            )
-            for name in names
-            for criterion in self.rubric.criteria
+        return empty_form(self.rubric, sitting)
+
+
+def empty_form(rubric: Rubric, sitting: Sitting, *, reply: str = "", problem: str = "") -> Assessment:
+    """Return an assessment without any score, for a person to fill; `reply` is a judge's that could not be read."""
+    names = [response.candidate for response in sitting.responses]
+    grades = tuple(
+        Grade(
+            candidate=name,
+            criterion=criterion.name,
+            score=None,
+            raw_score=None,
+            min_score=criterion.low,
+            max_score=criterion.high,
         )
-        return Assessment(
-            grades=grades,
-            scores=dict.fromkeys(names),
-            weights=weights_of(self.rubric),
-            labels={name: sitting.labels[name] for name in names},
-            shown=sitting.shown,
-        )
+        for name in names
+        for criterion in rubric.criteria
+    )
+    return Assessment(
+        grades=grades,
+        scores=dict.fromkeys(names),
+        weights=weights_of(rubric),
+        report=reply,
+        labels={name: sitting.labels[name] for name in names},
+        shown=sitting.shown,
+        flags=(Flag(kind=FlagKind.PARSE_ERROR, detail=problem),) if problem else (),
+        raw=reply,
+        rules=rubric.rules,
+    )

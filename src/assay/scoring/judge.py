@@ -21,6 +21,7 @@ from assay.scoring.evaluator import UnreadableReply
 from assay.scoring.flags import flags_of
 from assay.scoring.prompts import JOINT, SOLO, filled, named_placeholders, system_prompt
 from assay.scoring.reply_parser import read_grading
+from assay.scoring.verification import rule_flags
 
 if TYPE_CHECKING:
     from assay.domain.assessment import Response
@@ -357,8 +358,10 @@ def assessment_of(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tu
             task=sitting.task,
             responses=sitting.responses,
             token_limit_hit=reply.truncated,
-        ),
+        )
+        + (() if rubric.rules is None else tuple(rule_flags(rubric.rules, grades, labels))),
         raw=reply.text,
+        rules=rubric.rules,
     )
 
 

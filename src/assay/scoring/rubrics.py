@@ -72,6 +72,15 @@ def _criterion(name: str, guidance: str, *, weight: float = 1.0) -> Criterion:
     return Criterion(name=name, guidance=guidance, weight=weight)
 
 
+SOLUTION_CRITERIA: Final = (
+    "problem_understanding",
+    "assumptions",
+    "logical_implications",
+    "results_formulae",
+    "rigor_and_completeness",
+)
+"""Criteria for worked solutions, of a rubric with verdicts that names none."""
+
 READY_MADE: Final[Mapping[str, Rubric]] = MappingProxyType(
     {
         "correctness": Rubric(

@@ -8,16 +8,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.assessment import Assessment, Grade
-from assay.domain.run import Slot
 from assay.domain.sandbox import CommandEnd, CommandRequest, CommandResult
 from assay.scoring.evaluator import Unscorable
 from assay.scoring.extraction import extracted
+from assay.scoring.function_evaluator import FunctionEvaluator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.domain.digest import JsonValue
-    from assay.domain.suite import Scoring
     from assay.scoring.evaluator import Answer, Request, Sitting
 
 TESTS: Final = "tests"
@@ -72,23 +71,10 @@ def test_problems(options: Mapping[str, JsonValue]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class TestsEvaluator:
+class TestsEvaluator(FunctionEvaluator):
     """Runs the tests of a task against each response: 1 if they pass, 0 if they do not."""
 
     __test__ = False  # not a test itself
-    scoring: Scoring
-
-    @property
-    def grader(self) -> str:
-        return TESTS
-
-    @property
-    def by_model(self) -> bool:
-        return False
-
-    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one slot for each candidate."""
-        return tuple(Slot(grader=TESTS, candidate=candidate, by_model=False) for candidate in candidates)
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
         """Return one command for each response, over a workspace with the tests and the response."""
@@ -105,10 +91,6 @@ class TestsEvaluator:
             )
             for response in sitting.responses
         )
-
-    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the requests of `ask`, which is the only round."""
-        return self.ask(sitting)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """Return one grade for each response.

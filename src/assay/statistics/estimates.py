@@ -283,7 +283,7 @@ def _one(means: _Means, i: int, candidate: Hashable, scope: str, described: list
         scope=head.scope,
         method=head.method,
         reason=head.reason,
-        warnings=_warnings(head, means, i, int(n_trials)),
+        warnings=_warnings(candidate, head, means, i, int(n_trials)),
         columns=means.row(i),
     )
 
@@ -356,7 +356,7 @@ def _without(scope: str, mean: float, reason: str, *, std_err: float | None = No
     return ScopedMean(scope=scope, mean=mean, ci95=None, std_err=std_err, df=None, method=None, reason=reason)
 
 
-def _warnings(headline: ScopedMean, means: _Means, i: int, n_trials: int) -> tuple[Caution, ...]:
+def _warnings(candidate: Hashable, headline: ScopedMean, means: _Means, i: int, n_trials: int) -> tuple[Caution, ...]:
     n_tasks, n_eff = int(means.n_tasks[i]), float(means.across.n_eff[i])
     n_units = int(means.across.n_units[i])
     warnings = about_sample(n_tasks, None if means.columns.family is None else n_units, n_eff)
@@ -364,7 +364,7 @@ def _warnings(headline: ScopedMean, means: _Means, i: int, n_trials: int) -> tup
         unit, n = ("trials", n_trials) if n_tasks == 1 else ("tasks", n_tasks)
         if n_tasks > 1 and means.columns.family is not None:
             unit, n = "families", n_units
-        values = "All scores" if unit == "trials" else f"The means of all {n} {unit}"
+        values = f"{candidate}: all scores" if unit == "trials" else f"{candidate}: the means of all {n} {unit}"
         warnings.append(caution("zero_variance", values=values, n=n))
     if headline.method == "stratified_logit_t" and means.within.single[i]:
         warnings.append(caution("single_trial_tasks", n=int(means.within.single[i])))

@@ -56,7 +56,9 @@ def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
     if left_out:
         notes.append(f"Weight 0 leaves out {left_out.among(count)}.")
     if short and not (suite.judges and all(judge.model.provider == PERSON for judge in suite.judges)):
-        notes.append(f"Judged by an LLM with fewer than {FEWEST_JUDGED} trials: {short.among(count)}.")
+        notes.append(
+            f"With fewer than {FEWEST_JUDGED} trials, nothing shows how much the judge's grades vary: {short.among(count)}."
+        )
     if isinstance(suite.tasks, TaskFile) and suite.tasks.exact_by_default:
         notes.append(f"Neither a score nor a judge is named: tasks of {suite.tasks.named} are scored by `exact`.")
     if unused:

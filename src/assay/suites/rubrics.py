@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, Final
 
+from assay.domain.assessment import RULE_FLAGS
+from assay.domain.errors import SuiteError
+from assay.domain.model import Parameters
+from assay.domain.prompts import columns_named
+from assay.domain.structure import Structuring
 from assay.domain.suite import Criterion, Rubric
-from assay.scoring.rubrics import READY_MADE
-from assay.suites.grammar import NAME, TEXT, Keys, Kind, choice, finite, key, list_of, made_of, number, read_name
-from assay.suites.located_yaml import shown
+from assay.domain.verdicts import VerdictRules
+from assay.scoring.rubrics import READY_MADE, SOLUTION_CRITERIA
+from assay.suites.files import NamedFiles, whole_text
+from assay.suites.grammar import (
+    FLAG,
+    NAME,
+    TEXT,
+    DeclaredKey,
+    Keys,
+    Kind,
+    ReadContext,
+    choice,
+    finite,
+    key,
+    list_of,
+    made_of,
+    mapping_of,
+    number,
+    read_name,
+    whole,
+)
+from assay.suites.located_yaml import UnreadableText, read_yaml, shown
+from assay.suites.models import ModelKeys, described_model
+from assay.suites.problems import Location, SuiteErrors, dotted
+from assay.suites.prompts import SYSTEM_TEMPLATE
+from assay.suites.scoring import SCORE
 
 if TYPE_CHECKING:
-    from assay.suites.grammar import ReadContext
+    from assay.suites.checks import ExternalChecks
     from assay.suites.located_yaml import Value
     from assay.suites.problems import Path
 
@@ -146,13 +175,99 @@ _CRITERIA: Final = list_of(
 _NAMED: Final = choice(tuple(READY_MADE))
 
 
+_RULES: Final[Kind[dict[str, bool]]] = mapping_of(
+    dict.fromkeys(("fail_if_any_no", "partial_if_any_partial", "pass_if_all_yes"), DeclaredKey(FLAG)), dict
+)
+_FLAGS: Final[Kind[dict[str, Any]]] = mapping_of(
+    {
+        **dict.fromkeys((*(kind.value for kind in RULE_FLAGS), "parse_error"), DeclaredKey(FLAG)),
+        "trivial_chars": DeclaredKey(whole(0), "Length up to which a justification is trivial; 10 by default."),
+    },
+    dict,
+)
+
+
+class StructuringKeys(ModelKeys):
+    """The model that takes answers apart before they are judged."""
+
+    model = key(NAME, required="Add `model: provider/name`.")
+    prompt = key(SYSTEM_TEMPLATE, "In place of Assay's: a template with {{prompt}} and {{answer}}, or {file: ...}.")
+
+
+def _structuring(keys: StructuringKeys) -> Structuring | None:
+    model = described_model(keys)
+    if keys.prompt is not None and "answer" not in columns_named(keys.prompt.text):
+        keys.node.report("prompt", "does not name {{answer}}, so that the model would not see the answer.")
+    if model is None:
+        return None
+    model = replace(model, parameters=keys.parameters or Parameters())
+    prompt = keys.prompt
+    return Structuring(
+        model=model,
+        prompt=None if prompt is None else prompt.text,
+        prompt_path=None if prompt is None else prompt.path,
+    )
+
+
+_DESCRIBED_STRUCTURING: Final = made_of(StructuringKeys, _structuring)
+
+
+def _read_structuring(value: Value, path: Path, context: ReadContext) -> Structuring | None:
+    given: Value = {"model": value} if isinstance(value, str) else value
+    return _DESCRIBED_STRUCTURING.read(given, path, context)
+
+
+class RubricKeys(Keys):
+    """A rubric that gives each response a verdict: Pass, Partial or Fail."""
+
+    criteria = key(_CRITERIA, "Five criteria for worked solutions by default.")
+    scores = key(_SCALE, "Words of criteria without a scale; {Yes: 1, Partial: 0.5, No: 0} by default.")
+    verdict = key(_RULES, "The rules that give a verdict; all are on by default.")
+    flags = key(_FLAGS, "The reasons for which a person has to look at a grading; all are on by default.")
+    verify = key(SCORE, "The scorer that verifies final answers beside the judge; it never enters the score.")
+    structure = key(Kind(_read_structuring, {"anyOf": [NAME.schema, _DESCRIBED_STRUCTURING.schema]}))
+
+
+def _rubric(keys: RubricKeys) -> Rubric | None:
+    scale = keys.scores or Scale(0.0, 1.0, (("Yes", 1.0), ("Partial", 0.5), ("No", 0.0)))
+    if keys.verify is not None and (keys.verify.judged or keys.verify.verify is not None):
+        keys.node.report("verify", "is judged by a model, expected a scorer such as math.")
+    criteria = (
+        [(keys.node.path, Criterion(name=name)) for name in SOLUTION_CRITERIA]
+        if "criteria" not in keys.node
+        else keys.criteria
+    )
+    if criteria is None:
+        return None
+    scaled = [
+        (path, replace(each, low=scale.low, high=scale.high, labels=scale.labels) if not _has_scale(each) else each)
+        for path, each in criteria
+    ]
+    rules = VerdictRules(**(keys.verdict or {}), **(keys.flags or {}))
+    rubric = _of_criteria(scaled, keys.node.path, keys.node.context)
+    return None if rubric is None else replace(rubric, rules=rules, verify=keys.verify, structuring=keys.structure)
+
+
+def _has_scale(criterion: Criterion) -> bool:
+    return bool(criterion.labels) or (criterion.low, criterion.high) != (0.0, 10.0)
+
+
+_WITH_VERDICT: Final = made_of(RubricKeys, _rubric)
+
+
 def _read_rubric(value: Value, path: Path, context: ReadContext) -> Rubric | None:
-    """Read a list of criteria, or the name of a ready-made rubric."""
+    """Read a list of criteria, a mapping with rules for verdicts or the file of one, or the name of a ready-made rubric."""
     if isinstance(value, str):
         named = _NAMED.read(value, path, context)
         return None if named is None else READY_MADE[named]
+    if isinstance(value, dict):
+        return _WITH_VERDICT.read(value, path, context)
+    return _of_criteria(_CRITERIA.read(value, path, context) or [], path, context)
+
+
+def _of_criteria(given: list[tuple[Path, Criterion]], path: Path, context: ReadContext) -> Rubric | None:
     criteria: dict[str, Criterion] = {}
-    for inner, criterion in _CRITERIA.read(value, path, context) or ():
+    for inner, criterion in given:
         if criterion.name.casefold() in criteria:
             context.report(inner, f"is a second criterion named {criterion.name!r}.", "Give it a name of its own.")
         criteria.setdefault(criterion.name.casefold(), criterion)
@@ -161,4 +276,21 @@ def _read_rubric(value: Value, path: Path, context: ReadContext) -> Rubric | Non
     return Rubric(criteria=tuple(criteria.values())) if criteria else None
 
 
-RUBRIC: Final = Kind(_read_rubric, {"anyOf": [_CRITERIA.schema, _NAMED.schema]})
+RUBRIC: Final = Kind(_read_rubric, {"anyOf": [_CRITERIA.schema, _NAMED.schema, _WITH_VERDICT.schema]})
+
+
+def load_rubric(path: FilePath, checks: ExternalChecks) -> Rubric:
+    """Return the rubric of a file; raises `SuiteErrors` with every problem."""
+    try:
+        document = read_yaml(whole_text(path))
+    except UnreadableText as error:
+        raise SuiteErrors((SuiteError(f"{path}:{error.line or 0}", error.problem, remedy=error.remedy),)) from None
+    context = ReadContext(
+        lambda where, at_key: Location(str(path), document.line_of(where, at_key), dotted(where)),
+        checks=checks,
+        files=NamedFiles(path.parent, also=(FilePath(),), texts={}),
+    )
+    rubric = RUBRIC.read(document.value, (), context)
+    if rubric is None or context.errors():
+        raise SuiteErrors(context.errors())
+    return rubric

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import did_you_mean
@@ -23,6 +24,8 @@ _FILE_SCORER: Final = re.compile(r"(?P<file>[^:]+\.py):(?P<function>[A-Za-z_]\w*
 
 def _read_score(value: Value, path: Path, context: ReadContext) -> Scoring | None:
     """Read the name of a method, `file.py:function`, or a mapping of either to its options."""
+    if isinstance(value, list):
+        return _read_judge_and_check(value, path, context)
     checks = context.checks
     options: dict[str, JsonValue] = {}
     inner = path
@@ -56,6 +59,19 @@ def _read_score(value: Value, path: Path, context: ReadContext) -> Scoring | Non
     for problem in checks.option_problems(method, options):
         context.report(inner, problem)
     return Scoring(method=method, options=options, plugin=method in checks.plugins)
+
+
+def _read_judge_and_check(value: list[Value], path: Path, context: ReadContext) -> Scoring | None:
+    """Read `[judge, math]`: the judge's score counts, and the scorer verifies the final answer beside it."""
+    scorings = [_read_score(item, (*path, place), context) for place, item in enumerate(value)]
+    if None in scorings:
+        return None
+    judged, *others = (scoring for scoring in scorings if scoring is not None) if value else (None,)
+    if judged is None or not judged.judged or len(others) != 1 or others[0].judged or others[0].method == "tests":
+        problem = f"is {shown(value)}, expected the judge and the scorer that verifies its responses: [judge, math]."
+        context.report(path, problem)
+        return None
+    return replace(judged, verify=others[0])
 
 
 def _read_tests(options: dict[str, JsonValue], path: Path, context: ReadContext) -> bool:
@@ -101,6 +117,7 @@ SCORE: Final = Kind(
     {
         "anyOf": [
             {"enum": list(METHODS)},
+            {"type": "array", "minItems": 2, "maxItems": 2},
             {**_ONE_KEY, "properties": dict.fromkeys(METHODS, _OPTIONS)},
             {"type": "string", "pattern": _FILE_PATTERN},
             {**_ONE_KEY, "patternProperties": {_FILE_PATTERN: _OPTIONS}},

@@ -155,16 +155,3 @@ def for_script(registry: tuple[KeyBinding, ...]) -> list[dict[str, object]]:
         {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown, "about": key.about}
         for key in registry
     ]
-
-
-def as_table(registry: tuple[KeyBinding, ...] = REGISTRY) -> str:
-    """Return the keys as a Markdown table, for the documentation."""
-    rows = ["| key | what it does |", "| --- | --- |"]
-    rows += [f"| `{'` `'.join(_printed(key))}` | {key.about} |" for key in registry]
-    return "\n".join(rows)
-
-
-def _printed(key: KeyBinding) -> list[str]:
-    if "–" in key.badge:
-        return [key.shown]
-    return [key.shown, *(other.replace("Mod+", "Ctrl/⌘ ") for other in key.keys[1:])]

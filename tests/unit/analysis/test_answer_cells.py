@@ -6,9 +6,7 @@ from assay.analysis.answer_cells import (
     AnswerCell,
     CellState,
     RowState,
-    TaskMatch,
     answer_cell,
-    match_tasks,
     summarise_row,
 )
 from assay.domain.failure import Failure, Fault
@@ -53,9 +51,3 @@ def test_the_odd_one_out_is_the_one_against_all_others_of_at_least_three() -> No
     assert summarise_row(answers("Yes", "No")).odd is None
     assert summarise_row(answers("Yes", "No", "Maybe")).odd is None
     assert summarise_row(answers("Yes", "Yes", "No", "No")).odd is None
-
-
-def test_tasks_are_matched_by_their_text() -> None:
-    assert match_tasks("a", "a", unknown="u") is TaskMatch.SAME
-    assert match_tasks("a", "b", unknown="u") is TaskMatch.CHANGED
-    assert match_tasks("a", "u", unknown="u") is TaskMatch.TEXT_UNKNOWN

@@ -17,7 +17,7 @@ from assay.web.pages.answers_side_by_side import Sides, _parts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import Page
 
 
 @pytest.fixture(scope="module")
@@ -146,9 +146,7 @@ def test_json_twin_matches_the_page(served: Served) -> None:
     assert agreement["matrix"] == [[None, 0.0], [0.0, None]]
 
 
-def test_wrong_address_names_the_valid_values(served: Served, context: BrowserContext, watch: Watch) -> None:
-    page = context.new_page()
-    watch.on(page, served)
+def test_wrong_address_names_the_valid_values(served: Served, page: Page, watch: Watch) -> None:
     watch.expected = ("Failed to load resource",)
     for path, said in (
         ("/compare?col=nonsense", "Write RUN~CANDIDATE"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
+from tests.support.documented_keys import as_table
 from tests.web.accessibility import WIDTHS, serious
 from tests.web.conftest import Served, Watch, eventually, judged_store, serving
 from tests.web.pages_store import SECRETS, WRITERS, ask, pages_store, pair_of
@@ -26,7 +27,7 @@ from assay.web import keyboard
 from assay.web.templating import folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser, Page, Response
 
@@ -202,7 +203,7 @@ def test_arena_keeps_the_focus_during_keyboard_voting(page: Page, served: Served
 
 
 @pytest.mark.slow
-def test_arena_shows_the_beginning_of_a_huge_response(chromium: Browser, watch: Watch, tmp_path: Path) -> None:
+def test_arena_shows_the_beginning_of_a_huge_response(page_at: Callable[[Served], Page], tmp_path: Path) -> None:
     huge = "```html\n<!doctype html><title>x</title>" + "<p>line</p>\n" * 420_000 + "<p id=end></p>\n```"
     given = {(writer, "counter"): huge for writer in WRITERS[:2]}
     with serving(
@@ -217,8 +218,7 @@ def test_arena_shows_the_beginning_of_a_huge_response(chromium: Browser, watch: 
         request = urllib.request.Request(server.url + said["address"], headers={"sec-fetch-dest": "iframe"})
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert 1_900_000 < len(answer.read()) < 2_100_000
-        page = chromium.new_page()
-        watch.on(page, server)
+        page = page_at(server)
         page.goto(f"{server.url}/arena/{server.run_id}")
         shown(page)
         expect(page.locator("#side-0")).to_contain_text(
@@ -229,7 +229,7 @@ def test_arena_shows_the_beginning_of_a_huge_response(chromium: Browser, watch: 
             "Only the beginning of the response is shown", use_inner_text=True
         )
         assert "You found A better" in voted(page, "a")
-        page.close()
+        page.goto("about:blank")
 
 
 def test_undo_takes_the_vote_back_and_shows_the_pair_again(page: Page, served: Served, watch: Watch) -> None:
@@ -330,7 +330,7 @@ def test_arena_keys_buttons_and_help_match_the_key_registry(page: Page, served: 
         action = str(button.get_attribute("data-action"))
         expect(button.locator("kbd")).to_have_text(keyboard.badge(action, keyboard.COMPARISON), use_inner_text=True)
     documented = (Path(__file__).parents[3] / "docs" / "how-to" / "vote-in-the-arena.md").read_text("utf-8")
-    assert keyboard.as_table(keyboard.COMPARISON) in documented
+    assert as_table(keyboard.COMPARISON) in documented
     page.keyboard.press("?")
     told = page.locator("#help").inner_text()
     assert all(entry.about in told for entry in keyboard.COMPARISON)
@@ -438,7 +438,7 @@ def test_texts_that_came_with_the_suite_are_known_in_every_trial(tmp_path: Path)
         assert sorted(told) == [(False, False)] * 3 + [(True, True)] * 3
 
 
-def test_names_inside_responses_are_hidden_until_the_vote(chromium: Browser, watch: Watch, tmp_path: Path) -> None:
+def test_names_inside_responses_are_hidden_until_the_vote(page_at: Callable[[Served], Page], tmp_path: Path) -> None:
     given = {
         (writer, "counter"): f"```html\n<!doctype html><h1>By {writer.title()}</h1>\n```\nI am {writer}."
         for writer in WRITERS
@@ -446,8 +446,7 @@ def test_names_inside_responses_are_hidden_until_the_vote(chromium: Browser, wat
     with serving(pages_store(tmp_path / "store", tasks=("counter",), trials=1, given=given)) as server:
         item = next_pair(server)
         assert not SECRETS.search(str(item))
-        page = chromium.new_page()
-        watch.on(page, server)
+        page = page_at(server)
         assert [(pane["text"].count("▒▒▒"), pane["names_hidden"]) for pane in item["panes"]] == [(2, True)] * 2
         page.goto(f"{server.url}/arena/{server.run_id}")
         shown(page)
@@ -465,7 +464,7 @@ def test_names_inside_responses_are_hidden_until_the_vote(chromium: Browser, wat
         page.wait_for_selector("text=Vote undone.")
         page.keyboard.press("v")
         expect(source).to_contain_text("I am ▒▒▒.", use_inner_text=True)
-        page.close()
+        page.goto("about:blank")
 
 
 def test_a_run_is_begun_from_a_prompt_cost_first_and_voted_on(page: Page, served: Served) -> None:
@@ -586,12 +585,11 @@ def test_arena_pages_are_accessible_at_every_width(chromium: Browser, watch: Wat
         assert (found["votes"], found["telling"]["votes"]) == (1, 1)
 
 
-def test_an_empty_store_leads_to_a_first_pair(chromium: Browser, watch: Watch, tmp_path: Path) -> None:
+def test_an_empty_store_leads_to_a_first_pair(page_at: Callable[[Served], Page], tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        page = chromium.new_page()
-        watch.on(page, server)
+        page = page_at(server)
         page.goto(f"{server.url}/arena")
         expect(page.get_by_role("heading", name="There are no runs to vote on yet")).to_be_visible()
         expect(page.get_by_label("Prompt", exact=True)).to_be_visible()
         assert serious(page) == []
-        page.close()
+        page.goto("about:blank")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 from tests.support import forked
+from tests.support.documented_keys import as_table
 from tests.web.conftest import CRITERIA, NAMES, Served, judged_store
 
 from assay.app.workspace import Workspace
@@ -187,7 +188,7 @@ def test_wrong_address_names_the_valid_values(page: Page, watch: Any, decided: S
 
 def test_its_keys_are_documented_as_they_are_bound() -> None:
     page = Path(__file__).parents[3] / "docs" / "how-to" / "compare-answers.md"
-    assert keyboard.as_table(keyboard.BESIDE) in page.read_text("utf-8")
+    assert as_table(keyboard.BESIDE) in page.read_text("utf-8")
 
 
 def test_scrolling_apart_is_kept_in_the_address_by_keys_as_well(page: Page, decided: Served) -> None:

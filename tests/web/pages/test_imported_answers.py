@@ -15,10 +15,10 @@ from tests.web.conftest import Served, Watch, eventually, serving
 from tests.web.imported_store import MODELS, imported_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from playwright.sync_api import BrowserContext
+    from playwright.sync_api import Page
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def served(imported: Path, tmp_path: Path) -> Iterator[Served]:
 
 def run_of(served: Served, model: str) -> str:
     """The run of a model, by its name in the registry."""
-    (found,) = [one["run_id"] for one in served.get("/registry.json")["runs"] if one["candidates"] == [model]]
+    (found,) = [one["id"] for one in served.get("/runs.json")["runs"] if one["candidates"] == [model]]
     return str(found)
 
 
@@ -69,15 +69,13 @@ def test_imported_run_cannot_be_resumed(served: Served) -> None:
     assert after == before
 
 
-def test_ungraded_cells_open_the_whole_answer(context: BrowserContext, served: Served, watch: Watch) -> None:
+def test_ungraded_cells_open_the_whole_answer(page: Page, served: Served) -> None:
     run = run_of(served, "google/gemma-2-9b-it")
-    page = context.new_page()
-    watch.on(page, served)
     page.goto(f"{served.url}/runs/{run}")
     expect(page.locator("table.matrix .box .word")).to_have_text(
         ["not graded"] * 4 + ["failed"] * 2, use_inner_text=True
     )
-    assert page.locator(".tallies").inner_text().count("not graded") == 1
+    assert page.locator(".summary .tally").inner_text().count("not graded") == 1
     page.get_by_role("link", name="r00, Trial 1: not graded").click()
     expect(page.locator("h1")).to_have_text("r00", use_inner_text=True)
     expect(page.locator("pre").first).to_contain_text("Is **Person r00** a good hire?", use_inner_text=True)
@@ -86,20 +84,16 @@ def test_ungraded_cells_open_the_whole_answer(context: BrowserContext, served: S
         page.get_by_role("link", name="Download").click()
     assert begun.value.path().read_text() == "r00: yes, says number 0."
     page.goto(f"{served.url}/runs/{run}")
-    page.locator("table.failures a").first.click()
+    page.locator(".failure-kinds a").first.click()
     expect(page.locator("main")).to_contain_text("missing", use_inner_text=True)
     expect(page.locator("h1")).to_have_text("r04", use_inner_text=True)
 
 
-def test_people_can_grade_ungraded_answers_from_their_page(
-    context: BrowserContext, served: Served, watch: Watch
-) -> None:
+def test_people_can_grade_ungraded_answers_from_their_page(page: Page, served: Served, watch: Watch) -> None:
     run = run_of(served, "google/gemma-2-9b-it")
     code, said = post(served, f"/api/runs/{run}/regrade", {"judge": "human", "only_look": True})
     assert (code, said["estimate"]["calls"]) == (200, 0)
-    assert len(served.get("/registry.json")["runs"]) == 3, "looking starts nothing"
-    page = context.new_page()
-    watch.on(page, served)
+    assert len(served.get("/runs.json")["runs"]) == 3, "looking starts nothing"
     watch.expected = ("422",)
     page.goto(f"{served.url}/runs/{run}")
     expect(page.locator(".ungraded")).to_contain_text(
@@ -139,14 +133,13 @@ def test_owner_reads_and_compares_answers_while_the_run_waits(served: Served) ->
     assert served.get(f"/compare.json?col={graded}~google%252Fgemma-2-9b-it")["rows"]
 
 
-def test_long_answers_are_compared_whole_and_linked(tmp_path: Path, context: BrowserContext, watch: Watch) -> None:
+def test_long_answers_are_compared_whole_and_linked(tmp_path: Path, page_at: Callable[[Served], Page]) -> None:
     given = {
         (MODELS[0], "r00"): json.dumps({"text": "x " * 15_000, "verdict": "yes"}),
         (MODELS[1], "r00"): json.dumps({"text": "x " * 15_000, "verdict": "no \u202egnp.exe"}),
     }
     with serving(imported_store(tmp_path / "long", models=MODELS[:2], given=given)) as served:
-        page = context.new_page()
-        watch.on(page, served)
+        page = page_at(served)
         columns = [one["column"] for run in served.get("/compare.json")["runs"] for one in run["candidates"]]
         page.goto(f"{served.url}/compare?" + "&".join(f"col={quote(one)}" for one in columns))
         first = page.locator("article.answer").first
@@ -156,6 +149,7 @@ def test_long_answers_are_compared_whole_and_linked(tmp_path: Path, context: Bro
         first.get_by_role("link", name="Show the full text").first.click()
         expect(page.locator("pre").last).to_contain_text('"verdict"', use_inner_text=True)
         assert len(page.locator("pre").last.inner_text()) > 30_000
+        page.goto("about:blank")
 
 
 def test_dropped_export_is_recognised_with_its_import_command(served: Served) -> None:
@@ -171,18 +165,18 @@ def test_dropped_export_is_recognised_with_its_import_command(served: Served) ->
     assert "harness" not in json.dumps(said)
 
 
-def test_imports_of_one_suite_are_told_apart_on_the_queue(served: Served) -> None:
-    rows = served.get("/queue.json")["runs"]
+def test_imports_of_one_suite_are_told_apart_in_the_list(served: Served) -> None:
+    rows = served.get("/runs.json")["runs"]
     assert {row["model"] for row in rows} == set(MODELS)
     with urllib.request.urlopen(served.url + "/", timeout=30) as said:
         page = said.read().decode()
-    assert all(page.count(f">{model}</span>") == 1 for model in MODELS)
+    assert all(page.count(f" · {model}</small>") == 1 for model in MODELS)
     _, said = post(served, f"/api/runs/{rows[0]['id']}/regrade", {"judge": "human"})
     eventually(lambda: served.get(f"/runs/{said['run_id']}.json")["run"]["waiting"] > 0)
     assert served.get(f"/runs/{said['run_id']}.json")["run"]["model"] is None
 
 
-def test_model_page_shows_parameters_and_unanswered_requests(context: BrowserContext, served: Served) -> None:
+def test_model_page_shows_parameters_and_unanswered_requests(page: Page, served: Served) -> None:
     address = f"/models/{quote(MODELS[0], safe='')}"
     said = served.get(f"{address}.json")
     (role,) = said["roles"]
@@ -190,10 +184,8 @@ def test_model_page_shows_parameters_and_unanswered_requests(context: BrowserCon
     assert (role["used"]["calls"], role["used"]["failed"], role["used"]["unanswered"]) == (4, 0, 2)
     assert [(one["kind"], one["fault"], one["calls"]) for one in said["failures"]] == [("missing", "provider", 2)]
     assert [one["unanswered"] for one in said["runs"]] == [2]
-    page = context.new_page()
     page.goto(served.url + address)
     words = page.inner_text("main")
-    page.close()
     assert "Parameters: temperature 0, max_tokens 300" in words
     assert "0.7" not in words
     assert "2 requests without an answer" in words

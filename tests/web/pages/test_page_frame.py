@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
+from tests.support.documented_keys import as_table
 from tests.web.accessibility import WIDTHS, serious
 from tests.web.conftest import Served, Watch, complete_item, first_cell, pressed, ready
 
@@ -92,7 +93,7 @@ def test_a_row_of_the_queue_moves_while_one_looks(page: Page, served: Served) ->
                                             body: JSON.stringify(body)})""",
         body,
     )
-    page.locator("[data-field=rejected]").get_by_text("1", exact=True).wait_for(timeout=4000)
+    expect(page.locator(".tally .rejected")).to_have_text("1 rejected")
 
 
 def test_a_cell_of_the_matrix_leads_to_its_assessment(page: Page, served: Served) -> None:
@@ -164,7 +165,7 @@ def test_every_key_has_an_action_and_every_action_a_key(script: str, registry: t
 
 def test_the_documentation_shows_the_registry() -> None:
     page = Path(__file__).parents[3] / "docs" / "how-to" / "review-in-the-browser.md"
-    assert keyboard.as_table() in page.read_text("utf-8")
+    assert as_table() in page.read_text("utf-8")
 
 
 def test_no_text_is_written_twice_under_one_key() -> None:

@@ -92,7 +92,7 @@ def test_pages_with_their_own_address_have_a_json_twin(client: TestClient) -> No
     assert behind["stats"]["diagnostics"]["by_trial"]
     wrong = client.get("/statistics/behind.json?tusk=pay")
     assert wrong.json()["error"]["remedy"].startswith("Known: a, b, batch_id")
-    assert client.get("/index.json").json() == client.get("/queue.json").json()
+    assert client.get("/index.json", follow_redirects=True).json() == client.get("/runs.json").json()
 
 
 def test_a_table_follows_the_filters_and_an_unknown_one_is_said(client: TestClient) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from starlette.testclient import TestClient
 from tests.support.waiting_store import fill
-from tests.web.conftest import Served, Watch, item_of, pressed, ready, serving
+from tests.web.conftest import Served, item_of, pressed, ready, serving
 
 from assay.app.review.item_view import MOST_TEXT
 from assay.app.workspace import Workspace
@@ -25,7 +25,7 @@ from assay.web import live as live_module
 from assay.web.server import create_app
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import BrowserContext, Page
@@ -78,7 +78,7 @@ def asked(filled: Path) -> Iterator[tuple[TestClient, Heard]]:
     "path",
     [
         "/",
-        "/queue.json",
+        "/runs.json",
         "/review",
         "/api/review/next?limit=5&desk=desk-1",
         "/api/review/next?limit=5&desk=desk-1&run=20250101-000001-waiting-abcd",
@@ -173,11 +173,8 @@ def lengthy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield server
 
 
-def test_long_response_is_cut_and_shown_whole_on_request(
-    context: BrowserContext, lengthy: Served, watch: Watch
-) -> None:
-    page = context.new_page()
-    watch.on(page, lengthy)
+def test_long_response_is_cut_and_shown_whole_on_request(lengthy: Served, page_at: Callable[[Served], Page]) -> None:
+    page = page_at(lengthy)
     page.goto(f"{lengthy.url}/review")
     first = ready(page)
     item, whole = (lengthy.get(f"/api/assessments/{first}{query}")["panes"][0] for query in ("", "?whole=1"))
@@ -189,7 +186,7 @@ def test_long_response_is_cut_and_shown_whole_on_request(
     assert lengthy.get(f"/api/assessments/{first}/panes/0") == whole
     shown = page.locator("#pane .line").count()
     assert shown == item["text"].count("\n") < 5_000
-    page.get_by_role("button", name=f"Show {5_000 - shown} more lines").click()
+    page.get_by_role("button", name=f"Show {5_000 - shown:,} more lines").click()
     page.wait_for_function("() => document.querySelectorAll('#pane .line').length === 5000")
     expect(page.get_by_role("button", name="more lines")).to_have_count(0)
     last = page.locator("#pane .line").last
@@ -199,11 +196,8 @@ def test_long_response_is_cut_and_shown_whole_on_request(
     assert item_of(page) != first
 
 
-def test_a_quotation_beyond_the_beginning_brings_its_line(
-    context: BrowserContext, lengthy: Served, watch: Watch
-) -> None:
-    page = context.new_page()
-    watch.on(page, lengthy)
+def test_a_quotation_beyond_the_beginning_brings_its_line(lengthy: Served, page_at: Callable[[Served], Page]) -> None:
+    page = page_at(lengthy)
     page.goto(f"{lengthy.url}/review")
     ready(page)
     expect(page.locator(".line.lit")).to_have_count(0)

@@ -13,9 +13,9 @@ from tests.support import forked
 from tests.web.conftest import Served, Watch, eventually, pressed, ready, serving, unsent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import BrowserContext
+    from playwright.sync_api import BrowserContext, Page
 
 CORPUS = (
     "<script>alert(1)</script>",
@@ -93,6 +93,10 @@ def test_nothing_of_the_corpus_runs_or_reaches_out(hostile: Served, context: Bro
     pressed(page, "o")
     for key in ("ArrowRight", "ArrowDown", "v", "i", "i"):
         pressed(page, key)
+    expect(page.locator("article.reading"), "its language is none, so that it is rendered").to_have_count(1)
+    pressed(page, "d")
+    expect(page.locator("article.reading")).to_have_count(2)
+    pressed(page, "d")
     shown = page.locator("main").inner_text()
     assert "<script>alert(1)</script>" in shown, "hostile text is shown as it is"
     assert "U+202E" in shown, "what turns text around is marked"
@@ -128,11 +132,10 @@ def test_nothing_of_the_corpus_runs_or_reaches_out(hostile: Served, context: Bro
     expect(page.locator("main")).to_contain_text("<svg onload=alert(5)>", use_inner_text=True)
 
 
-def test_trial_failure_names_the_responsible_side(hostile: Served, context: BrowserContext, watch: Watch) -> None:
-    page = context.new_page()
-    watch.on(page, hostile)
+def test_trial_failure_names_the_responsible_side(hostile: Served, page_at: Callable[[Served], Page]) -> None:
+    page = page_at(hostile)
     page.goto(f"{hostile.url}/runs/{hostile.run_id}")
-    row = page.locator(".failures tbody tr")
+    row = page.locator(".failure-kinds details")
     expect(row).to_have_count(1)
     expect(row).to_contain_text("refused", use_inner_text=True)
     expect(row).to_contain_text("<script>alert(1)</script>", use_inner_text=True)

@@ -94,7 +94,11 @@ class EvaluationDocument:
     judge_llm_model: str | None
     judge_prompt_template_version: Json
     parsed_rubric_scores: Mapping[str, CriterionScoreDocument] | None
-    aggregated_score: float | None
+    aggregated_score: str | float | None
+    """the verdict (Pass, Partial or Fail) if the rubric has rules for it, else the number"""
+    aggregated_number: float | None
+    final_answer_verified: bool | None
+    verification_message: str | None
     parsing_error: str | None
     needs_human_review: bool
     review_reasons: tuple[str, ...]
@@ -213,8 +217,11 @@ def _as_one_response(
     counted = [row for row in rows if row.state in COUNTS]
     only = counted[-1] if counted and len(plan.candidates) == 1 else None
     decided = any(summary.assessments.get(state) for state in _BY_PEOPLE)
-    by_criterion = None
+    by_criterion = number = verdict = verification = None
     if only is not None:
+        number = next(iter(only.assessment.scores.values()), None)
+        verdict = next(iter(only.assessment.verdicts.values()), None)
+        verification = next(iter(only.assessment.verifications), None)
         by_criterion = {
             grade.criterion: CriterionScoreDocument(score=grade.score, justification=grade.reason)
             for grade in only.assessment.grades
@@ -226,7 +233,10 @@ def _as_one_response(
         "judge_llm_model": None if only is None else only.grader,
         "judge_prompt_template_version": about.get("judge_prompt_version"),
         "parsed_rubric_scores": by_criterion,
-        "aggregated_score": None if only is None else next(iter(only.assessment.scores.values()), None),
+        "aggregated_score": number if verdict is None else verdict,
+        "aggregated_number": number,
+        "final_answer_verified": None if verification is None else verification.verified,
+        "verification_message": None if verification is None else verification.message,
         "parsing_error": next((row.failure.detail for row in failed if row.failure), None),
         "needs_human_review": bool(waiting),
         "review_reasons": (f"assessments that await review: {waiting}",) if waiting else (),

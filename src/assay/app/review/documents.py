@@ -60,6 +60,16 @@ class FailureReasonDocument:
 
 
 @document
+class VerificationDocument:
+    """JSON of a scorer's opinion of one final answer; `verified` is null if it could not tell."""
+
+    candidate: str
+    scorer: str
+    verified: bool | None
+    message: str
+
+
+@document
 class AssessmentDocument:
     """JSON of one row of `review list`; `calibration` is null for a scorer, and for a judge without a current calibration."""
 
@@ -78,6 +88,8 @@ class AssessmentDocument:
     flags: tuple[FlagDocument, ...] = source("assessment.flags")
     grades: tuple[GradeDocument, ...] = source("assessment.grades")
     scores: Mapping[str, float | None] = source("assessment.scores")
+    verdicts: Mapping[str, str | None] = source("assessment.verdicts")
+    verifications: tuple[VerificationDocument, ...] = source("assessment.verifications")
     failure: FailureReasonDocument | Absent = optional()
 
 

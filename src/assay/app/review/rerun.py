@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from assay.domain.failure import Failure
     from assay.domain.run import ClaimedTrial
     from assay.domain.selection import AssessmentRow
-    from assay.engine.trial import Bench
+    from assay.engine.bench import Bench
 
 
 async def rerun(

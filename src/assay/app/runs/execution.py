@@ -58,10 +58,13 @@ def run(
     ahead: LookAhead | None = None,
     listener: Listener = nobody,
     stopper: Stopper | None = None,
+    only_structure: bool = False,
 ) -> RunResult:
     """Plan, store and execute a run. Running the same suite again creates a new run of the same tasks."""
     plan = write_down(workspace, suite, options, ahead or look_ahead(workspace, suite, options))
-    return carry_out(workspace, plan, retry_failed=False, listener=listener, stopper=stopper)
+    return carry_out(
+        workspace, plan, retry_failed=False, listener=listener, stopper=stopper, only_structure=only_structure
+    )
 
 
 def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:
@@ -123,12 +126,19 @@ def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> R
 
 
 def carry_out(
-    workspace: Workspace, plan: RunPlan, *, retry_failed: bool, listener: Listener, stopper: Stopper | None = None
+    workspace: Workspace,
+    plan: RunPlan,
+    *,
+    retry_failed: bool,
+    listener: Listener,
+    stopper: Stopper | None = None,
+    only_structure: bool = False,
 ) -> RunResult:
     """Execute the pending trials of a stored run.
 
     Args:
         stopper: stops the run from another thread; without one, signals stop it.
+        only_structure: stops before judging; a resumed run goes on from there.
 
     Raises:
         Interrupted: the run was stopped; finished trials are kept.
@@ -146,6 +156,7 @@ def carry_out(
         listener=listener,
         inherited=_failures_of(workspace, plan.regrade_of),
         lottery=stored_lottery(workspace, plan),
+        only_structure=only_structure,
     )
     total = sum(summary.trials.values())
     done = sum(n for state, n in summary.trials.items() if state not in {"pending", "running", "failed"})

@@ -31,11 +31,13 @@ from assay.engine.estimate import likely_tokens
 from assay.engine.planning import chosen_candidates, planned_run, planned_tasks
 from assay.engine.trial import sitting_of
 from assay.scoring.evaluators import evaluators_for
+from assay.scoring.structuring import foreseen_structuring
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.app.workspace import Workspace
+    from assay.domain.model import ModelSpec
     from assay.domain.run import RunPlan
     from assay.domain.suite import Suite, Task
 
@@ -44,6 +46,7 @@ Held = Iterable[tuple[PlannedTask, int, Mapping[str, Response]]]
 """Trials with stored responses: the task, the trial number, and each candidate's response."""
 
 
+_GRADING: Final = (Role.JUDGE, Role.STRUCTURER)
 _UNKNOWN: Final = "\x7f"
 """One byte, so that the estimate counts it as a letter, and no text of a suite holds it."""
 _UNKNOWN_ANSWER: Final = re.compile(f"{_UNKNOWN}+")
@@ -236,13 +239,13 @@ def estimate_of_judging(
     tally = Tally(workspace)
     for planned_task, k, responses in held or ():
         for request in _requests(plan, planned_task, k=k, held=responses):
-            if request.purpose.role is Role.JUDGE:
+            if request.purpose.role in _GRADING:
                 tally.add(request, times=1)
                 _check_context(workspace, request)
     for planned_task in planned if held is None else ():
         for alike in _trials_alike(plan, planned_task.trials):
             for request in _requests(plan, planned_task, k=alike[0]):
-                if request.purpose.role is Role.JUDGE:
+                if request.purpose.role in _GRADING:
                     tally.add(request, times=len(alike))
                     _check_context(workspace, request)
     return tally.estimate()
@@ -264,9 +267,15 @@ def check_providers(workspace: Workspace, plan: RunPlan) -> None:
     asked = plan.candidates if plan.regrade_of is None else ()
     candidates = [c.model for c in asked if c.model is not None]
     candidates += [plan.user.model] if plan.user is not None and candidates else []
-    problems = workspace.directory.problems(candidates, judges=[judge.model for judge in plan.judges])
+    problems = workspace.directory.problems(
+        candidates, judges=[*(judge.model for judge in plan.judges), *_structurers(plan)]
+    )
     if problems:
         raise problems[0]
+
+
+def _structurers(plan: RunPlan) -> tuple[ModelSpec, ...]:
+    return () if plan.rubric.structuring is None else (plan.rubric.structuring.model,)
 
 
 def _requests(
@@ -297,7 +306,9 @@ def _requests(
         if not evaluator.by_model:
             continue
         for slot in evaluator.slots(tuple(responses)):
-            asked = evaluator.foreseen(sitting_of(plan, claimed, slot, responses))
+            sitting = sitting_of(plan, claimed, slot, responses)
+            yield from foreseen_structuring(plan.rubric, sitting, k=k)
+            asked = evaluator.foreseen(sitting)
             yield from (request for request in asked if isinstance(request, ModelRequest))
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from assay.domain.lifecycle import AssessmentState
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
-    from assay.domain.suite import Suite, Task
+    from assay.domain.suite import Rubric, Suite, Task
     from assay.engine.estimate import CostEstimate
     from assay.statistics.comparisons import Comparison
 
@@ -123,6 +123,7 @@ def planned(
     *,
     judge: str | None = None,
     suite: Path | None = None,
+    rubric: Rubric | None = None,
     budget_usd: float | None = None,
 ) -> RegradePlan:
     """Plan a regrade without calling a model or storing anything.
@@ -131,6 +132,7 @@ def planned(
         run: id of the run to regrade, or a unique prefix.
         judge: model that replaces the run's judges.
         suite: suite file whose scoring, rubric and judges replace the run's; tasks are matched by id.
+        rubric: replaces the run's.
         budget_usd: hard limit of the judging cost.
 
     Raises:
@@ -154,6 +156,7 @@ def planned(
         loaded = preflight.load(workspace, suite, judge=judge)
         tasks = tuple(_matched(workspace, old, loaded, notes))
         plan = _by_suite(old, loaded)
+    plan = plan if rubric is None else replace(plan, rubric=rubric)
     if not tasks:
         raise InputError(summary.id, "no task is left to grade.", remedy="Tasks are matched by their id.")
     started = workspace.clock.now()
@@ -183,12 +186,18 @@ def regrade(
     suite: Path | None = None,
     budget_usd: float | None = None,
     ahead: RegradePlan | None = None,
+    only_structure: bool = False,
     listener: Listener = nobody,
 ) -> Regraded:
-    """Grade the stored responses of a run again, in a new run; see `planned` for arguments and errors."""
+    """Grade the stored responses of a run again, in a new run; see `planned` for arguments and errors.
+
+    With `only_structure`, the run stops before it judges, and `execution.resume` goes on.
+    """
     ahead = ahead or planned(workspace, run, judge=judge, suite=suite, budget_usd=budget_usd)
     workspace.journal.open_run(ahead.plan, ahead.tasks)
-    result = execution.carry_out(workspace, ahead.plan, retry_failed=False, listener=listener)
+    result = execution.carry_out(
+        workspace, ahead.plan, retry_failed=False, only_structure=only_structure, listener=listener
+    )
     return outcome(workspace, ahead.plan, result, notes=ahead.notes)
 
 

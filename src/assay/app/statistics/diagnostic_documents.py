@@ -214,9 +214,6 @@ class ReferenceAgreementDocument:
     kappa_ci95: Range | None
     bias: float | None
     bias_ci95: Range | None
-    mae: float | None
-    concordance: float | None
-    concordance_ci95: Range | None
     confusion: dict[str, dict[str, int]]
     by_candidate: dict[str, ReferenceShareDocument]
     reason: str | None

@@ -1,4 +1,7 @@
-"""RLHF data: tasks with ideal responses and people's evaluation forms, or pairs of a chosen and a rejected text."""
+"""RLHF data: tasks with ideal responses and people's evaluation forms, or pairs of a chosen and a rejected text.
+
+The tasks come as messages with their signals, in a list under `rlhf`, or as one flat object each, with `model_responses`.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,8 @@ def recognise(sample: FileSample) -> float | None:
     if isinstance(document, dict) and isinstance(document.get("rlhf"), list):
         return 1.0
     rows = first_rows(sample)
+    if rows and all(row.keys() >= {"prompt", "model_responses"} for row in rows):
+        return 1.0
     return explained_share(rows, _PAIR) if rows and all(row.keys() >= {"chosen", "rejected"} for row in rows) else None
 
 
@@ -58,6 +63,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield FoundRun(suite=suite, format=NAME)
         for number, item in enumerate(as_list(document["rlhf"]), 1):
             yield from _task(item, f"{source.name}#{number}")
+        return
+    if any("model_responses" in row for row in first_rows(source.sample)):
+        yield FoundRun(suite=suite, format=NAME)
+        for row, where in read_rows(source):
+            yield from (Skipped(where=where, why=row),) if isinstance(row, str) else _task(_nested(row), where)
         return
     yield FoundRun(suite=suite, format=NAME, rubric=(PREFERENCE,), provenance={"kind": "preferences"})
     for number, (row, where) in enumerate(read_rows(source), 1):
@@ -72,7 +82,7 @@ def _task(item: JsonValue, where: str) -> Iterator[Found]:
     if not isinstance(item, dict):
         yield Skipped(where=where, why="is not a JSON object.")
         return
-    identifier = item.get("taskId", item.get("task_id"))
+    identifier = item.get("taskId", item.get("task_id", item.get("id")))
     turns = objects_in(item.get("messages"))
     asked = [turn for turn in turns if turn.get("role") in ("system", "user")]
     if identifier is None or not asked:
@@ -111,6 +121,36 @@ def _task(item: JsonValue, where: str) -> Iterator[Found]:
         grades = tuple(_grades(str(fields["model_id"]), _form(fields.get("evaluation_form"))))
         if grades:
             yield FoundAssessment(task=task, trial=1, judge=HUMAN, by=GradedBy.PERSON, where=where, grades=grades)
+
+
+def _nested(row: JsonObject) -> dict[str, JsonValue]:
+    """Return a flat task with its model_responses in the form of messages; booleans are answers to questions."""
+    about = dict(as_object(row.get("metadata")))
+    system = about.pop("system_prompt", None)
+    evaluations: list[JsonValue] = []
+    for each in objects_in(row.get("human_evaluations")):
+        form = {name.replace("_", " ").title(): value for name, value in each.items() if name != "model_id"}
+        evaluations.append({"model_id": each.get("model_id"), "evaluation_form": _questions(form)})
+    options: list[JsonValue] = [
+        {"model_id": each.get("model_id"), "text": each.get("response_text")}
+        for each in objects_in(row.get("model_responses"))
+    ]
+    final = _questions({"Final Answer": row.get("final_answer")})
+    signal: dict[str, JsonValue] = {"ideal_response": row.get("ideal_response"), "human_evals": evaluations}
+    signal["raw_preference_evaluation_form"] = final
+    messages: list[JsonValue] = [{"role": "system", "text": system}] if system else []
+    if prompt := row.get("prompt"):
+        messages.append({"role": "user", "text": prompt, "prompt_evaluation": _questions(about)})
+    answer: JsonValue = {"role": "assistant", "response_options": options, "signal": signal}
+    return {"taskId": row.get("task_id", row.get("id")), "messages": [*messages, answer] if messages else []}
+
+
+def _questions(answers: JsonObject) -> list[JsonValue]:
+    words = {True: "Yes", False: "No"}
+    return [
+        {"question": name, "human_input_value": words[value] if isinstance(value, bool) else value}
+        for name, value in answers.items()
+    ]
 
 
 def _grades(candidate: str, form: Mapping[str, str]) -> Iterator[FoundGrade]:

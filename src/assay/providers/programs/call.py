@@ -26,7 +26,6 @@ LONGEST_LOG: Final = 64 * 1024
 """Maximum characters that are kept of a program's output beside its answer."""
 
 LONGEST_DETAIL: Final = 500
-USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
 
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.IGNORECASE)
 _SHORTEST_SECRET: Final = 8

@@ -19,10 +19,11 @@ from assay.domain.identifiers import RunId, TaskKey, TrialKey, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState, standing
 from assay.domain.run import ClaimedTrial
 from assay.domain.run_removal import check_in_use
+from assay.domain.suite import PERSON
 from assay.store.claims.held_trial import Holding
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, task_record
-from assay.store.database.counters import STANDING, TRIAL, CounterChanges, current_states
+from assay.store.database.counters import STANDING, TRIAL, CounterChanges, current_states, unread_among
 from assay.store.database.name_keys import candidate_names
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _TASKS_KEPT: Final = 256
 """Decoded tasks in memory: enough for the trials of neighbouring tasks, and far fewer than the 100,000 of a large run."""
 
+_SPEAKERS: Final = (Role.CANDIDATE.value, Role.USER.value)
 _RUNNING: Final = TrialState.RUNNING.value
 _PENDING: Final = TrialState.PENDING.value
 
@@ -291,9 +293,9 @@ class Claims:
                     k=row.k,
                     of=of,
                     responses=responses,
-                    done=frozenset(of_trial),
+                    done=frozenset(slot for slot, (_, graded) in of_trial.items() if graded is not None),
                     attempts={slot: attempt for slot, (attempt, _) in of_trial.items()},
-                    graded={slot: graded for slot, (_, graded) in of_trial.items()},
+                    graded={slot: graded for slot, (_, graded) in of_trial.items() if graded is not None},
                     tries=row.tries,
                     rounds={names[c]: n for c, n in holdings[row.key].rounds.items() if c in names},
                     spoken={name: tuple(replies) for name, replies in spoken.get(row.key, {}).items()},
@@ -349,7 +351,7 @@ def _spoken(
     rows = connection.execute(
         select(table.c.trial_key, table.c.candidate_key, table.c.attempt, table.c.finish_reason, body.c.content)
         .join(body, body.c.key == table.c.body_key)
-        .where(table.c.trial_key.in_(keys), table.c.role != Role.JUDGE.value, table.c.fail_kind.is_(None))
+        .where(table.c.trial_key.in_(keys), table.c.role.in_(_SPEAKERS), table.c.fail_kind.is_(None))
         .order_by(table.c.key)
     )
     for trial, candidate, attempt, finish, content in rows:
@@ -365,9 +367,12 @@ def _slots(
     keys: Sequence[int],
     names: dict[int, str],
     holdings: dict[int, Holding],
-) -> dict[int, dict[tuple[str, str | None], tuple[int, frozenset[str]]]]:
-    """Return attempt and graded candidates of each slot's current assessment by trial; note the slots in the holdings."""
-    slots: dict[int, dict[tuple[str, str | None], tuple[int, frozenset[str]]]] = {key: {} for key in keys}
+) -> dict[int, dict[tuple[str, str | None], tuple[int, frozenset[str] | None]]]:
+    """Return attempt and graded candidates of each slot's current assessment by trial; note the slots in the holdings.
+
+    The candidates are None if a judge's reply could not be read, so that the slot is still to be graded.
+    """
+    slots: dict[int, dict[tuple[str, str | None], tuple[int, frozenset[str] | None]]] = {key: {} for key in keys}
     table, grader, score = schema.assessment, schema.grader, schema.score
     rows = connection.execute(
         select(
@@ -384,6 +389,8 @@ def _slots(
     ).all()
     if not rows:
         return slots
+    pending = [row.key for row in rows if row.state == AssessmentState.PENDING.value and row.name != PERSON]
+    unread = unread_among(connection, pending)
     graded: defaultdict[int, set[str]] = defaultdict(set)
     scores = connection.execute(
         select(score.c.assessment_key, score.c.candidate_key).where(
@@ -396,7 +403,7 @@ def _slots(
     for row in rows:
         holdings[row.trial_key].slots[row.grader_key, row.candidate_key] = AssessmentState(row.state)
         slot = (row.name, names.get(row.candidate_key))
-        slots[row.trial_key][slot] = (row.attempt, frozenset(graded[row.key]))
+        slots[row.trial_key][slot] = (row.attempt, None if row.key in unread else frozenset(graded[row.key]))
     return slots
 
 

@@ -6,6 +6,7 @@ UTF-8 with surrogates passed through, a record is JSON. Short texts in columns g
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
-from assay.domain.assessment import Assessment, Flag, FlagKind, Grade
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Verification
 from assay.domain.conversation import SimulatedUser, Turn
 from assay.domain.errors import DamagedValue
 from assay.domain.identifiers import RunId
@@ -21,6 +22,7 @@ from assay.domain.lifecycle import Policy
 from assay.domain.model import ModelSpec, Parameters, Price
 from assay.domain.programs import program_from_json
 from assay.domain.run import RunPlan
+from assay.domain.structure import Structuring
 from assay.domain.suite import (
     CandidateSpec,
     Criterion,
@@ -35,6 +37,7 @@ from assay.domain.suite import (
     SuiteCopy,
     Task,
 )
+from assay.domain.verdicts import VerdictRules
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -184,11 +187,13 @@ def assessment_record(content: bytes) -> Assessment:
         ranking=tuple(data["ranking"]),
         shown=tuple(data.get("shown", ())),
         flags=tuple(_record(Flag, flag, kind=FlagKind(flag["kind"])) for flag in data["flags"]),
+        rules=None if data.get("rules") is None else _record(VerdictRules, data["rules"]),
+        verifications=tuple(_record(Verification, each) for each in data.get("verifications", ())),
     )
 
 
-def request_bytes(request: ModelRequest) -> bytes:
-    """Return model, messages, parameters and schema of a request, for a digest that does not depend on its purpose."""
+def request_digest(request: ModelRequest) -> str:
+    """Return a digest of model, messages, parameters and schema, which does not depend on the purpose."""
     schema = request.answer_schema
     asked = [
         request.model.ref,
@@ -196,7 +201,7 @@ def request_bytes(request: ModelRequest) -> bytes:
         request.parameters,
         None if schema is None else [schema.name, schema.schema],
     ]
-    return json_bytes(asked)
+    return hashlib.sha256(json_bytes(asked)).hexdigest()[:32]
 
 
 def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
@@ -212,7 +217,9 @@ def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
 
 def _scoring(data: Mapping[str, Any]) -> Scoring:
     # Runs stored before `exact` meant 0 or 1 lack this key. They are resumed and extended as they began.
-    return _record(Scoring, {"partial_credit": data["method"] == "exact", **data})
+    verify = data.get("verify")
+    decoded = {} if verify is None else {"verify": _scoring(verify)}
+    return _record(Scoring, {"partial_credit": data["method"] == "exact", **data}, **decoded)
 
 
 def _message(data: Mapping[str, Any]) -> Message:
@@ -258,9 +265,15 @@ def _judge(data: Mapping[str, Any]) -> JudgeSpec:
 
 def rubric_record(data: Mapping[str, Any]) -> Rubric:
     """Return a rubric from the JSON of a plan."""
+    rules, verify, structuring = (data.get(name) for name in ("rules", "verify", "structuring"))
     return Rubric(
+        rules=None if rules is None else _record(VerdictRules, rules),
+        verify=None if verify is None else _scoring(verify),
+        structuring=None
+        if structuring is None
+        else _record(Structuring, structuring, model=_model(structuring["model"])),
         criteria=tuple(
             _record(Criterion, row, labels=tuple((label, value) for label, value in row["labels"]))
             for row in data["criteria"]
-        )
+        ),
     )

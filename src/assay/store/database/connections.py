@@ -145,7 +145,7 @@ class Database:
         """
         self._check_writable()
         with self.translated(), self._writer.begin() as connection:
-            self._check_file()
+            self._check_file(connection)
             yield connection
 
     def transaction_of(self, connection: Connection) -> int | None:
@@ -178,7 +178,7 @@ class Database:
             try:
                 connection = plain.execution_options(assay_begin="BEGIN IMMEDIATE")
                 with connection.begin():
-                    self._check_file()
+                    self._check_file(connection)
                     yield connection
             finally:
                 for pragma in _AS_USUAL:
@@ -195,7 +195,7 @@ class Database:
                 driver.execute("PRAGMA synchronous=NORMAL")
             try:
                 with connection.begin():
-                    self._check_file()
+                    self._check_file(connection)
                     if not self.is_sqlite:
                         connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
                     yield connection
@@ -238,21 +238,28 @@ class Database:
             remedy = "Leave out --read-only, and see that you may write the file and its folder."
             raise ReadOnlyStore(self.where, "may not be written: it is open for reading only.", remedy=remedy)
 
-    def _check_file(self) -> None:
-        """Raise `StoreError` if another file, or none, is where the store was opened."""
+    def _check_file(self, connection: Connection) -> None:
+        """Raise `StoreError` if another file, or none, is where the store or its log was opened."""
         # SQLite goes on writing into a file without a name, and reports every commit as a success.
-        if self._path is not None and (identity := self._identity()) != self._file:
-            happened = "was deleted" if identity is None else "was replaced by another file"
-            raise StoreError(
-                self.where,
-                f"{happened} while this process had it open, so nothing more is stored.",
-                remedy="Put the file back, or start Assay again; `assay import FOLDER --rebuild` restores runs from the "
-                "results folder.",
-            )
+        if self._path is None:
+            return
+        identity, log = self._identity(), self._identity("-wal")
+        known_log = connection.info.setdefault(_LOG, log)  # SQLite keeps the file as long as a connection has it open
+        if (identity, log) == (self._file, known_log):
+            return
+        happened = "was deleted" if identity is None else "was replaced by another file"
+        if identity == self._file:
+            happened = "had its log (-wal) deleted or replaced"
+        raise StoreError(
+            self.where,
+            f"{happened} while this process had it open, so nothing more is stored.",
+            remedy="Put the file back, or start Assay again; `assay import FOLDER --rebuild` restores runs from the "
+            "results folder.",
+        )
 
-    def _identity(self) -> tuple[int, int] | None:
+    def _identity(self, ending: str = "") -> tuple[int, int] | None:
         try:
-            status = os.stat(self._path or "")
+            status = os.stat(f"{self._path or ''}{ending}")
         except OSError:
             return None
         return status.st_dev, status.st_ino
@@ -338,6 +345,7 @@ _COMPLAINTS: Final = (
 _UNREACHABLE: Final = ("connection failed", "connection is bad", "the connection is closed", "connection is lost")
 
 _TRANSACTION: Final = "assay_transaction"
+_LOG: Final = "assay_log"
 
 
 def take_keys(connection: Connection, **counts: int) -> dict[str, range]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, exists, insert, select, update
 
 from assay.domain.lifecycle import AssessmentState, TrialState, standing, trial_state
 from assay.store.database import schema
@@ -19,6 +19,7 @@ TRIAL: Final = "trial"
 STANDING: Final = "standing"
 ASSESSMENT: Final = "assessment"
 
+_UNPARSABLE: Final = "unparsable"
 _SETTLED: Final = frozenset({TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED, TrialState.LEFT_OUT})
 """States that follow from assessments; a pending or failed trial keeps its state until it is carried out."""
 
@@ -76,21 +77,46 @@ def current_states(connection: Connection, trial_keys: Collection[int]) -> dict[
     return {key: frozenset(states.get(key, ())) for key in trial_keys}
 
 
+def unread_among(connection: Connection, assessment_keys: Collection[int]) -> frozenset[int]:
+    """Return the assessments without any grade by their grader: forms for replies that could not be read."""
+    if not assessment_keys:
+        return frozenset()
+    table, grade = schema.assessment, schema.grade
+    own = (grade.c.run_key == table.c.run_key, grade.c.assessment_key == table.c.key)
+    none_given = ~exists().where(*own, grade.c.judged_value.is_not(None))
+    return frozenset(
+        connection.execute(select(table.c.key).where(table.c.key.in_(assessment_keys), none_given)).scalars()
+    )
+
+
+def _was_read(connection: Connection, trial_key: int) -> bool:
+    """True if each of a trial's replies that could not be read was judged again or graded by a person."""
+    table = schema.assessment
+    rows = connection.execute(
+        select(table.c.key, table.c.state).where(table.c.trial_key == trial_key, table.c.by_model)
+    ).all()
+    unread = unread_among(connection, [row.key for row in rows])
+    return bool(unread) and not any(row.state == AssessmentState.PENDING.value for row in rows if row.key in unread)
+
+
 def settle(connection: Connection, trial_keys: Collection[int], tally: CounterChanges) -> None:
     """Update trials after their assessments changed; a held trial stays `running`, and its state on release is updated."""
     table = schema.trial
     states = current_states(connection, trial_keys)
     rows = connection.execute(
-        select(table.c.key, table.c.run_key, table.c.state, table.c.rest, table.c.standing).where(
+        select(table.c.key, table.c.run_key, table.c.state, table.c.rest, table.c.standing, table.c.fail_kind).where(
             table.c.key.in_(trial_keys)
         )
     ).all()
-    for key, run_key, state, rest, stands in rows:
+    for key, run_key, state, rest, stands, fail_kind in rows:
         resting = TrialState(rest or state)
-        if resting in _SETTLED and states[key]:
+        read_now = resting is TrialState.FAILED and fail_kind == _UNPARSABLE and _was_read(connection, key)
+        if (resting in _SETTLED or read_now) and states[key]:
             resting = trial_state(states[key])
         now_stands = standing(resting, states[key]).value
-        after = {"rest": resting.value} if rest else {"state": resting.value}
+        after: dict[str, str | None] = {"rest": resting.value} if rest else {"state": resting.value}
+        if read_now:
+            after |= dict.fromkeys(("fail_kind", "fail_fault", "fail_detail", "fail_tries"))
         if now_stands == stands and resting.value == (rest or state):
             continue
         connection.execute(update(table).where(table.c.key == key).values(standing=now_stands, **after))

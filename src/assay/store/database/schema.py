@@ -29,6 +29,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 OLDEST: Final = "0011"
@@ -343,6 +344,13 @@ call = Table(
     Column("request_digest", String(32), nullable=False),
     Column("body_key", Key),
     Index("ix_call_trial_key", "trial_key"),
+    # Only these replies are looked up by their request; an index over all calls would slow every commit.
+    Index(
+        "ix_call_structured",
+        "request_digest",
+        sqlite_where=text("role = 'structurer'"),
+        postgresql_where=text("role = 'structurer'"),
+    ),
 )
 """`body_key` holds a reply that could not be used; a usable one is the response or the assessment it led to."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from assay.domain.calls import Role
-from assay.store.database.codec import assessment_bytes, plain, request_bytes, text_bytes
+from assay.store.database.codec import assessment_bytes, plain, request_digest, text_bytes
 from assay.store.database.connections import take_keys
 from assay.store.database.counters import ASSESSMENT, CounterChanges
 
@@ -125,7 +124,7 @@ class CommitRows:
                 *answered,
                 call.started,
                 *failed,
-                hashlib.sha256(request_bytes(call.request)).hexdigest()[:32],
+                request_digest(call.request),
                 kept,
             )
         )

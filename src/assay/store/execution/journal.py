@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, insert, select, update
 
+from assay.domain.calls import Role
 from assay.domain.lifecycle import RunState, TrialState
 from assay.store.database import schema
+from assay.store.database.codec import bytes_text, request_digest
 from assay.store.database.counters import TRIAL
 from assay.store.execution.new_runs import RunPlanner
 from assay.store.queries.plans import plan_of, run_key_of, tasks_of
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from assay.domain.calls import ModelRequest
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
     from assay.ports import Clock
@@ -163,6 +166,18 @@ class StoreJournal:
     def claim_trial(self, trial: TrialKey, /) -> ClaimedTrial:
         """Claim one trial whatever its state, for a rerun; raises `Refused` while a living process holds it."""
         return self._claims.adopt(self._writer.call(lambda connection: self._claims.take_one(connection, trial)))[0]
+
+    def structured(self, request: ModelRequest, /) -> str | None:
+        table, body = schema.call, schema.body
+        with self._database.reading() as connection:
+            content = connection.execute(
+                select(body.c.content)
+                .join(table, table.c.body_key == body.c.key)
+                .where(table.c.request_digest == request_digest(request), table.c.fail_kind.is_(None))
+                .where(table.c.role == Role.STRUCTURER.value)
+                .limit(1)
+            ).scalar_one_or_none()
+        return None if content is None else bytes_text(content)
 
     def release(self, trials: Iterable[TrialKey], /) -> None:
         keys = tuple(trials)

@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 
 def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:
-    """Add up the calls of a run by whom they asked: candidates by name, then judges; raises `UnknownName`."""
+    """Add up the calls of a run by whom they asked: candidates by name, then other models; raises `UnknownName`."""
     run_key = run_key_of(connection, find_run(connection, run))
     table, candidate, grader = schema.call, schema.candidate, schema.grader
     # A call to a judge that grades one candidate at a time has both keys.
-    asked = case((table.c.role == Role.JUDGE.value, grader.c.name), else_=candidate.c.name).label("name")
+    asked = case(
+        (table.c.role == Role.JUDGE.value, grader.c.name),
+        (table.c.role == Role.STRUCTURER.value, table.c.model),
+        else_=candidate.c.name,
+    ).label("name")
     failed = case((table.c.fail_kind.is_not(None), 1), else_=0)
     trials_of_run = select(schema.trial.c.key).where(schema.trial.c.run_key == run_key)  # calls have no index by run
     rows: Any = connection.execute(

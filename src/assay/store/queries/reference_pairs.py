@@ -10,12 +10,16 @@ from sqlalchemy import and_, or_, select
 
 from assay.analysis.columns import ReferencePair
 from assay.domain.lifecycle import AssessmentState
+from assay.domain.verdicts import Verdict
 from assay.store.database import schema
+from assay.store.database.codec import bytes_json, rubric_record
 from assay.store.queries.filters import scope_of
 from assay.store.queries.plans import run_key_of
 from assay.store.queries.score_columns import COUNTING, candidates_of, judges_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy import Connection
 
     from assay.domain.identifiers import RunId
@@ -49,7 +53,7 @@ def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[Re
         origin.update((run, other) for other in others if other in people)
     place = (score.c.run_key, trial.c.position, trial.c.k, score.c.candidate_key)
     judged = (
-        select(*place, score.c.grader_key, score.c.task_key, score.c.judged_value)
+        select(*place, score.c.grader_key, score.c.task_key, score.c.judged_value, score.c.assessment_key)
         .join(trial, trial.c.key == score.c.trial_key)
         .join(assessment, assessment.c.key == score.c.assessment_key)
         .where(score.c.run_key.in_(list(origin)), *scope.where(score), *scope.where_grader(score))
@@ -58,7 +62,8 @@ def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[Re
         .order_by(score.c.run_key)
     )
     newest = {
-        ((origin[run], *rest), grader): row for row in connection.execute(judged) for run, *rest, grader, _, _ in [row]
+        ((origin[row.run_key], row.position, row.k, row.candidate_key), row.grader_key): row
+        for row in connection.execute(judged)
     }
     if not newest:
         return ()
@@ -70,6 +75,7 @@ def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[Re
         .where(given, score.c.value.is_not(None), score.c.state.in_(COUNTING))
     ):
         references[tuple(response)].append(value)
+    verdicts = _verdicts(connection, {row.run_key for row in newest.values()})
     judges, candidates = judges_of(connection, scope), candidates_of(connection, scope, ())
     return tuple(
         ReferencePair(
@@ -79,7 +85,24 @@ def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[Re
             trial=response[:3],
             reference=median(references[response]),
             judged=row.judged_value,
+            verdict=verdicts.get((row.assessment_key, row.candidate_key)),
         )
         for (response, grader), row in newest.items()
         if response in references
     )
+
+
+def _verdicts(connection: Connection, runs: Collection[int]) -> dict[tuple[int, int], Verdict]:
+    """Return the verdicts by assessment and candidate, of the runs whose rubric has rules for them."""
+    run, body, grade = schema.run, schema.body, schema.grade
+    plans = select(run.c.key, body.c.content).join(body, body.c.key == run.c.plan_key).where(run.c.key.in_(list(runs)))
+    verdicts: dict[tuple[int, int], Verdict] = {}
+    for key, content in connection.execute(plans):
+        rules = rubric_record(bytes_json(content)["rubric"]).rules
+        grades: defaultdict[tuple[int, int], list[float | None]] = defaultdict(list)
+        given = select(grade.c.assessment_key, grade.c.candidate_key, grade.c.judged_value)
+        for *place, value in connection.execute(given.where(grade.c.run_key == key)) if rules else ():
+            grades[place[0], place[1]].append(value)
+        if rules is not None:
+            verdicts |= {place: rules.verdict(values) or Verdict.FAIL for place, values in grades.items()}
+    return verdicts

@@ -483,7 +483,7 @@ def _left_out(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -
     if len(statistics_overview.runs) == 1:
         links["rejected"] = links["failed"] = f"/runs/{statistics_overview.runs[0]}"
         links["superseded"] = "/compare/grades?" + urlencode({"run": statistics_overview.runs[0], "by": "attempts"})
-    links["not_graded"] = f"/runs/{statistics_overview.runs[0]}" if len(statistics_overview.runs) == 1 else "/registry"
+    links["not_graded"] = f"/runs/{statistics_overview.runs[0]}" if len(statistics_overview.runs) == 1 else "/runs"
     return [
         {"name": name, "n": n, "word": _left_out_words(name, n), "open": links.get(name)} for name, n in numbers.items()
     ]

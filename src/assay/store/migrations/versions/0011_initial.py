@@ -399,6 +399,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("key", name=op.f("pk_call")),
     )
     op.create_index("ix_call_trial_key", "call", ["trial_key"])
+    structured = sa.text("role = 'structurer'")
+    op.create_index(
+        "ix_call_structured", "call", ["request_digest"], sqlite_where=structured, postgresql_where=structured
+    )
     op.create_table(
         "response",
         sa.Column("key", KEY, autoincrement=False, nullable=False),

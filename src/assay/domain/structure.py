@@ -1,0 +1,29 @@
+"""Structured answers: the parts of a response or model solution that a model took apart, for judges and verification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.domain.model import ModelSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structuring:
+    """The model that takes answers apart before they are judged; `prompt` replaces Assay's own, `prompt_path` is its file."""
+
+    model: ModelSpec
+    prompt: str | None = None
+    prompt_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuredAnswer:
+    """The parts of one answer."""
+
+    steps: tuple[str, ...]
+    final_answer: str
+    assumptions: str = ""
+    intermediate_results: tuple[str, ...] = ()
+    format_notes: str = ""

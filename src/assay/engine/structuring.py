@@ -1,0 +1,89 @@
+"""Structure the responses and the model solution of a trial before they are judged; nothing is structured twice."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from assay.domain.calls import Reply
+from assay.domain.run import Entry
+from assay.scoring.evaluator import Unscorable
+from assay.scoring.scorers import ScorerEvaluator
+from assay.scoring.structuring import read_structure, structure_text, structuring_request
+from assay.scoring.verification import with_verification
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from assay.domain.assessment import Assessment
+    from assay.domain.calls import ModelRequest
+    from assay.domain.run import ClaimedTrial
+    from assay.domain.structure import StructuredAnswer
+    from assay.engine.bench import Bench
+    from assay.scoring.evaluator import Evaluator, Sitting
+
+
+async def structured(bench: Bench, claimed: ClaimedTrial, sitting: Sitting) -> tuple[Sitting, dict[str, str]]:
+    """Return the sitting with structured answers for the judge, and the final answers by candidate.
+
+    Raises:
+        GaveUp: the structuring model gave no usable reply.
+    """
+    structuring = bench.plan.rubric.structuring
+    if structuring is None:
+        return sitting, {response.candidate: response.text for response in sitting.responses}
+    answers = {
+        response.candidate: await _structure(
+            bench, claimed, structuring_request(structuring, sitting, response.text, candidate=response.candidate)
+        )
+        for response in sitting.responses
+    }
+    task = sitting.task
+    if task.ideal is not None and task.ideal.strip():
+        request = structuring_request(structuring, sitting, task.ideal, candidate=None)
+        task = replace(task, ideal=structure_text(await _structure(bench, claimed, request)))
+    responses = tuple(
+        replace(response, text=structure_text(answers[response.candidate])) for response in sitting.responses
+    )
+    finals = {name: answer.final_answer for name, answer in answers.items()}
+    return replace(sitting, task=task, responses=responses), finals
+
+
+async def _structure(bench: Bench, claimed: ClaimedTrial, request: ModelRequest) -> StructuredAnswer:
+    # Trials of one task run at once, and only the first may pay for its model solution.
+    async with bench.structuring.setdefault(request.messages[0].content, asyncio.Lock()):
+        kept = await asyncio.to_thread(bench.journal.structured, request)
+        if kept is not None:
+            return read_structure(Reply(text=kept))
+        answer = await bench.asker.answer(request, read_structure, trial=claimed.key)
+        await bench.journal.record(Entry(trial=claimed.key, calls=(answer.call,)))
+        return answer.read
+
+
+async def verified(
+    bench: Bench,
+    sitting: Sitting,
+    finals: dict[str, str],
+    assessment: Assessment,
+    assess: Callable[[Evaluator, Sitting], Awaitable[Assessment]],
+) -> Assessment:
+    """Return the judge's assessment with the verification of each final answer beside it, if the task has one."""
+    rubric, task = bench.plan.rubric, sitting.task
+    verify = task.scoring.verify or rubric.verify
+    if verify is None or (task.scoring.verify is None and task.reference is None):
+        return assessment
+    scorer = ScorerEvaluator(verify)
+    for response in sitting.responses:
+        name, text, score, problem = response.candidate, finals[response.candidate], None, ""
+        if not text.strip():
+            problem = "Extracted answer was None or empty."
+        else:
+            alone = replace(sitting, responses=(replace(response, text=text),))
+            try:
+                score = (await assess(scorer, alone)).scores[name]
+            except Unscorable as error:
+                problem = error.detail
+        flags = rubric.rules is None or rubric.rules.failed_verification
+        assessment = with_verification(assessment, name, score, scorer=verify.rule, problem=problem, flags=flags)
+    return assessment

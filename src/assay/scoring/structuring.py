@@ -1,0 +1,109 @@
+"""Structuring: a model takes a response or a model solution apart into assumptions, steps, results and the final answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
+from assay.domain.model import Parameters
+from assay.domain.structure import StructuredAnswer
+from assay.domain.suite import Message
+from assay.scoring.evaluator import UnreadableReply
+from assay.scoring.json_repair import read_loosely
+from assay.scoring.judge import prompt_text
+from assay.scoring.prompts import filled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assay.domain.digest import JsonValue
+    from assay.domain.structure import Structuring
+    from assay.domain.suite import Rubric
+    from assay.scoring.evaluator import Sitting
+
+DEFAULTS: Final = Parameters(temperature=0.0, max_tokens=4096)
+
+PROMPT: Final = """Take the answer below apart without judging it, and without adding, correcting or leaving out anything.
+
+## The task
+
+{{prompt}}
+
+## The answer
+
+{{answer}}
+
+Reply with one JSON object: `assumptions` (text), `steps` (a list of texts, in order), `intermediate_results` (a list of texts),
+`final_answer` (the result alone, as the answer writes it; empty if it gives none) and `format_notes` (text).
+"""
+
+_TEXTS: Final = ("assumptions", "final_answer", "format_notes")
+_LISTS: Final = ("steps", "intermediate_results")
+_REQUIRED: Final = ("steps", "final_answer")
+_NAMES: Final = ("assumptions", "steps", "intermediate_results", "final_answer", "format_notes")
+
+
+def structuring_request(
+    structuring: Structuring, sitting: Sitting, text: str, *, candidate: str | None
+) -> ModelRequest:
+    """Return the request for one answer; the task's model solution has no candidate.
+
+    Equal texts make equal requests, whatever the trial, so that a stored reply serves all of them.
+    """
+    template = PROMPT if structuring.prompt is None else structuring.prompt
+    content = filled(template, {"prompt": prompt_text(sitting.task), "answer": text})
+    properties: dict[str, JsonValue] = {
+        name: {"type": "string"} if name in _TEXTS else {"type": "array", "items": {"type": "string"}}
+        for name in _NAMES
+    }
+    return ModelRequest(
+        model=structuring.model,
+        messages=(Message(role="user", content=content),),
+        parameters=structuring.model.parameters.over(DEFAULTS),
+        purpose=Purpose(
+            role=Role.STRUCTURER, task=sitting.task.id, trial=sitting.k, attempt=sitting.attempt, candidate=candidate
+        ),
+        answer_schema=AnswerSchema(
+            name="structure",
+            schema={"type": "object", "properties": properties, "required": [*_NAMES], "additionalProperties": False},
+        ),
+    )
+
+
+def foreseen_structuring(rubric: Rubric, sitting: Sitting, *, k: int) -> Iterator[ModelRequest]:
+    """Yield the requests for a sitting's answers, and in the first trial the one for the model solution."""
+    structuring, ideal = rubric.structuring, sitting.task.ideal
+    if structuring is None:
+        return
+    for response in sitting.responses:
+        yield structuring_request(structuring, sitting, response.text, candidate=response.candidate)
+    if ideal and k == 1:
+        yield structuring_request(structuring, sitting, ideal, candidate=None)
+
+
+def read_structure(reply: Reply) -> StructuredAnswer:
+    """Return the parts in a reply; raises `UnreadableReply` if it has no JSON object with steps and a final answer."""
+    documents = [document.value for document in read_loosely(reply.text).documents]
+    for value in reversed(documents):
+        if isinstance(value, dict):
+            parts = {key.strip().lower().replace(" ", "_"): part for key, part in value.items()}
+            if all(name in parts for name in _REQUIRED):
+                texts = {name: _text(parts[name]) for name in _TEXTS if name in parts}
+                lists = {name: _list(parts[name]) for name in _LISTS if name in parts}
+                return StructuredAnswer(**texts, **lists)  # type: ignore[arg-type] # names and values agree
+    raise UnreadableReply("There is no JSON object with `steps` and `final_answer`.")
+
+
+def structure_text(structure: StructuredAnswer) -> str:
+    """Return the parts as the JSON that a judge reads."""
+    return json.dumps(asdict(structure), ensure_ascii=False, indent=1)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _list(value: object) -> tuple[str, ...]:
+    return tuple(map(_text, value)) if isinstance(value, list) else (_text(value),) if value else ()
