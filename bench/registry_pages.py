@@ -130,10 +130,10 @@ def main() -> None:
         print(f"{asked.runs} runs and {asked.events} decisions filled in within {time.perf_counter() - began:.0f} s")
         with Workspace.open(Path(name), options={"store": f"sqlite:///{path}"}, environment={}) as workspace:
             client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
-            middle = client.get("/registry.json?suite=suite-7").json()["runs"][-1]["run_id"]
+            middle = client.get("/runs.json?suite=suite-7").json()["runs"][-1]["id"]
             for address in (
-                "/registry", f"/registry?before={middle}", "/registry?suite=suite-3", "/registry?candidate=model-4",
-                "/registry?q=night-3", "/registry?state=waits", "/registry.json", "/batches/night-3", "/candidates",
+                "/runs", f"/runs?before={middle}", "/runs?suite=suite-3", "/runs?candidate=model-4",
+                "/runs?q=night-3", "/runs?state=waits", "/runs.json", "/batches/night-3", "/candidates",
                 "/audit", f"/audit?before={asked.events // 2}", "/audit?reviewer=reviewer-3", "/audit?item=a5000100",
                 f"/audit?run={middle}", "/audit?verb=reject", "/audit?day=2025-01-02", "/audit.json",
             ):  # fmt: skip

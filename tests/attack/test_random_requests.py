@@ -25,15 +25,15 @@ REQUESTS = 8_000
 
 PAGES = (
     *("/", "/adjudication", "/arena", "/audit", "/calibration", "/candidates", "/compare", "/compare/agreement"),
-    *("/compare/grades", "/criteria", "/models", "/registry", "/registry/diff", "/registry/task", "/registry/trend"),
+    *("/compare/grades", "/criteria", "/models", "/registry", "/registry/diff", "/results/task", "/results/trend"),
     *("/review", "/reviewers", "/start", "/results", "/statistics/behind", "/statistics/trials", "/signin"),
     *("/arena/{run}", "/arena/{run}/ranking", "/arena/{run}/pairs.csv", "/arena/{run}/votes.csv", "/runs/{run}"),
     *("/runs/{run}/record", "/runs/{run}/suite", "/runs/{run}/trials/{trial}", "/runs/{run}/trials/{trial}/answers"),
-    *("/runs/{run}/trials/{trial}/answers/{name}.txt", "/assessments/{item}", "/audit/check.json", "/queue.json"),
+    *("/runs/{run}/trials/{trial}/answers/{name}.txt", "/assessments/{item}", "/audit/check.json", "/runs.json"),
     *("/audit/events.{name}", "/batches/{name}", "/calibration/{name}", "/candidates/{name}", "/criteria/{name}"),
     *("/criteria/{name}/grades.csv", "/models/{name}", "/preview/{name}", "/reviewers/{name}", "/index.json"),
     *("/reviewers/{name}/checks", "/statistics/charts/{name}", "/statistics/tables/{name}.csv"),
-    *("/statistics/trials/{trial}", "/registry/trend/chart.{name}", "/nowhere/{name}"),
+    *("/statistics/trials/{trial}", "/results/trend/chart.{name}", "/nowhere/{name}"),
 )
 LEFT_OUT = {"/api/live", "/api/demo", "/api/runs/{run_id}/delete"}
 """A stream without an end, a run of minutes, and the end of what the other requests ask for."""

@@ -12,10 +12,12 @@ from tests.contract.stores import a_decision, a_plan, a_task, judged, plain_grad
 from assay.domain.control_items import CheckOrigin, ControlItem
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.event_log import EventFilter, LoggedEvent
+from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import Verb
 from assay.domain.review import Via
-from assay.domain.run_list import WAITS, RunFilter
+from assay.domain.run import Entry
+from assay.domain.run_list import FAILS, WAITS, RunFilter, RunOrder
 from assay.domain.selection import Selection
 from assay.store.opening import Store
 
@@ -37,16 +39,16 @@ def approve(store: Store, keys: list[AssessmentKey], **more: str) -> None:
     store.decisions.decide([a_decision(Verb.APPROVE, key, **more) for key in keys])
 
 
-def ids(store: Store, wanted: RunFilter = EVERY) -> list[str]:
+def ids(store: Store, wanted: RunFilter = EVERY, order: RunOrder = RunOrder.NEWEST) -> list[str]:
     """Every run that matches, read two at a time."""
     found: list[str] = []
     before: RunId | None = None
     while True:
-        rows, more = store.register.page(wanted, before=before, limit=2)
-        found += [row.summary.id for row in rows]
+        rows, more = store.register.page(wanted, before=before, limit=2, order=order)
+        found += [row.id for row in rows]
         if not more:
             return found
-        before = rows[-1].summary.id
+        before = rows[-1].id
 
 
 @pytest.mark.quick_postgresql
@@ -56,8 +58,7 @@ def test_run_pages_come_newest_first_and_match_the_archive(store: Store) -> None
     assert ids(store) == ["run-5", "run-4", "run-3", "run-2", "run-1"]
     rows, more = store.register.page(EVERY, limit=50)
     assert more is False
-    assert tuple(row.summary for row in rows) == store.archive.runs.matching()
-    assert [row.plan.seed for row in rows] == [store.journal.plan_of(row.summary.id).seed for row in rows]
+    assert rows == store.archive.runs.matching()
     with pytest.raises(UnknownName):
         store.register.page(EVERY, before=RunId("none"))
 
@@ -79,18 +80,43 @@ def test_filters_keep_the_matching_rows(store: Store) -> None:
         store.register.page(RunFilter(state="asleep"))
 
 
+@pytest.mark.quick_postgresql
+def test_every_order_lists_each_run_once_over_its_pages(store: Store) -> None:
+    approve(store, a_run(store, 1, suite="words", trials=2))
+    a_run(store, 2, suite="Sums", trials=3)
+    a_run(store, 3, suite="sums")
+    a_run(store, 4, suite="words")
+    assert ids(store, order=RunOrder.OLDEST) == ["run-1", "run-2", "run-3", "run-4"]
+    assert ids(store, order=RunOrder.NAME) == ["run-3", "run-2", "run-4", "run-1"]
+    assert ids(store, order=RunOrder.WAITING) == ["run-2", "run-4", "run-3", "run-1"]
+    assert ids(store, order=RunOrder.COST) == ["run-4", "run-3", "run-2", "run-1"]  # all cost the same
+    assert ids(store, RunFilter(suite="words"), RunOrder.OLDEST) == ["run-1", "run-4"]
+
+
+def test_failed_and_archived_runs_are_filters_of_their_own(store: Store) -> None:
+    a_run(store, 1)
+    plan = a_plan("run-9")
+    broken = Failure(kind="timeout", fault=Fault.PROVIDER, detail="no answer", tries=3)
+    store.journal.open_run(plan, planned(a_task("task-9"), trials=1))
+    for trial in store.journal.claim(plan.id, limit=1):
+        wait(store.journal.record(Entry(trial=trial.key, finished=True, failure=broken)))
+    assert ids(store, RunFilter(state=FAILS)) == ["run-9"]
+    assert {one.value: one.runs for one in store.register.facets(EVERY)["state"]}[FAILS] == 1
+    store.run_removal.take_out([RunId("run-1")], reviewer="ann", reason="", archived=True)
+    assert ids(store) == ["run-9"]
+    assert ids(store, RunFilter(state="archived")) == ["run-1"]
+
+
 def test_candidates_are_matched_counted_and_listed_while_items_wait(store: Store) -> None:
     approve(store, a_run(store, 1))
     a_run(store, 2, candidates=("dora", "bob"))
     assert ids(store, RunFilter(candidate="dora")) == ["run-2"]
     assert ids(store, RunFilter(text="dora")) == ["run-2"]
     assert ids(store, RunFilter(candidate="bob")) == ["run-2", "run-1"]
-    facets = {one.value: one.runs for one in store.register.facets(EVERY)["candidate"]}
-    assert facets == {"alice": 1, "bob": 2, "dora": 1}
     assert {one.name: one.runs for one in store.register.candidates()} == {"alice": 1, "bob": 2, "dora": 1}
     store.renaming.rename("dora", "dorothy", reviewer="ann", reason="misspelt")
     name, runs = store.register.runs_of_candidate("DORA", limit=5)
-    assert (name, [(run.summary.id, own) for run, own in runs]) == ("dorothy", [("run-2", "dora")])
+    assert (name, [(run.id, own) for run, own in runs]) == ("dorothy", [("run-2", "dora")])
     assert next(one for one in store.register.candidates() if one.name == "dorothy").written == ("dora",)
 
 
@@ -100,7 +126,6 @@ def test_facets_count_matching_runs(store: Store) -> None:
     a_run(store, 3, suite="words")
     facets = store.register.facets(EVERY)
     assert [(one.value, one.runs) for one in facets["suite"]] == [("sums", 2), ("words", 1)]
-    assert [(one.value, one.runs) for one in facets["batch"]] == [("one", 2)]
     narrowed = store.register.facets(RunFilter(suite="sums", candidate="alice", text="run-"))
     assert [(one.value, one.runs) for one in narrowed["suite"]] == [("sums", 2)]
     assert WAITS not in {one.value for one in narrowed["state"]}

@@ -1,17 +1,29 @@
-"""The registry of runs: filters, listed runs with their plans, and values to filter by."""
+"""Lists of runs: filters, orders, and values to filter by."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from assay.domain.identifiers import RunId
-    from assay.domain.run import RunPlan
-    from assay.domain.selection import RunSummary
 
 WAITS: Final = "waits"
 """Filter value used in place of a run state: selects runs with pending assessments."""
+
+FAILS: Final = "failed"
+"""Filter value used in place of a run state: selects runs with failed trials."""
+
+
+class RunOrder(StrEnum):
+    """An order of lists of runs. Runs with equal name, cost or number of pending assessments come newest first."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    NAME = "name"
+    WAITING = "waiting"
+    COST = "cost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +31,7 @@ class RunFilter:
     """Filter of runs; None or empty matches everything, and all given filters must match.
 
     Attributes:
-        state: a state of runs, or `WAITS`.
+        state: a state of runs, `WAITS` or `FAILS`. Only `archived` selects archived runs.
         candidate: its name.
         text: part of the run's id, suite or batch, or of a candidate's name; case is ignored.
     """
@@ -29,14 +41,6 @@ class RunFilter:
     candidate: str | None = None
     state: str | None = None
     text: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegisteredRun:
-    """A run as the registry lists it; the copy of the suite in `plan` has no text."""
-
-    summary: RunSummary
-    plan: RunPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

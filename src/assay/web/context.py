@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from fastapi import Request
 
 from assay.app.comparison.grades import GradeComparison
+from assay.app.registry.run_verdicts import RunVerdicts
 from assay.app.review.concealment import Concealment
 from assay.app.review.control_item_placement import ControlItemPlacement
 from assay.app.review.item_view import Showcase
@@ -43,6 +44,7 @@ class Rooms:
     concealment: Concealment
     review: ReviewService
     placement: ControlItemPlacement
+    verdicts: RunVerdicts
     live: Live
     runner: Runner
     starts: Starts

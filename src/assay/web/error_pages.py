@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from assay.domain.errors import AssayError
 
 LISTS: Final = {
-    "run": "/registry",
-    "batch": "/registry",
-    "task": "/registry",
+    "run": "/runs",
+    "batch": "/runs",
+    "task": "/runs",
     "suite": "/start",
     "candidate": "/candidates",
     "model": "/models",
@@ -35,12 +35,12 @@ LISTS: Final = {
     "calibration": "/calibration",
     "reviewer": "/reviewers",
     "assessment": "/review",
-    "trial": "/registry",
+    "trial": "/runs",
 }
 """Address of the page that lists everything of a kind, by the first word of the kind."""
 
 _LIST_NAMES: Final = {
-    "/registry": "All runs",
+    "/runs": "All runs",
     "/start": "All suites",
     "/candidates": "All candidates",
     "/models": "All models",

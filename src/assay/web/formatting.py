@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from markupsafe import Markup
+
 
 def when(at: str) -> str:
     """Return an ISO 8601 time as UTC date and time, to the minute."""
-    return f"{at[:10]} {at[11:16]}"
+    return f"{at[:10]} {at[11:16]} UTC"
+
+
+def time_element(at: str, *, with_seconds: bool = False) -> Markup:
+    """Return a time in UTC as an element; the script `frame/times.js` shows it in the reader's time zone."""
+    exact = Markup(" data-exact") if with_seconds else ""
+    text = f"{at[:10]} {at[11:19]} UTC" if with_seconds else when(at)
+    return Markup('<time datetime="{}"{}>{}</time>').format(at, exact, text)
+
+
+def ago(at: str, now: str) -> Markup:
+    """Return the time since `at` as an element: in minutes, hours or days, or the date if that is over a week ago."""
+    try:
+        passed = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds()
+    except (ValueError, TypeError):  # an imported log may state any time
+        return time_element(at)
+    for unit, length, most in (("minute", 60, 60), ("hour", 3600, 24), ("day", 86_400, 7)):
+        number = int(passed // length)
+        if number < most:
+            text = f"{number} {plural(number, unit, unit + 's')} ago" if number > 0 else "just now"
+            return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(at, when(at), text)
+    return Markup('<time datetime="{}" title="{}" data-day>{}</time>').format(at, when(at), at[:10])
 
 
 def seconds(value: float) -> str:

@@ -15,6 +15,7 @@ from assay.web.run_rows import looked_at
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from assay.app.registry.run_verdicts import RunVerdicts
     from assay.app.workspace import Workspace
     from assay.web.jobs.runs import Runner
     from assay.web.run_rows import LiveRunDocument
@@ -29,14 +30,18 @@ MOST_LISTENERS: Final = 500
 """Maximum number of streams. Each holds a connection, and a process may open about a thousand."""
 
 SHOWN: Final = 50
-"""Runs on one page."""
+"""Newest runs that are watched."""
+
+NEW_VERDICTS: Final = 2
+"""Verdicts computed per read, so that a decision on another page never waits long."""
 
 
 class Live:
     """Current state of the runs. Reads the store only while somebody listens."""
 
-    def __init__(self, workspace: Workspace, runner: Runner | None = None) -> None:
+    def __init__(self, workspace: Workspace, verdicts: RunVerdicts, runner: Runner | None = None) -> None:
         self._workspace = workspace
+        self._verdicts = verdicts
         self._runner = runner
         self._changed = asyncio.Condition()
         self._rows: dict[str, bytes] = {}
@@ -53,15 +58,12 @@ class Live:
         """True if one more listener may connect."""
         return self._listeners < MOST_LISTENERS
 
-    def rows(self, *, before: str | None = None) -> tuple[list[LiveRunDocument], str | None]:
-        """Return a page of runs, newest first, and the id after which the next page begins; None on the last page."""
-        summaries = self._workspace.archive.runs.newest(limit=SHOWN + 1, before=before)
-        shown = [looked_at(self._workspace, summary, self._runner) for summary in summaries[:SHOWN]]
-        return shown, shown[-1].id if len(summaries) > SHOWN else None
-
     def _newest(self) -> tuple[list[LiveRunDocument], int]:
-        """Return the first page and the number of pending assessments of all runs."""
-        return self.rows()[0], self._workspace.archive.assessments.tally(Selection()).get(AssessmentState.PENDING, 0)
+        """Return the newest runs and the number of pending assessments of all runs."""
+        summaries = self._workspace.archive.runs.newest(limit=SHOWN)
+        verdicts = self._verdicts.of(summaries, most=NEW_VERDICTS)
+        rows = [looked_at(self._workspace, run, self._runner, verdict=verdicts[run.id]) for run in summaries]
+        return rows, self._workspace.archive.assessments.tally(Selection()).get(AssessmentState.PENDING, 0)
 
     def _newest_decision(self) -> int:
         """Return a value that changes with every decision."""
@@ -71,6 +73,8 @@ class Live:
         """Stream server-sent events: all runs, then changed runs, the number of pending assessments, and a signal per decision."""
         self._listeners += 1
         if self._looking is None or self._looking.done():
+            # Read while somebody listened last: a page that saw a deleted run in it would draw itself anew.
+            self._rows = {}
             self._looking = asyncio.create_task(self._look())
         seen: dict[str, bytes] = {}
         told: int | None = None

@@ -1,4 +1,4 @@
-"""Runs as the queue page and the API show them."""
+"""Runs as the pages and the API show them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.app.runs.counts import trial_counts
 from assay.app.runs.documents import TokensDocument
 from assay.app.wire import Absent, Json, document, fill, optional, source
 from assay.domain.identifiers import shown_assessment, shown_trial
-from assay.domain.lifecycle import AssessmentState, RunState, TrialState
+from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.web.safe_text import visible
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from assay.domain.errors import AssayError
     from assay.domain.selection import AssessmentRow, RunSummary, TrialRow
     from assay.web.jobs.runs import Runner
+
+DRAWN: Final = ("approved", "corrected", "not_required", "exempt", "rejected", "failed", "pending")
+"""Parts of the bar; the rest of it stays empty."""
 
 DECIDED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 
@@ -85,9 +88,17 @@ class RunListDocument:
 
 @document
 class LiveRunDocument(RunRowDocument):
-    """A run as the queue shows it; `ending` is true while calls of a cancelled run are still in progress."""
+    """A run as lists and its own page show it.
 
+    `ending`: calls of a cancelled run are still in progress. `tally`: its assessments by state and the trials without any, in
+    drawing order. `verdict`: null until it is computed. `action`: the next step, `review`, `retry`, `resume`, `results` or `open`.
+    """
+
+    candidates: tuple[str, ...]
     ending: bool
+    tally: tuple[tuple[str, int], ...]
+    verdict: str | None
+    action: str
 
 
 @document
@@ -157,11 +168,12 @@ class RunWithEvaluationsDocument:
 
 @document
 class MatrixCellDocument:
-    """One trial of a task."""
+    """One trial of a task; `score` is the mean of its scores that count, null if none does."""
 
     id: str
     k: int
     state: str
+    score: float | None
 
 
 @document
@@ -192,7 +204,7 @@ def run_row(
     """
     trials = trial_counts(summary)
     counts = {str(state): summary.assessments.get(state, 0) for state in AssessmentState}
-    # Imports of one suite look alike in the queue, so their model is named.
+    # Imports of one suite look alike in a list, so their model is named.
     named = summary.imported and len(summary.candidates) == 1
     return fill(
         RunRowDocument,
@@ -204,7 +216,7 @@ def run_row(
         decided=sum(counts[state] for state in DECIDED),
         corrected_are=_corrected_are(summary.judges),
         failed=trials["failed"],
-        shares=tuple(_shares(summary, trials)),
+        shares=tuple(_shares(_tally(summary, trials))),
         tokens=summary,
         under_way=under_way,
         left_s=_left_s(summary, trials, now),
@@ -221,7 +233,9 @@ def _corrected_are(judges: Collection[str]) -> str:
     return "graded" if set(judges) == {PERSON} else "either"
 
 
-def looked_at(workspace: Workspace, summary: RunSummary, runner: Runner | None = None) -> LiveRunDocument:
+def looked_at(
+    workspace: Workspace, summary: RunSummary, runner: Runner | None = None, *, verdict: str | None = None
+) -> LiveRunDocument:
     """Return the row of a run with its current trial. Takes a few index lookups, whatever the run's size."""
     under_way = failed = None
     if summary.state is RunState.RUNNING or summary.trials.get(TrialState.FAILED):
@@ -236,7 +250,25 @@ def looked_at(workspace: Workspace, summary: RunSummary, runner: Runner | None =
     # A cancelled run is not ended while calls are still in progress.
     at_work = summary.state is RunState.CANCELLED and summary.trials.get(TrialState.RUNNING)
     ending = bool(at_work) and workspace.journal.is_carried_out(summary.id)
-    return fill(LiveRunDocument, row, ending=ending, finished=None if ending else row.finished)
+    return fill(
+        LiveRunDocument,
+        row,
+        candidates=summary.candidates,
+        ending=ending,
+        finished=None if ending else row.finished,
+        tally=tuple(_tally(summary, row.trials)),
+        verdict=None if verdict is None else visible(verdict),
+        action=_action(summary, row),
+    )
+
+
+def _action(summary: RunSummary, row: RunRowDocument) -> str:
+    """Return the most useful next step on a run."""
+    if row.waiting:
+        return "review"
+    if control.RESUME in row.moves and summary.state is not RunState.CANCELLED:
+        return "retry" if summary.state is RunState.FINISHED else "resume"
+    return "results" if any(summary.assessments.get(state) for state in COUNTS) else "open"
 
 
 def _error(failed: TrialRow | None, trouble: AssayError | None) -> str | None:
@@ -359,29 +391,24 @@ def matrix(trials: Iterable[TrialRow], *, not_graded: bool = False) -> tuple[Mat
         if not_graded and trial.state is TrialState.NEEDS_REVIEW:
             state = "not_graded"
         first.setdefault(trial.task, trial)
-        cell = MatrixCellDocument(id=shown_trial(trial.key), k=trial.k, state=state)
+        cell = MatrixCellDocument(id=shown_trial(trial.key), k=trial.k, state=state, score=None)
         cells.setdefault(trial.task, []).append(cell)
     return tuple(fill(MatrixRowDocument, trial, cells=tuple(cells[task])) for task, trial in first.items())
 
 
-def _shares(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, float]]:
-    """Return the parts of the bar, by state, in percent of all trials, in drawing order."""
-    total = trials["total"]
-    if not total:
-        return []
-    decided = {
-        state: summary.assessments.get(state, 0) for state in (AssessmentState.APPROVED, AssessmentState.CORRECTED)
-    }
-    accepted = sum(decided.values()) or 1
-    good = trials["approved"]
-    parts = [
-        ("approved", good * (1 - decided[AssessmentState.CORRECTED] / accepted)),
-        ("corrected", good * decided[AssessmentState.CORRECTED] / accepted),
-        ("rejected", trials["rejected"]),
-        ("failed", trials["failed"]),
-        ("pending", trials["needs_review"] - summary.not_graded),
-    ]
-    return [(state, round(100 * n / total, 2)) for state, n in parts if n]
+def _tally(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, int]]:
+    """Count a run's current assessments by state, and its trials that have none: failed, not graded, planned."""
+    counts = {str(state): summary.assessments.get(state, 0) for state in AssessmentState}
+    counts["failed"], counts["not_graded"] = trials["failed"], summary.not_graded
+    counts["planned"] = trials["total"] - trials["done"] - trials["failed"]
+    order = ("approved", "corrected", "not_required", "exempt", "rejected", "failed", "pending", "left_out")
+    return [(state, counts[state]) for state in (*order, "not_graded", "planned") if counts.get(state)]
+
+
+def _shares(tally: list[tuple[str, int]]) -> list[tuple[str, float]]:
+    """Return the parts of the bar, by state, in percent of everything counted, in drawing order."""
+    total = sum(n for _, n in tally)
+    return [(state, round(100 * n / total, 2)) for state, n in tally if state in DRAWN]
 
 
 def _left_s(summary: RunSummary, trials: dict[str, int], now: str | None) -> float | None:

@@ -26,6 +26,7 @@ from starlette.responses import JSONResponse, Response
 from assay.app.arena.voting import ArenaVoting
 from assay.app.comparison.grades import GradeComparison
 from assay.app.random_order import order_seeds
+from assay.app.registry.run_verdicts import RunVerdicts
 from assay.app.review.concealment import Concealment
 from assay.app.review.control_item_placement import ControlItemPlacement
 from assay.app.review.item_view import Showcase
@@ -146,6 +147,7 @@ def create_app(
     showcase = Showcase(workspace.archive, workspace.journal)
     concealment = Concealment(workspace)
     review = ReviewService(workspace, showcase, concealment)
+    verdicts = RunVerdicts(workspace)
     app.state.rooms = context.Rooms(
         workspace=workspace,
         queue=queue,
@@ -153,7 +155,8 @@ def create_app(
         concealment=concealment,
         review=review,
         placement=ControlItemPlacement(),
-        live=Live(workspace, runner),
+        verdicts=verdicts,
+        live=Live(workspace, verdicts, runner),
         runner=runner,
         starts=Starts(),
         reruns=Reruns(workspace, queue, review, concealment),
@@ -203,6 +206,8 @@ def serve(
     check_exposure(host, secret)
     known = Token(secret) if secret else None
     app = create_app(workspace, host=host, token=secret, code=known)
+    # It takes a fifth of a second, which the first visit of the results page would wait for.
+    threading.Thread(target=import_module, args=("scipy.special",), daemon=True).start()
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
     workspace.notices.base = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}"

@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse
 from assay.app.wire import to_json
 from assay.web import keyboard
 from assay.web.context import reviewer_of, rooms_of
+from assay.web.formatting import ago, time_element
 from assay.web.safe_text import visible
 from assay.web.security.access import VISITOR
 from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, t
@@ -144,7 +145,9 @@ def templates() -> Environment:
         reject_reasons=REJECT_REASONS,
         rerun_reasons=RERUN_REASONS,
     )
-    environment.filters.update(visible=visible, data=_data, usd=usd, count=count, duration=duration)
+    environment.filters.update(
+        visible=visible, data=_data, usd=usd, count=count, duration=duration, at=time_element, ago=ago
+    )
     return environment
 
 
@@ -190,9 +193,9 @@ def _page(request: Request, template: str, page: str, title: str, *, twin: str |
     theme = request.cookies.get("assay_theme", "auto")
     visitor: Visitor | None = request.scope.get(VISITOR)  # nobody has signed in yet on the sign-in page
     reviewer = None if visitor is None else reviewer_of(request)
-    store = rooms_of(request).workspace.store_id
+    workspace = rooms_of(request).workspace
     # Scripts send the store's id with each request: several projects may use one address, and their ids are the same.
-    values["boot"] = {**values["boot"], "store": store, "reviewer": reviewer, "glyphs": GLYPHS}
+    values["boot"] = {**values["boot"], "store": workspace.store_id, "reviewer": reviewer, "glyphs": GLYPHS}
     values = {
         **frame_of(visitor),
         "page": page,
@@ -200,6 +203,7 @@ def _page(request: Request, template: str, page: str, title: str, *, twin: str |
         "twin": twin,
         "theme": theme if theme in THEMES else "auto",
         "reviewer": reviewer,
+        "now": workspace.clock.now(),
         **values,
     }
     html = templates().get_template(template).render(values)

@@ -70,7 +70,7 @@ def addresses(client: TestClient, evaluation: str) -> Iterator[str]:
             if path.startswith("/api/assessments/"):
                 continue  # what waits, before whoever reviews it
             yield path.format(**values)
-    yield from ("/queue.json", f"/runs/{evaluation}.json", "/statistics.json", "/registry.json")
+    yield from ("/runs.json", f"/runs/{evaluation}.json", "/statistics.json", "/runs.json")
     yield f"/runs/{evaluation}/record.json"
 
 

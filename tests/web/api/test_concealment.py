@@ -74,7 +74,7 @@ def test_owner_sees_which_items_are_decided_on_every_other_page(served: Served) 
     assert (states.count("approved"), states.count("needs_review")) == (10, 10)
     assert {one["id"] for one in asked(served, "/audit.json")["events"]} <= set(real)
     assert asked(served, "/statistics.json")["stats"]["candidates"][0]["n_trials"] == 10
-    assert asked(served, "/queue.json")["waiting"] == 10
+    assert asked(served, "/runs.json")["waiting"] == 10
     assert not set(real) & set(checks)
 
 

@@ -28,7 +28,7 @@ OFFERED = {"/compare/grades": 100, "/results?run=20250101-000001-waiting-abcd": 
 
 PAGES = {
     "/": 60,
-    "/queue.json": 60,
+    "/runs.json": 60,
     "/?before=20250101-000100-waiting-abcd": 60,
     "/review": 40,
     "/api/review/next?limit=5&desk=desk-1": 200,
@@ -44,7 +44,7 @@ PAGES = {
     "/results?run=20250101-000001-waiting-abcd": 80,
     "/calibration": 150,
     "/models": 150,
-    "/registry": 60,
+    "/runs?sort=waiting&state=waits": 60,
     "/arena": 450,
     "/audit": 60,
 }

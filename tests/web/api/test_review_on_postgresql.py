@@ -72,7 +72,7 @@ def test_a_run_is_reviewed_with_checks_and_repeats_to_its_end(served: Served) ->
             taken_back += 1
         progress = asked(served, "/review.json")["progress"]
         waiting = sum(state == "pending" for state in names(served)[0].values())
-        assert asked(served, "/queue.json")["waiting"] == waiting, "the queue counts what is there"
+        assert asked(served, "/runs.json")["waiting"] == waiting, "the queue counts what is there"
         shown.append((progress["decided"], progress["waiting"]))
     else:
         pytest.fail("it never ended")

@@ -263,14 +263,14 @@ def test_a_cancelled_run_is_ending_while_its_calls_are_under_way(client: TestCli
     assert "<dt>Finished</dt>" not in page
     server.held = False
     until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
-    (found,) = client.get("/queue.json").json()["runs"]
+    (found,) = client.get("/runs.json").json()["runs"]
     assert (found["state"], found["ending"]) == ("cancelled", False)
     assert found["finished"] is not None
 
 
 def left_s(client: TestClient) -> float | None:
     """Return the seconds left that the queue shows for its one run."""
-    found: float | None = client.get("/queue.json").json()["runs"][0]["left_s"]
+    found: float | None = client.get("/runs.json").json()["runs"][0]["left_s"]
     return found
 
 
@@ -360,8 +360,8 @@ def test_why_trials_fail_stands_in_the_row(client: TestClient, server: ModelServ
     server.script([Mishap.HTTP_400])
     run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=1)["run_id"]
     until(lambda: row(client, run)["failed"] == 1)
-    until(lambda: "resume" in client.get("/queue.json").json()["runs"][0]["moves"])  # not before the run has ended
-    (listed,) = client.get("/queue.json").json()["runs"]
+    until(lambda: "resume" in client.get("/runs.json").json()["runs"][0]["moves"])  # not before the run has ended
+    (listed,) = client.get("/runs.json").json()["runs"]
     assert ":" in listed["error"]
 
 

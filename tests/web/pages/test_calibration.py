@@ -247,7 +247,7 @@ def test_calibration_record_shows_later_changes(tmp_path: Path, served: Served) 
     newer = measured(served)
     found = served.get("/calibration.json")["calibrations"]
     assert {one["number"]: one["state"] for one in found}[newer] == "current"
-    eventually(lambda: served.get("/queue.json")["runs"][0]["waiting"] == 1)
+    eventually(lambda: served.get("/runs.json")["runs"][0]["waiting"] == 1)
     found = served.get("/calibration.json")["calibrations"]
     assert found[0]["settings_of"] == "a run under review", "which judge grades what waits is not told"
 

@@ -34,7 +34,7 @@ def test_a_name_almost_right_leads_to_the_page_that_was_meant(page: Page, served
     page.goto(f"{served.url}/runs/{run}x")
     expect(page.get_by_role("heading", level=1)).to_have_text(f"No run named “{run}x”", use_inner_text=True)
     assert "assay" not in page.locator("main").inner_text().replace(run, "")
-    expect(page.get_by_role("link", name="All runs")).to_have_attribute("href", "/registry")
+    expect(page.get_by_role("link", name="All runs")).to_have_attribute("href", "/runs")
     page.get_by_role("link", name=run, exact=True).click()
     page.wait_for_url(f"**/runs/{run}")
     expect(page.get_by_role("heading", level=1)).to_have_text("gates", use_inner_text=True)

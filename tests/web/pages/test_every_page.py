@@ -34,7 +34,7 @@ ZOOMED = (340, 250)
 """1360 by 1000 pixels at 400%."""
 
 PAGES = {
-    "queue": "/",
+    "runs": "/runs",
     "start": "/start",
     "start-suite": "/start?suite=architects.json",
     "run": "/runs/{reviewed}",
@@ -61,10 +61,9 @@ PAGES = {
     "rubric": "/criteria/architects@1",
     "models": "/models",
     "model": "/models/replay%2F@demo",
-    "registry": "/registry",
-    "registry-diff": "/registry/diff?a={reviewed}&b={once}",
-    "registry-trend": "/registry/trend?suite=architects",
-    "registry-task": "/registry/task?suite=architects&task=rate-limiter",
+    "diff": "/registry/diff?a={reviewed}&b={once}",
+    "trend": "/results/trend?suite=architects",
+    "task-versions": "/results/task?suite=architects&task=rate-limiter",
     "batch": "/batches/spring",
     "candidates": "/candidates",
     "candidate": "/candidates/ada",
@@ -79,7 +78,8 @@ PAGES = {
 
 NO_PAGES = {
     "/health", "/get_evaluation_result/{evaluation_id}", "/runs/{run_id}/suite", "/statistics/charts/{name}", "/preview/{token}",
-    "/runs",  # the page that is at / too
+    "/",  # the page of /runs
+    "/registry", "/registry/trend", "/registry/task", "/runs/compare",  # these lead on to other pages
     "/statistics",  # leads on to the results
     "/runs/{run_id}/trials/{trial_id}", "/statistics/trials/{trial_id}",  # these lead on to an assessment
     "/docs",  # described in the HTTP reference
@@ -123,7 +123,7 @@ def test_each_page_has_an_address_here() -> None:
     addresses = {
         path for path in paths - NO_PAGES if not path.startswith("/api/") and "." not in path.rsplit("/", 1)[-1]
     }
-    assert {"/", "/review", "/results"} <= addresses, "the pages are found at all"
+    assert {"/runs", "/review", "/results"} <= addresses, "the pages are found at all"
     given = [path.partition("?")[0] for path in PAGES.values()]
     assert {path for path in addresses if not any(_fits(path, one) for one in given)} == set()
 

@@ -35,7 +35,7 @@ def served(imported: Path, tmp_path: Path) -> Iterator[Served]:
 
 def run_of(served: Served, model: str) -> str:
     """The run of a model, by its name in the registry."""
-    (found,) = [one["run_id"] for one in served.get("/registry.json")["runs"] if one["candidates"] == [model]]
+    (found,) = [one["id"] for one in served.get("/runs.json")["runs"] if one["candidates"] == [model]]
     return str(found)
 
 
@@ -75,7 +75,7 @@ def test_ungraded_cells_open_the_whole_answer(page: Page, served: Served) -> Non
     expect(page.locator("table.matrix .box .word")).to_have_text(
         ["not graded"] * 4 + ["failed"] * 2, use_inner_text=True
     )
-    assert page.locator(".tallies").inner_text().count("not graded") == 1
+    assert page.locator(".summary .tally").inner_text().count("not graded") == 1
     page.get_by_role("link", name="r00, Trial 1: not graded").click()
     expect(page.locator("h1")).to_have_text("r00", use_inner_text=True)
     expect(page.locator("pre").first).to_contain_text("Is **Person r00** a good hire?", use_inner_text=True)
@@ -84,7 +84,7 @@ def test_ungraded_cells_open_the_whole_answer(page: Page, served: Served) -> Non
         page.get_by_role("link", name="Download").click()
     assert begun.value.path().read_text() == "r00: yes, says number 0."
     page.goto(f"{served.url}/runs/{run}")
-    page.locator("table.failures a").first.click()
+    page.locator(".failure-kinds a").first.click()
     expect(page.locator("main")).to_contain_text("missing", use_inner_text=True)
     expect(page.locator("h1")).to_have_text("r04", use_inner_text=True)
 
@@ -93,7 +93,7 @@ def test_people_can_grade_ungraded_answers_from_their_page(page: Page, served: S
     run = run_of(served, "google/gemma-2-9b-it")
     code, said = post(served, f"/api/runs/{run}/regrade", {"judge": "human", "only_look": True})
     assert (code, said["estimate"]["calls"]) == (200, 0)
-    assert len(served.get("/registry.json")["runs"]) == 3, "looking starts nothing"
+    assert len(served.get("/runs.json")["runs"]) == 3, "looking starts nothing"
     watch.expected = ("422",)
     page.goto(f"{served.url}/runs/{run}")
     expect(page.locator(".ungraded")).to_contain_text(
@@ -165,12 +165,12 @@ def test_dropped_export_is_recognised_with_its_import_command(served: Served) ->
     assert "harness" not in json.dumps(said)
 
 
-def test_imports_of_one_suite_are_told_apart_on_the_queue(served: Served) -> None:
-    rows = served.get("/queue.json")["runs"]
+def test_imports_of_one_suite_are_told_apart_in_the_list(served: Served) -> None:
+    rows = served.get("/runs.json")["runs"]
     assert {row["model"] for row in rows} == set(MODELS)
     with urllib.request.urlopen(served.url + "/", timeout=30) as said:
         page = said.read().decode()
-    assert all(page.count(f">{model}</span>") == 1 for model in MODELS)
+    assert all(page.count(f" · {model}</small>") == 1 for model in MODELS)
     _, said = post(served, f"/api/runs/{rows[0]['id']}/regrade", {"judge": "human"})
     eventually(lambda: served.get(f"/runs/{said['run_id']}.json")["run"]["waiting"] > 0)
     assert served.get(f"/runs/{said['run_id']}.json")["run"]["model"] is None

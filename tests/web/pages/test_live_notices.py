@@ -102,7 +102,7 @@ def tell_by_script(page: Page, served: Served, news: list[list[dict[str, Any]]])
 
     Unlike the list of runs, the page of a run need not draw itself anew for a new one.
     """
-    known = served.get("/queue.json")["runs"][0]
+    known = served.get("/runs.json")["runs"][0]
     rows = [*news, [{**known, "id": "last", "suite": "the last", "state": "finished", "waiting": 0}]]
     events = "".join(f"retry: 600000\nevent: runs\ndata: {json.dumps(row)}\n\n" for row in rows)
     page.route("**/api/live", lambda route: route.fulfill(content_type="text/event-stream", body=events))
@@ -114,7 +114,7 @@ def tell_by_script(page: Page, served: Served, news: list[list[dict[str, Any]]])
 
 
 def test_reviews_that_begin_to_wait_while_a_run_goes_on_are_told(recording: Page, standing: Served) -> None:
-    known = standing.get("/queue.json")["runs"][0]
+    known = standing.get("/runs.json")["runs"][0]
     steps = [(0, "running"), (3, "running"), (5, "running"), (5, "finished")]
     told = tell_by_script(
         recording, standing, [[{**known, "waiting": waiting, "state": state}] for waiting, state in steps]
@@ -131,7 +131,7 @@ def test_a_run_that_is_planned_has_not_ended_and_its_end_is_told_once(
     recording: Page, standing: Served, states: tuple[str, ...]
 ) -> None:
     """The page may see the run while it runs, or only afterwards."""
-    known = standing.get("/queue.json")["runs"][0]
+    known = standing.get("/runs.json")["runs"][0]
     new = [[known, {**known, "id": "new", "state": state, "waiting": 0}] for state in states]
     (told,) = tell_by_script(recording, standing, [[known], *new])
     assert "is finished" in told

@@ -165,7 +165,7 @@ def test_an_open_form_of_a_run_outlives_its_trials(first: Page, empty: Served) -
     first.get_by_label("More trials per task").fill("2")
     decided = {"decisions": [{"key": "elsewhere-1", "id": "a1", "verb": "reject", "reason": "why"}]}
     first.request.post(f"{empty.url}/api/decisions", data=decided)
-    first.locator("[data-field=rejected]").get_by_text("1", exact=True).wait_for()
+    expect(first.locator(".tally .rejected")).to_have_text("1 rejected")
     answer = first.request.post(f"{empty.url}/api/runs/{empty.run_id}/extend", data={"trials": 1, "candidates": []})
     assert answer.ok, answer.text()
     first.wait_for_selector("#begun:not([hidden])", timeout=20_000)

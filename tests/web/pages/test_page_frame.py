@@ -93,7 +93,7 @@ def test_a_row_of_the_queue_moves_while_one_looks(page: Page, served: Served) ->
                                             body: JSON.stringify(body)})""",
         body,
     )
-    page.locator("[data-field=rejected]").get_by_text("1", exact=True).wait_for(timeout=4000)
+    expect(page.locator(".tally .rejected")).to_have_text("1 rejected")
 
 
 def test_a_cell_of_the_matrix_leads_to_its_assessment(page: Page, served: Served) -> None:

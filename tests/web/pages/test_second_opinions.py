@@ -58,7 +58,7 @@ def test_items_for_another_reviewer_are_counted_and_not_offered(page: Page, serv
     page.goto(served.url)
     expect(page.locator("#for-others")).to_have_count(0)
     expect(page.get_by_role("link", name="Start reviewing")).to_be_visible()
-    assert asked(served, "/queue.json", as_="bob")["others"] == 0
+    assert asked(served, "/runs.json", as_="bob")["others"] == 0
 
 
 def test_an_own_opinion_and_a_dispute_offer_no_decision(page: Page, served: Served) -> None:

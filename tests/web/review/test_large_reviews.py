@@ -78,7 +78,7 @@ def asked(filled: Path) -> Iterator[tuple[TestClient, Heard]]:
     "path",
     [
         "/",
-        "/queue.json",
+        "/runs.json",
         "/review",
         "/api/review/next?limit=5&desk=desk-1",
         "/api/review/next?limit=5&desk=desk-1&run=20250101-000001-waiting-abcd",

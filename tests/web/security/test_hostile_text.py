@@ -93,6 +93,10 @@ def test_nothing_of_the_corpus_runs_or_reaches_out(hostile: Served, context: Bro
     pressed(page, "o")
     for key in ("ArrowRight", "ArrowDown", "v", "i", "i"):
         pressed(page, key)
+    expect(page.locator("article.reading"), "its language is none, so that it is rendered").to_have_count(1)
+    pressed(page, "d")
+    expect(page.locator("article.reading")).to_have_count(2)
+    pressed(page, "d")
     shown = page.locator("main").inner_text()
     assert "<script>alert(1)</script>" in shown, "hostile text is shown as it is"
     assert "U+202E" in shown, "what turns text around is marked"
@@ -131,7 +135,7 @@ def test_nothing_of_the_corpus_runs_or_reaches_out(hostile: Served, context: Bro
 def test_trial_failure_names_the_responsible_side(hostile: Served, page_at: Callable[[Served], Page]) -> None:
     page = page_at(hostile)
     page.goto(f"{hostile.url}/runs/{hostile.run_id}")
-    row = page.locator(".failures tbody tr")
+    row = page.locator(".failure-kinds details")
     expect(row).to_have_count(1)
     expect(row).to_contain_text("refused", use_inner_text=True)
     expect(row).to_contain_text("<script>alert(1)</script>", use_inner_text=True)

@@ -99,8 +99,8 @@ def test_link_signs_in_and_leaves_the_address(workspace: Workspace) -> None:
             page = client.get("/review")
             assert page.status_code == 200
             assert "My figures" in page.text
-            assert 'href="/registry"' not in page.text
-            assert client.get("/registry").status_code == 403
+            assert 'href="/candidates"' not in page.text
+            assert client.get("/runs").status_code == 403
 
 
 def test_token_in_a_header_signs_in_too(workspace: Workspace) -> None:
@@ -115,7 +115,7 @@ def test_token_in_a_header_signs_in_too(workspace: Workspace) -> None:
 def test_refusal_is_a_page_for_browsers_and_names_where_to_go(workspace: Workspace) -> None:
     invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
     with client_of(workspace, signed_in=invitation.token) as client:
-        page = client.get("/registry", headers={"accept": "text/html"})
+        page = client.get("/runs", headers={"accept": "text/html"})
         assert page.status_code == 403
         assert "not open to a reviewer" in page.text
         assert client.get("/api/runs").json()["error"]["remedy"] == "Open /review, or ask the owner."

@@ -21,7 +21,7 @@ from assay.app.wire import Json, document, fill, source
 from assay.domain.identifiers import shown_trial
 
 if TYPE_CHECKING:
-    from assay.app.registry.run_list import Source
+    from assay.app.registry.run_origin import Source
     from assay.app.registry.run_record import Dossier
     from assay.app.registry.runs import RunInFull
     from assay.domain.selection import TrialRow

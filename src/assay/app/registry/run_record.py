@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.app.environment import record_document
 from assay.app.provenance import provenance
 from assay.app.registry import run_description
-from assay.app.registry.run_list import code_version, config_digest, source_of
+from assay.app.registry.run_origin import code_version, config_digest, source_of
 from assay.app.review.protocol import switches_by_run
 from assay.domain.protocol import protocol_of
 from assay.domain.selection import Selection
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from assay.app.provenance import Provenance
-    from assay.app.registry.run_list import Source
+    from assay.app.registry.run_origin import Source
     from assay.app.workspace import Workspace
     from assay.domain.protocol import Protocol
 

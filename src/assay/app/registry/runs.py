@@ -50,7 +50,7 @@ def runs_in_state(
         return ()
     if selection == Selection():
         page, _ = workspace.register.page(RunFilter(state=str(state)), limit=limit)
-        return tuple(row.summary for row in page)
+        return page
     return tuple(run for run in runs(workspace, selection) if run.state is state)[:limit]
 
 

@@ -54,7 +54,7 @@ from assay.report.wording.reviews import (
     unfinished,
     what_counts,
 )
-from assay.report.wording.standings import standings
+from assay.report.wording.standings import standings, standings_line
 from assay.report.wording.verdicts import (
     TAKEN_BACK,
     anytime_difference,
@@ -124,6 +124,7 @@ __all__ = [
     "reviews_planned",
     "signed",
     "standings",
+    "standings_line",
     "superiority",
     "switched_protocol",
     "task_line",

@@ -39,6 +39,21 @@ def standings(ranking: Ranking) -> str:
     return f"{together} lead; which of them is best is not decided."
 
 
+def standings_line(ranking: Ranking) -> str:
+    """State the standings on one line for a list; of two candidates with their difference."""
+    text = standings(ranking)
+    (pair, *more) = ranking.compared or (None,)
+    if more or pair is None or pair.difference is None or len(ranking.candidates) > 2:
+        return text
+    points = number(abs(pair.difference))
+    if text.endswith("are not separated."):
+        if points == number(0.0):
+            return f"{pair.a} and {pair.b} score the same."
+        ahead, behind = (pair.a, pair.b) if pair.difference >= 0 else (pair.b, pair.a)
+        return f"{ahead} is {points} points ahead of {behind}, not decided."
+    return f"{text.removesuffix('.')} by {points} points."
+
+
 def _alone(candidate: Ranked) -> str:
     estimate = candidate.estimate
     assert estimate.mean is not None

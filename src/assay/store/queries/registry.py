@@ -1,22 +1,22 @@
-"""Lists of runs, a page at a time and newest first, and the values by which they can be filtered.
+"""Lists of runs, a page at a time, and the values by which they can be filtered.
 
-Only narrow columns are sorted; the rest of a page's runs is read by key. Names of candidates are matched, counted and
-listed only for fully reviewed runs.
+Only narrow columns are sorted; the rest of a page's runs is read by key.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import exists, false, func, or_, select, true, tuple_
+from sqlalchemy import and_, exists, false, func, or_, select, tuple_
 
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
-from assay.domain.lifecycle import HIDDEN, RunState
+from assay.domain.lifecycle import HIDDEN, AssessmentState, RunState, TrialState
 from assay.domain.renaming import CandidateRow
-from assay.domain.run_list import WAITS, Facet, RegisteredRun, RunFilter, TaskUse
+from assay.domain.run_list import FAILS, WAITS, Facet, RunFilter, RunOrder, TaskUse
 from assay.store.database import schema
-from assay.store.database.codec import plain, plan_record
+from assay.store.database.codec import plain
+from assay.store.database.counters import ASSESSMENT, TRIAL
 from assay.store.queries.filters import HIDDEN_STATES
 from assay.store.queries.run_summaries import left_alone, run_summaries
 from assay.store.queries.runs import something_waits
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Select, Table
 
+    from assay.domain.selection import RunSummary
     from assay.store.claims.claims import Claims
     from assay.store.database.connections import Database
 
@@ -41,47 +42,55 @@ class StoreRegister:
         self._claims = claims
 
     def page(
-        self, wanted: RunFilter, /, *, before: RunId | None = None, limit: int = 50
-    ) -> tuple[tuple[RegisteredRun, ...], bool]:
-        """Return up to `limit` runs that are older than `before`, newest first, and True if more match.
+        self,
+        wanted: RunFilter,
+        /,
+        *,
+        before: RunId | None = None,
+        limit: int = 50,
+        order: RunOrder = RunOrder.NEWEST,
+    ) -> tuple[tuple[RunSummary, ...], bool]:
+        """Return up to `limit` runs that follow `before` in this order, and True if more match.
 
         Raises:
             UnknownName: `before` is not a run.
             InputError: a state that runs do not have.
         """
-        table = schema.run
+        run, (lead, falls) = schema.run, _lead(order)
+        recency = (run.c.started, run.c.key)
         with self._database.reading() as connection:
             where = self._where(connection, wanted)
             if before is not None:
-                where.append(_older(connection, before))
+                where.append(_follows(connection, before, order))
             query = connection.execute(
-                select(table.c.key).where(*where).order_by(table.c.started.desc(), table.c.key.desc()).limit(limit + 1)
+                select(run.c.key)
+                .where(*where)
+                .order_by(
+                    *(column.desc() if falls else column for column in lead),
+                    *(column if order is RunOrder.OLDEST else column.desc() for column in recency),
+                )
+                .limit(limit + 1)
             )
             keys = list(query.scalars())
-            return self._registered(connection, keys[:limit]), len(keys) > limit
+            return self._summaries(connection, keys[:limit]), len(keys) > limit
 
     def facets(self, wanted: RunFilter, /) -> dict[str, tuple[Facet, ...]]:
-        """Count the most frequent values of `suite`, `batch`, `candidate` and `state` among the runs that match."""
+        """Count the most frequent suites, and the states, of the runs that match."""
         run, suite = schema.run, schema.suite
         with self._database.reading() as connection:
             where = self._where(connection, wanted)
             n = func.count().label("n")
             by_suite = select(suite.c.name, n).select_from(run).join(suite, suite.c.key == run.c.suite_key)
-            by_batch = select(run.c.batch_id, n).where(run.c.batch_id.is_not(None))
-            grouped = {
-                "suite": by_suite.where(*where).group_by(suite.c.name),
-                "batch": by_batch.where(*where).group_by(run.c.batch_id),
-                "candidate": _candidates_counted(where),
+            return {
+                "suite": _counted(connection, by_suite.where(*where).group_by(suite.c.name)),
+                "state": self._states(connection, where),
             }
-            facets = {name: _counted(connection, statement) for name, statement in grouped.items()}
-            facets["state"] = self._states(connection, where)
-        return facets
 
-    def runs_of_candidate(self, candidate: str, /, *, limit: int) -> tuple[str, tuple[tuple[RegisteredRun, str], ...]]:
-        """Return a candidate's current name, and its newest fully reviewed runs, each with its name there.
+    def runs_of_candidate(self, candidate: str, /, *, limit: int) -> tuple[str, tuple[tuple[RunSummary, str], ...]]:
+        """Return a candidate's current name, and its newest runs, each with its name there.
 
         Raises:
-            UnknownName: no such candidate, or all of its runs have pending assessments.
+            UnknownName: no such candidate.
         """
         run, own = schema.run, schema.run_candidate
         with self._database.reading() as connection:
@@ -100,7 +109,7 @@ class StoreRegister:
             )
             names = {row.run_key: row.name for row in rows}
             now = connection.execute(select(schema.candidate.c.name).where(schema.candidate.c.key == key)).scalar_one()
-            return now, tuple(zip(self._registered(connection, keys), (names[key] for key in keys), strict=True))
+            return now, tuple(zip(self._summaries(connection, keys), (names[key] for key in keys), strict=True))
 
     def candidates(self) -> tuple[CandidateRow, ...]:
         """Return the candidates of all runs by name."""
@@ -166,31 +175,28 @@ class StoreRegister:
                 for row in rows
             )
 
-    def _registered(self, connection: Connection, keys: Sequence[int]) -> tuple[RegisteredRun, ...]:
+    def _summaries(self, connection: Connection, keys: Sequence[int]) -> tuple[RunSummary, ...]:
+        """Return the summaries of runs in the order of their keys."""
         if not keys:
             return ()
-        run, suite, body = schema.run, schema.suite, schema.body
+        run, suite = schema.run, schema.suite
         rows = connection.execute(
-            select(run, suite.c.name.label("suite"), body.c.content.label("plan"))
+            select(run, suite.c.name.label("suite"))
             .join(suite, suite.c.key == run.c.suite_key)
-            .join(body, body.c.key == run.c.plan_key)
             .where(run.c.key.in_(keys))
-            .order_by(run.c.started.desc(), run.c.key.desc())
         ).all()
+        place = {key: n for n, key in enumerate(keys)}
 
         def of_runs(table: Table) -> list[ColumnElement[bool]]:
             return [table.c.run_key.in_(keys)]
 
-        summaries = run_summaries(connection, self._claims, rows, of_runs)
-        return tuple(
-            RegisteredRun(summary=summary, plan=plan_record(row.plan, suite_text=""))
-            for summary, row in zip(summaries, rows, strict=True)
-        )
+        return run_summaries(connection, self._claims, sorted(rows, key=lambda row: place[row.key]), of_runs)
 
     def _where(self, connection: Connection, wanted: RunFilter) -> list[ColumnElement[bool]]:
         # Aliases, because a list that is grouped by suite or candidate has these tables too.
         run, suite = schema.run, schema.suite.alias()
-        where: list[ColumnElement[bool]] = [run.c.state.not_in(HIDDEN_STATES)]
+        archived = wanted.state == RunState.ARCHIVED
+        where: list[ColumnElement[bool]] = [] if archived else [run.c.state.not_in(HIDDEN_STATES)]
         if wanted.suite is not None:
             where.append(run.c.suite_key.in_(select(suite.c.key).where(suite.c.name == plain(wanted.suite))))
         if wanted.batch_id is not None:
@@ -210,10 +216,12 @@ class StoreRegister:
     def _in_state(self, connection: Connection, state: str) -> ColumnElement[bool]:
         run = schema.run
         if state == WAITS:
-            return _waits(run)
-        known = [str(each) for each in RunState if each not in HIDDEN]
+            return something_waits(run.c.key)
+        if state == FAILS:
+            return _some_fail(run)
+        known = [str(each) for each in RunState if each not in HIDDEN or each is RunState.ARCHIVED]
         if state not in known:
-            raise InputError("state", f"is {state!r}.", remedy=f"Use one of {', '.join([*known, WAITS])}.")
+            raise InputError("state", f"is {state!r}.", remedy=f"Use one of {', '.join([*known, WAITS, FAILS])}.")
         if state not in (RunState.RUNNING, RunState.INTERRUPTED):
             return run.c.state == state
         alone = self._alone(connection)
@@ -237,16 +245,37 @@ class StoreRegister:
             left = connection.execute(select(n).where(*where, run.c.key.in_(alone))).scalar_one()
             counts[RunState.RUNNING] -= left
             counts[RunState.INTERRUPTED] = counts.get(RunState.INTERRUPTED, 0) + left
-        counts[WAITS] = connection.execute(select(n).where(*where, _waits(run))).scalar_one()
+        for state, some in ((WAITS, something_waits(run.c.key)), (FAILS, _some_fail(run))):
+            counts[state] = connection.execute(select(n).where(*where, some)).scalar_one()
         return tuple(Facet(value=str(state), runs=runs) for state, runs in counts.items() if runs)
 
 
-def _older(connection: Connection, before: RunId) -> ColumnElement[bool]:
-    run = schema.run
-    place = connection.execute(select(run.c.started, run.c.key).where(run.c.id == plain(before))).first()
+def _lead(order: RunOrder) -> tuple[tuple[ColumnElement[Any], ...], bool]:
+    """Return the column that an order compares before the time, if any, and True if it falls."""
+    run, suite, tally = schema.run, schema.suite.alias(), schema.run_tally.alias()
+    match order:
+        case RunOrder.NAME:
+            return (select(func.lower(suite.c.name)).where(suite.c.key == run.c.suite_key).scalar_subquery(),), False
+        case RunOrder.COST:
+            return (run.c.cost_usd,), True
+        case RunOrder.WAITING:
+            pending = (tally.c.subject == ASSESSMENT, tally.c.state == AssessmentState.PENDING.value)
+            n = select(tally.c.n).where(tally.c.run_key == run.c.key, *pending).scalar_subquery()
+            return (func.coalesce(n, 0),), True
+        case _:
+            return (), True
+
+
+def _follows(connection: Connection, before: RunId, order: RunOrder) -> ColumnElement[bool]:
+    run, (lead, falls) = schema.run, _lead(order)
+    place = connection.execute(select(run.c.started, run.c.key, *lead).where(run.c.id == plain(before))).first()
     if place is None:
         raise UnknownName("run", before, remedy="Open the page without `before`.")
-    return tuple_(run.c.started, run.c.key) < tuple_(place.started, place.key)
+    recency, mark = tuple_(run.c.started, run.c.key), tuple_(*place[:2])
+    later: ColumnElement[bool] = recency > mark if order is RunOrder.OLDEST else recency < mark
+    for column, value in zip(lead, place[2:], strict=True):
+        later = or_(column < value if falls else column > value, and_(column == value, later))
+    return later
 
 
 def _candidate_key(connection: Connection, name: str) -> int | None:
@@ -259,8 +288,10 @@ def _candidate_key(connection: Connection, name: str) -> int | None:
     return key
 
 
-def _waits(run: Table) -> ColumnElement[bool]:
-    return something_waits(run.c.key)
+def _some_fail(run: Table) -> ColumnElement[bool]:
+    tally = schema.run_tally
+    failed = (tally.c.subject == TRIAL, tally.c.state == TrialState.FAILED.value, tally.c.n > 0)
+    return exists().where(tally.c.run_key == run.c.key, *failed)
 
 
 def _holds(run: Table, text: str) -> ColumnElement[bool]:
@@ -288,15 +319,3 @@ def _counted(connection: Connection, statement: Select[Any]) -> tuple[Facet, ...
     value, n = statement.selected_columns
     rows = connection.execute(statement.order_by(n.desc(), value).limit(FACETS))
     return tuple(Facet(value=value, runs=runs) for value, runs in rows)
-
-
-def _candidates_counted(where: list[ColumnElement[bool]]) -> Select[Any]:
-    run, own, candidate = schema.run, schema.run_candidate, schema.candidate
-    return (
-        select(candidate.c.name, func.count().label("n"))
-        .select_from(own)
-        .join(run, run.c.key == own.c.run_key)
-        .join(candidate, candidate.c.key == own.c.candidate_key)
-        .where(true(), *where)
-        .group_by(candidate.c.name)
-    )

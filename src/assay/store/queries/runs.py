@@ -119,7 +119,7 @@ def decided_after(connection: Connection, event: int, /) -> tuple[RunId, ...]:
     table, run = schema.review_event, schema.run
     rows = connection.execute(
         select(run.c.id)
-        .where(run.c.state.not_in(HIDDEN_STATES), exists().where(table.c.run_key == run.c.key, table.c.id > event))
+        .where(run.c.state.not_in(HIDDEN_STATES), run.c.key.in_(select(table.c.run_key).where(table.c.id > event)))
         .order_by(run.c.started, run.c.key)
     )
     return tuple(map(RunId, rows.scalars()))

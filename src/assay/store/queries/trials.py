@@ -93,11 +93,24 @@ def decided_since(connection: Connection, event: int | None, /) -> tuple[int, tu
     return (rows[-1].id if rows else event), tuple(dict.fromkeys(TrialKey(row.trial_key) for row in rows))
 
 
+def failure_kinds(connection: Connection, run: RunId, /) -> tuple[tuple[str, str, int], ...]:
+    """Return kind, fault and number of a run's failures, the most frequent first."""
+    table, n = schema.trial, func.count().label("n")
+    rows = connection.execute(
+        select(table.c.fail_kind, table.c.fail_fault, n)
+        .where(table.c.run_key == run_key_of(connection, run), table.c.state == TrialState.FAILED.value)
+        .group_by(table.c.fail_kind, table.c.fail_fault)
+        .order_by(n.desc(), table.c.fail_kind)
+    )
+    return tuple((row.fail_kind, row.fail_fault, row.n) for row in rows)
+
+
 class TrialQueries(Queries):
     """Queries about trials."""
 
     detail = snapshot(trial)
     under_way = snapshot(under_way)
+    failure_kinds = snapshot(failure_kinds)
     decided_since = snapshot(decided_since)
     graded = snapshot(graded_trials)
     paired = snapshot(paired_trials)

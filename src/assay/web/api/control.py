@@ -33,9 +33,10 @@ class WishBody(Body):
     budget: float | None = None
 
 
-class DeletionBody(Body):
-    """The reason for a deletion, which the audit log shows."""
+class RemovalBody(Body):
+    """The way in which a run leaves use or comes back, and the reason, which the audit log shows."""
 
+    archived: bool = False
     reason: str = Field(default="", max_length=2000)
 
 
@@ -90,9 +91,18 @@ def steer(request: Request, run_id: str, body: WishBody) -> Response:
 
 
 @router.post("/api/runs/{run_id}/delete", tags=["runs"])
-def delete(request: Request, run_id: str, body: DeletionBody) -> Response:
-    """Take a run out of every list and statistic; `assay delete RUN --undo` brings it back."""
-    return Answer(removal.events_document(removal.take_out(rooms_of(request).workspace, [run_id], reason=body.reason)))
+def delete(request: Request, run_id: str, body: RemovalBody) -> Response:
+    """Take a run out of every list and statistic; with `archived`, it stays readable by its id. `restore` brings it back."""
+    workspace = rooms_of(request).workspace
+    events = removal.take_out(workspace, [run_id], reason=body.reason, archived=body.archived)
+    return Answer(removal.events_document(events))
+
+
+@router.post("/api/runs/{run_id}/restore", tags=["runs"])
+def restore(request: Request, run_id: str, body: RemovalBody) -> Response:
+    """Bring a deleted run back, or with `archived` an archived one, with its reviews and files."""
+    event = removal.restore(rooms_of(request).workspace, run_id, reason=body.reason, archived=body.archived)
+    return Answer(removal.events_document([event]))
 
 
 @router.post("/api/runs/{run_id}/extend", tags=["runs"])

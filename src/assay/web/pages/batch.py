@@ -112,7 +112,7 @@ def batch_page(request: Request, batch_id: str) -> Response:
         matrix=_parts(matrix, wanted, batch_id),
         statistics=f"/results?{query}",
         compare=f"/compare?{urlencode({'find': batch_id})}",
-        registry=f"/registry?{urlencode({'batch': batch_id})}",
+        registry=f"/runs?{urlencode({'batch': batch_id})}",
         boot={"texts": {}, "page": "batch"},
     )
 
@@ -144,7 +144,7 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
         RunColumn(
             id=summary.id,
             open=f"/runs/{quote(summary.id, safe='')}",
-            started=f"{summary.started[:10]} {summary.started[11:16]}",
+            started=summary.started,
             width=width,
         )
         for summary, width in matrix.runs

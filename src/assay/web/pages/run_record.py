@@ -19,12 +19,11 @@ from assay.app.wire import fill
 from assay.domain.answer_rows import AnswerColumn
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
-from assay.domain.run_list import RunFilter
 from assay.domain.selection import Selection
 from assay.domain.suite import scale_in_words
 from assay.web.context import rooms_of
 from assay.web.links import shown_column
-from assay.web.pages.registry import address_of, task_address
+from assay.web.pages.candidates import address_of, task_address
 from assay.web.responses import Answer
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
@@ -236,7 +235,7 @@ def diff_twin(request: Request, a: str = "", b: str = "") -> Response:
 def diff_page(request: Request, a: str = "", b: str = "") -> Response:
     """Show the differences of two runs in set-up and results; without runs, the form to choose them."""
     if not (a or b):
-        return RedirectResponse("/registry", status_code=303)
+        return RedirectResponse("/runs", status_code=303)
     difference = _diff(request, a, b)
     before, after = difference.before, difference.after
     shown = difference.set_up[:SET_UP_SHOWN]
@@ -265,7 +264,7 @@ def diff_page(request: Request, a: str = "", b: str = "") -> Response:
 
 def _diff(request: Request, a: str, b: str) -> RunDiff:
     if not a or not b:
-        raise InputError("a" if not a else "b", "is not a run.", remedy="Choose two runs in /registry.")
+        raise InputError("a" if not a else "b", "is not a run.", remedy="Tick two runs in /runs.")
     return run_diff.diff(rooms_of(request).workspace, a, b)
 
 
@@ -344,27 +343,15 @@ Newest = Annotated[int, Query(ge=2, le=500)]
 Names = Annotated[tuple[str, ...], Query()]
 
 
-@router.get("/registry/trend.json")
+@router.get("/results/trend.json")
 def trend_twin(request: Request, suite: str = "", candidate: Names = (), last: Newest = RUNS_OF_TREND) -> Response:
     """Return the page as JSON: the document of `assay trend`."""
     return Answer(fill(trend.TrendDocument, _trend(request, suite, candidate, last)))
 
 
-@router.get("/registry/trend")
+@router.get("/results/trend")
 def trend_page(request: Request, suite: str = "", candidate: Names = (), last: Newest = RUNS_OF_TREND) -> Response:
     """Show one suite over time: each candidate's score in each of its newest runs."""
-    if not suite:
-        facets = rooms_of(request).workspace.register.facets(RunFilter())["suite"]
-        return page_of(
-            request,
-            "registry/trend.html",
-            "trend",
-            "One suite over time",
-            twin=None,
-            suite=None,
-            suites=[facet.value for facet in facets],
-            boot={"texts": {}, "page": "trend"},
-        )
     history = _trend(request, suite, candidate, last)
     chart = trend.trend_chart(history)
     linked = charts.with_links(chart, lambda row: f"/runs/{quote(str(row['run']), safe='')}")
@@ -380,16 +367,16 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
         "about": chart.about,
         "rows": len(chart.rows),
         "drawing": Markup(charts.drawn(linked)),
-        "files": [(ending.upper(), f"/registry/trend/chart.{ending}?{address}") for ending in charts.endings()],
+        "files": [(ending.upper(), f"/results/trend/chart.{ending}?{address}") for ending in charts.endings()],
     }
     names = sorted({point.candidate for point in history.points}, key=str.casefold)
-    every = f"/registry/trend?{urlencode({'suite': suite})}"
+    every = f"/results/trend?{urlencode({'suite': suite})}"
     return page_of(
         request,
         "registry/trend.html",
         "trend",
         f"{visible(history.suite)} over time",
-        twin=f"/registry/trend.json?{address}",
+        twin=f"/results/trend.json?{address}",
         suite=visible(history.suite),
         figure_=figure,
         rows=_points(history),
@@ -399,12 +386,12 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
         asked=[visible(name) for name in candidate],
         only=[{"name": visible(name), "open": f"{every}&{urlencode({'candidate': name})}"} for name in names],
         every=every,
-        registry=f"/registry?{urlencode({'suite': history.suite})}",
+        registry=f"/runs?{urlencode({'suite': history.suite})}",
         boot={"texts": for_script("stats", "queue"), "page": "trend"},
     )
 
 
-@router.get("/registry/trend/chart.{ending}")
+@router.get("/results/trend/chart.{ending}")
 def trend_file(
     request: Request,
     ending: str,
@@ -423,7 +410,7 @@ def trend_file(
 
 def _trend(request: Request, suite: str, candidates: tuple[str, ...], last: int) -> Trend:
     if not suite:
-        raise InputError("suite", "is missing.", remedy="Choose one in /registry/trend.")
+        raise InputError("suite", "is missing.", remedy="Write ?suite=NAME; /runs lists the suites.")
     return trend.trend(rooms_of(request).workspace, suite, candidates=candidates, newest=last)
 
 

@@ -1,4 +1,4 @@
-"""Pages of the queue, of one run, and of starting a run. Each address holds the page's full state."""
+"""Pages of one run and of starting a run. Each address holds the page's full state."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from assay.app.runs import suite_files
 from assay.app.runs.budget import enough_usd
 from assay.app.runs.rubric_choices import rubric_choices
 from assay.app.statistics.results import wording
+from assay.domain.identifiers import TrialKey, shown_trial
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.web.api.protocol import ProtocolStanding, standing
 from assay.web.api.suites import SuiteChoices, suite_document
-from assay.web.context import reviewer_of, rooms_of
+from assay.web.context import rooms_of
 from assay.web.links import side_by_side
 from assay.web.query_params import one_of, reads, whole, within
 from assay.web.responses import Answer
@@ -34,10 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from assay.app.workspace import Workspace
+    from assay.domain.failure import Failure
     from assay.domain.selection import RunSummary, TrialRow
 
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
+_KEYS_AT_ONCE: Final = 5_000
 CHOICES: Final = (
     "trials",
     "mode",
@@ -91,67 +94,10 @@ class RunPage(TypedDict):
     earlier: int | None
     later: int | None
     failures: list[dict[str, object]]
+    failure_kinds: list[dict[str, object]]
 
 
 router = APIRouter(include_in_schema=False)
-
-
-@router.get("/")
-@router.get("/runs")
-def queue_page(request: Request, before: str | None = None) -> Response:
-    """Show the runs and links to their review; for an empty store, the steps to a first run."""
-    rows, older = _queue_rows(request, before)
-    waiting = _waiting(request)
-    others = (
-        rooms_of(request).review.opinions.waits_for_others(Selection(), reviewer=reviewer_of(request)) if waiting else 0
-    )
-    twin = "/queue.json" + (f"?{urlencode({'before': before})}" if before else "")
-    template = "runs/queue.html" if rows or before else "start/onboarding.html"
-    # Finding suites reads the whole folder, and only the page of an empty store needs them.
-    files = 0 if rows or before else len(suite_files.suite_files(rooms_of(request).workspace))
-    first = rows[0] if len(rows) == 1 and not before and not older else None  # gets a guide to its result
-    boot = {
-        "texts": for_script("queue", "state", "run", "first", "start", "drop", "steer", "notice"),
-        "page": "runs",
-        "live": before is None,
-        "rubrics": [] if rows or before else rubric_choices(),
-    }
-    return _page(
-        request,
-        template,
-        "runs",
-        "Runs",
-        twin=twin,
-        rows=rows,
-        older=older,
-        before=before,
-        waiting=waiting,
-        others=others,
-        first=first,
-        files=files,
-        boot=boot,
-    )
-
-
-def _waiting(request: Request) -> int:
-    return rooms_of(request).workspace.archive.assessments.tally(Selection()).get(AssessmentState.PENDING, 0)
-
-
-def _queue_rows(request: Request, before: str | None) -> tuple[list[LiveRunDocument], str | None]:
-    """Return the runs that follow `before`; raises `UnknownName` if there is no such run."""
-    rooms = rooms_of(request)
-    return rooms.live.rows(before=runs.runs(rooms.workspace, Selection(runs=(before,)))[0].id if before else None)
-
-
-@router.get("/index.json")
-@router.get("/queue.json")
-def queue_twin(request: Request, before: str | None = None) -> Response:
-    """Return the queue page as JSON."""
-    rows, older = _queue_rows(request, before)
-    next_ = f"/queue.json?{urlencode({'before': older})}" if older else None
-    others = rooms_of(request).review.opinions.waits_for_others(Selection(), reviewer=reviewer_of(request))
-    waiting = _waiting(request)
-    return Answer({"runs": rows, "waiting": waiting, "others": others, "next": next_})
 
 
 @router.get("/start")
@@ -224,7 +170,9 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
         twin=f"/runs/{run.id}.json{query}",
         **data,
         boot={
-            "texts": for_script("queue", "state", "run", "trial", "steer", "protocol", "ungraded", "notice"),
+            "texts": for_script(
+                "queue", "count", "do", "state", "run", "trial", "steer", "protocol", "ungraded", "notice", "cancel"
+            ),
             "page": "run",
             "run": run.id,
             "suggested": data["suggested"],
@@ -238,33 +186,21 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     (summary,) = runs.runs(rooms.workspace, Selection(runs=(run_id,)))
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
-    row = looked_at(rooms.workspace, summary, rooms.runner)
+    row = looked_at(rooms.workspace, summary, rooms.runner, verdict=rooms.verdicts.of([summary])[summary.id])
     tasks, more = _tasks_from(
         rooms.workspace.archive.trials.matching(where),
         start,
         not_graded=bool(summary.not_graded),
     )
-    tasks = _with_passed_states(rooms.workspace, summary, tasks)
-    failed = list(islice(rooms.workspace.archive.trials.matching(where, failed_only=True), FAILURES_SHOWN))
-    failures = [
-        {
-            "id": f"t{trial.key}",
-            "task": trial.task,
-            "thing": trial.thing,
-            "k": trial.k,
-            "of": trial.of,
-            "kind": trial.failure.kind,
-            "fault": str(trial.failure.fault),
-            "detail": trial.failure.detail,
-            "tries": trial.failure.tries,
-        }
-        for trial in failed
-        if trial.failure is not None
-    ]
+    tasks = _with_scores(rooms.workspace, summary, tasks)
     if start and not tasks:
         # Counted only for a page beyond the last one, because counting reads every trial of the run.
         within("from", start, len({trial.task for trial in rooms.workspace.archive.trials.matching(where)}))
     review = standing(request, str(summary.id))
+    kinds = rooms.workspace.archive.trials.failure_kinds(summary.id) if row.failed else ()
+    failed = list(
+        islice(rooms.workspace.archive.trials.matching(where, failed_only=True), FAILURES_SHOWN if kinds else 0)
+    )
     return {
         "run": row,
         "facts": {
@@ -289,7 +225,8 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,
         "later": start + TASKS_SHOWN if more else None,
-        "failures": failures,
+        "failures": [_failure(trial, trial.failure) for trial in failed if trial.failure is not None],
+        "failure_kinds": [{"kind": kind, "fault": fault, "n": n} for kind, fault, n in kinds],
     }
 
 
@@ -315,15 +252,43 @@ def _tasks_from(trials: Iterable[TrialRow], start: int, *, not_graded: bool) -> 
     return shown_, False
 
 
-def _with_passed_states(
-    workspace: Workspace, summary: RunSummary, tasks: list[MatrixRowDocument]
-) -> list[MatrixRowDocument]:
-    """Give cells of trials that count without approval the state of their grades."""
-    approved = {cell.id for task in tasks for cell in task.cells if cell.state == "approved"}
-    keys = {shown: key for shown in approved if (key := decisions.trial_key(shown)) is not None}
-    states = runs.passed_unseen(workspace, summary, tuple(keys.values()))
-    passed = {shown: str(states[key]) for shown, key in keys.items() if key in states}
+def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRowDocument]) -> list[MatrixRowDocument]:
+    """Give cells their scores that count, and cells that count without approval the state of their grades."""
+    keys = {
+        cell.id: key
+        for task in tasks
+        for cell in task.cells
+        if cell.state in {"approved", "needs_review"} and (key := decisions.trial_key(cell.id)) is not None
+    }
+    passed = runs.passed_unseen(workspace, summary, tuple(keys.values()))
+    selection, listed = Selection(runs=(summary.id,)), list(keys.values())
+    means = {
+        shown_trial(TrialKey(trial.trial)): sum(trial.scores.values()) / len(trial.scores)
+        for start in range(0, len(listed), _KEYS_AT_ONCE)
+        for trial in workspace.archive.scores.of_trials(selection, listed[start : start + _KEYS_AT_ONCE])
+        if trial.scores
+    }
+    states = {shown: str(passed[key]) for shown, key in keys.items() if key in passed}
     return [
-        replace(task, cells=tuple(replace(cell, state=passed.get(cell.id, cell.state)) for cell in task.cells))
+        replace(
+            task,
+            cells=tuple(
+                replace(cell, state=states.get(cell.id, cell.state), score=means.get(cell.id)) for cell in task.cells
+            ),
+        )
         for task in tasks
     ]
+
+
+def _failure(trial: TrialRow, failure: Failure) -> dict[str, object]:
+    return {
+        "id": shown_trial(trial.key),
+        "task": trial.task,
+        "thing": trial.thing,
+        "k": trial.k,
+        "of": trial.of,
+        "kind": failure.kind,
+        "fault": str(failure.fault),
+        "detail": failure.detail,
+        "tries": failure.tries,
+    }

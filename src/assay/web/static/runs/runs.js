@@ -1,7 +1,8 @@
-// Live queue and run pages: server-sent events, or polling every few seconds if these do not arrive.
+// Live pages of runs: server-sent events, or polling every few seconds if these do not arrive.
 
 import "../frame/page.js";
-import { boot, byId, call, count, t } from "../frame/dom.js";
+import { ask } from "../frame/ask.js";
+import { boot, button, byId, call, count, h, t } from "../frame/dom.js";
 import { whileSeen } from "../frame/live_updates.js";
 
 const ASK_MS = 3000;
@@ -33,24 +34,26 @@ export function fill(root, row) {
     state: t(row.ending ? "run.ending" : `run.${row.state}`),
     trials: t("queue.trials", { n: row.trials.total, done: count(row.judged), total: count(row.trials.total) }),
     now: [now, left].filter(Boolean).join(" · "),
-    judged: count(row.judged - (row.not_graded ?? 0)),
     waiting: count(row.waiting),
-    approved: count(row.assessments.approved),
-    corrected: count(row.corrected_are === "graded" ? 0 : row.assessments.corrected),
-    graded: count(row.corrected_are === "graded" ? row.assessments.corrected : 0),
-    rejected: count(row.assessments.rejected),
-    failed: count(row.failed),
     cost: usd(row),
+    verdict: row.verdict ?? undefined, // what the page shows stays until the new one is computed
     error: row.error ?? "",
   };
   for (const place of root.querySelectorAll("[data-field]")) {
     const text = texts[place.dataset.field];
     if (text !== undefined && place.textContent !== text) place.textContent = text;
-    if (place.dataset.zero !== undefined) place.classList.toggle("zero", text === "0");
+    if (text !== undefined) place.classList.remove("asked");
   }
-  for (const place of root.querySelectorAll('[data-field="error"]')) place.hidden = !row.error;
-  for (const button of root.querySelectorAll("[data-steer]")) button.hidden = !row.moves.includes(button.dataset.steer);
-  for (const mark of root.querySelectorAll("[data-run-state]")) mark.dataset.runState = row.state;
+  for (const place of root.querySelectorAll('[data-field="error"]')) place.hidden = !row.error || place.dataset.listed !== undefined;
+  for (const place of root.querySelectorAll("[data-tally]")) {
+    place.replaceChildren(...row.tally.map(([state, n]) => h("span", { class: state }, t(countKey(row, state), { n: count(n) }))));
+  }
+  if (boot.page === "runs") nextStep(root, row);
+  else for (const move of root.querySelectorAll("[data-steer]")) move.hidden = !row.moves.includes(move.dataset.steer);
+  for (const mark of root.querySelectorAll("[data-run-state]")) {
+    mark.dataset.runState = row.state;
+    if (boot.page === "runs") mark.hidden = row.state === "finished";
+  }
   let start = 0;
   const shares = new Map(row.shares);
   for (const part of root.querySelectorAll("[data-share]")) {
@@ -60,6 +63,26 @@ export function fill(root, row) {
     start += width;
   }
   for (const link of root.querySelectorAll("[data-review]")) link.hidden = row.waiting === 0;
+}
+
+const GRADED = { graded: "graded", either: "corrected_or_graded" };
+const countKey = (row, state) => `count.${state === "corrected" ? (GRADED[row.corrected_are] ?? state) : state}`;
+
+/** Updates the one action of a row: a link, or a button that sends a request. */
+function nextStep(root, row) {
+  const link = root.querySelector("[data-do]");
+  if (!link || root.dataset.reads !== undefined) return;
+  const posts = row.action === "retry" || row.action === "resume";
+  const step = root.querySelector('[data-steer="resume"]');
+  step.hidden = !posts;
+  link.hidden = posts;
+  if (posts) step.textContent = t(`do.${row.action}`, { n: count(row.failed) });
+  else {
+    link.firstChild.textContent = t(`do.${row.action}`, { n: count(row.waiting) });
+    link.classList.toggle("go", row.action === "review");
+    const run = encodeURIComponent(row.id);
+    link.href = row.action === "open" ? `/runs/${run}` : `/${row.action}?run=${run}`;
+  }
 }
 
 /** Shows a notification when a run ends or its first assessments await review. */
@@ -122,7 +145,8 @@ for (const button of document.querySelectorAll("[data-steer]")) {
   button.addEventListener("click", async () => {
     const root = button.closest("[data-run]");
     const wish = button.dataset.steer;
-    if (wish === "cancel" && !confirm(t("steer.confirm"))) return;
+    const sure = { title: t("steer.ask"), text: t("steer.confirm"), act: t("steer.cancel"), keep: t("steer.keep") };
+    if (wish === "cancel" && !(await ask(sure))) return;
     button.disabled = true;
     try {
       const budget = (wish === "resume" && byId("budget")?.value.trim()) || null;
@@ -137,18 +161,67 @@ for (const button of document.querySelectorAll("[data-steer]")) {
   });
 }
 
-byId("delete-run")?.addEventListener("click", async (event) => {
-  const root = event.currentTarget.closest("[data-run]");
-  if (!confirm(t("run.delete_confirm"))) return;
+const REMOVED = "assay.removed";
+const OFFERED_MS = 60_000; // a page that draws itself anew still offers it
+
+/** Deletes, archives or restores a run; the list then offers to undo it. */
+async function remove(source, act, archived) {
+  const root = document.querySelector("main[data-run]");
+  const run = root.dataset.run;
   try {
-    await call(`/api/runs/${encodeURIComponent(root.dataset.run)}/delete`, {});
-    location.assign("/runs");
+    await call(`/api/runs/${encodeURIComponent(run)}/${act}`, { archived });
+    if (act === "delete") sessionStorage.setItem(REMOVED, JSON.stringify({ run, archived, suite: source.dataset.suite, at: Date.now() }));
+    location.assign(act === "delete" ? "/runs" : `/runs/${encodeURIComponent(run)}`);
   } catch (error) {
     const place = root.querySelector('[data-field="error"]');
     place.hidden = false;
     place.textContent = [error.message, error.said?.remedy].filter(Boolean).join(" ");
   }
-});
+}
+for (const [id, act, archived] of [["delete-run", "delete", false], ["archive-run", "delete", true], ["restore-run", "restore", true]]) {
+  byId(id)?.addEventListener("click", ({ currentTarget }) => remove(currentTarget, act, archived));
+}
+
+const removed = byId("removed");
+const gone = removed && JSON.parse(sessionStorage.getItem(REMOVED));
+if (gone && Date.now() - gone.at < OFFERED_MS) {
+  const back = async () => {
+    sessionStorage.removeItem(REMOVED);
+    try {
+      await call(`/api/runs/${encodeURIComponent(gone.run)}/restore`, { archived: gone.archived });
+      location.reload();
+    } catch (error) {
+      removed.textContent = [error.message, error.said?.remedy].filter(Boolean).join(" ");
+    }
+  };
+  removed.replaceChildren(t(gone.archived ? "run.archived_now" : "run.removed", gone), button("button small", back, {}, t("run.undo")));
+  removed.hidden = false;
+}
+
+const finder = byId("find");
+if (finder) {
+  finder.parentElement.classList.add("scripted");
+  for (const choice of finder.querySelectorAll("select")) choice.addEventListener("change", () => finder.requestSubmit());
+  // An empty choice need not be in an address that somebody keeps.
+  finder.addEventListener("formdata", ({ formData }) => {
+    for (const [name, value] of [...formData]) if (!value) formData.delete(name);
+  });
+}
+
+/** Two ticked runs can be compared; a third takes the place of the first. */
+const ticked = [];
+const comparer = byId("compare-ticked");
+function offer() {
+  if (comparer) comparer.disabled = ticked.length !== 2;
+}
+for (const box of document.querySelectorAll(".pick input")) {
+  box.addEventListener("change", () => {
+    if (!box.checked) ticked.splice(ticked.indexOf(box), 1);
+    else if (ticked.push(box) > 2) ticked.shift().checked = false;
+    offer();
+  });
+}
+offer();
 
 const extend = byId("extend");
 function extension() {
@@ -198,7 +271,8 @@ async function sendExtension(onlyLook, replacing = 0) {
 extend?.addEventListener("submit", async (event) => {
   event.preventDefault();
   const replaces = await sendExtension(true);
-  if (replaces === null || (replaces && !confirm(t("steer.replaces_confirm", { n: replaces })))) return;
+  const sure = { title: t("steer.replaces_ask"), text: t("steer.replaces_confirm", { n: replaces }), act: t("steer.replaces_do"), keep: t("cancel") };
+  if (replaces === null || (replaces && !(await ask(sure)))) return;
   if ((await sendExtension(false, replaces)) !== null) location.reload();
 });
 byId("extend-look")?.addEventListener("click", () => sendExtension(true));
@@ -206,13 +280,14 @@ byId("extend-look")?.addEventListener("click", () => sendExtension(true));
 /** Returns the next step towards a first verdict. */
 const stage = (row) => (row.waiting ? "review" : row.judged ? "verdict" : "begin");
 
-function take(rows) {
+function take(news) {
+  const rows = news.filter((row) => row.id !== gone?.run); // read before the run was taken out
   for (const row of rows) notice(row);
   opened = true;
   for (const row of rows) {
     const [root, ...further] = document.querySelectorAll(`[data-run="${CSS.escape(row.id)}"]`);
     if (root) for (const one of [root, ...further]) fill(one, row);
-    else if (boot.page === "runs") return drawAnew(); // a run this page has never seen
+    else if (boot.whole) return drawAnew(); // a run this page has never seen
     if (root?.dataset.stage && root.dataset.stage !== stage(row)) return drawAnew();
     const cells = root?.querySelector("[data-cells]");
     if (cells && cells.dataset.cells !== Object.values(row.trials).join(" ")) return drawAnew();
@@ -227,7 +302,7 @@ function tell() {
   const own = document.querySelector("[data-run]")?.dataset.run;
   badge(boot.page === "runs" ? waiting : (known.get(own) ?? 0));
   const lead = byId("waiting");
-  if (lead && known.size) lead.textContent = waiting ? t("queue.lead", { n: count(waiting) }) : t("queue.lead.none");
+  if (lead && known.size) lead.textContent = count(waiting);
 }
 
 let total = null;
@@ -262,14 +337,14 @@ function listen() {
     say("queue.live");
   });
   source.addEventListener("error", () => {
-    if (asking === null && performance.now() - heard > 0) asking = setInterval(ask, ASK_MS);
+    if (asking === null && performance.now() - heard > 0) asking = setInterval(poll, ASK_MS);
     setTimeout(() => !document.hidden && source.readyState === EventSource.CLOSED && listen(), PATIENCE_MS);
   });
 }
 
-async function ask() {
+async function poll() {
   try {
-    const { runs, waiting } = await call("/queue.json");
+    const { runs, waiting } = await call(boot.twin ?? "/runs.json");
     say("queue.polling");
     total = waiting;
     take(runs);
@@ -281,8 +356,13 @@ async function ask() {
 function listenNoMore() {
   source?.close();
   clearInterval(asking);
-  asking = setInterval(ask, UNSEEN_MS); // for the notice that a run has ended
+  asking = setInterval(poll, UNSEEN_MS); // for the notice that a run has ended
 }
 
 if (boot.live) whileSeen(listen, listenNoMore);
+if (boot.twin && document.querySelector(".verdict.asked")) {
+  call(boot.twin).then(({ runs }) => runs.forEach((row) => {
+    for (const root of document.querySelectorAll(`[data-run="${CSS.escape(row.id)}"]`)) fill(root, row);
+  }), () => {}); // the stream brings them too
+}
 addEventListener("pagehide", () => source?.close());

@@ -1,0 +1,204 @@
+"""The page of all runs. Its address holds search, filters, order and position, so that any view can be bookmarked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import RedirectResponse
+
+from assay.app.registry import runs
+from assay.app.runs import suite_files
+from assay.app.runs.rubric_choices import rubric_choices
+from assay.domain.errors import InputError
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.run_list import FAILS, WAITS, Facet, RunFilter, RunOrder
+from assay.domain.selection import Selection
+from assay.web.context import reviewer_of, rooms_of
+from assay.web.query_params import one_of, reads
+from assay.web.responses import Answer
+from assay.web.run_rows import LiveRunDocument, looked_at
+from assay.web.safe_text import visible
+from assay.web.templating import page_of
+from assay.web.texts import for_script, t
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FILTERS: Final = ("q", "suite", "batch", "candidate", "state")
+READS: Final = (*FILTERS, "sort", "before")
+SHOWN: Final = 50
+NEW_VERDICTS: Final = 6
+"""Verdicts that a page computes before it is sent; its script asks for the rest."""
+
+NAMED: Final = ((WAITS, "Waiting for me"), (FAILS, "With failures"), ("running", "Running"), ("archived", "Archived"))
+"""Filters with a name of their own: the state in the address, and the label."""
+
+router = APIRouter(include_in_schema=False)
+
+
+class RunListQuery:
+    """Search, filters and order of the page, read from its address, and addresses built from them."""
+
+    def __init__(self, request: Request) -> None:
+        query = request.query_params
+        self.filters = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
+        self.order = RunOrder(one_of("sort", query.get("sort") or "newest", [order.value for order in RunOrder]))
+        self.before = query.get("before") or None
+
+    @property
+    def filter(self) -> RunFilter:
+        given = self.filters
+        return RunFilter(
+            suite=given.get("suite"),
+            batch_id=given.get("batch"),
+            candidate=given.get("candidate"),
+            state=given.get("state"),
+            text=given.get("q", ""),
+        )
+
+    def address(self, path: str = "/runs", *, before: str | None = None, **other: str) -> str:
+        """Return a path with these filters and this order, some of them replaced or, if empty, left out."""
+        pairs = {**self.filters, "sort": "" if self.order is RunOrder.NEWEST else self.order.value, **other}
+        query = urlencode({name: value for name, value in {**pairs, "before": before}.items() if value})
+        return path + (f"?{query}" if query else "")
+
+
+@router.get("/")
+@router.get("/runs")
+@reads(*READS)
+def run_list_page(request: Request) -> Response:
+    """Show runs with their review, verdict and cost; for an empty store, the steps to a first run."""
+    rooms, wanted = rooms_of(request), RunListQuery(request)
+    rows, older = _rows(request, wanted, new_verdicts=NEW_VERDICTS)
+    narrowed = bool(wanted.filters or wanted.before)
+    empty = not rows and not narrowed
+    facets = {} if empty else rooms.workspace.register.facets(RunFilter())
+    waiting = _waiting(request)
+    twin = wanted.address("/runs.json", before=wanted.before)
+    boot = {
+        "texts": for_script("queue", "count", "do", "state", "run", "first", "start", "drop", "steer", "notice"),
+        "page": "runs",
+        "live": wanted.before is None,
+        "whole": not narrowed and wanted.order is RunOrder.NEWEST,
+        "twin": twin,
+        "rubrics": rubric_choices() if empty else [],
+    }
+    return page_of(
+        request,
+        "start/onboarding.html" if empty else "runs/runs.html",
+        "runs",
+        "Runs",
+        twin=twin,
+        rows=rows,
+        older=None if older is None else wanted.address(before=older),
+        newest=wanted.address() if wanted.before else None,
+        waiting=waiting,
+        others=_others(request) if waiting else 0,
+        named=_named_filters(wanted, facets),
+        suites=[facet.value for facet in facets.get("suite", ())],
+        orders=[order.value for order in RunOrder],
+        order=wanted.order.value,
+        filters={name: visible(value) for name, value in wanted.filters.items()},
+        chosen=[(name, visible(wanted.filters[name]), wanted.address(**{name: ""})) for name in ("batch", "candidate")
+                if name in wanted.filters],
+        # Gets a guide to its result.
+        first=rows[0] if len(rows) == 1 and not narrowed and older is None else None,
+        # Finding suites reads the whole folder, and only the page of an empty store needs them.
+        files=len(suite_files.suite_files(rooms.workspace)) if empty else 0,
+        boot=boot,
+    )  # fmt: skip
+
+
+@router.get("/runs.json")
+@reads(*READS)
+def run_list_twin(request: Request) -> Response:
+    """Return the page as JSON."""
+    wanted = RunListQuery(request)
+    rows, older = _rows(request, wanted, new_verdicts=None)
+    return Answer(
+        {
+            "filters": wanted.filters,
+            "sort": wanted.order,
+            "runs": rows,
+            "waiting": _waiting(request),
+            "others": _others(request),
+            "facets": {
+                name: [asdict(facet) for facet in of]
+                for name, of in rooms_of(request).workspace.register.facets(wanted.filter).items()
+            },
+            "next": None if older is None else wanted.address("/runs.json", before=older),
+        }
+    )
+
+
+@router.get("/index.json")
+@router.get("/queue.json")
+@router.get("/registry")
+@router.get("/registry.json")
+@reads(*READS)
+def moved(request: Request) -> Response:
+    """Redirect the former queue and registry, which this list has replaced."""
+    path = "/runs.json" if request.url.path.endswith(".json") else "/runs"
+    return RedirectResponse(path + (f"?{request.url.query}" if request.url.query else ""), status_code=308)
+
+
+@router.get("/registry/trend")
+@router.get("/registry/trend.json")
+@router.get("/registry/task")
+@router.get("/registry/task.json")
+@reads("suite", "candidate", "last", "task")
+def moved_to_results(request: Request) -> Response:
+    """Redirect former pages of the registry about suites and tasks."""
+    path = request.url.path.replace("/registry/", "/results/")
+    return RedirectResponse(f"{path}?{request.url.query}", status_code=308)
+
+
+@router.get("/runs/compare")
+def compare_ticked(request: Request, run: tuple[str, ...] = Query(())) -> Response:
+    """Redirect to the comparison of the two ticked runs, the older one first."""
+    if len(set(run)) != 2:
+        raise InputError("run", f"is given {len(run)} times, expected two runs.", remedy="Tick two runs in /runs.")
+    after, before = runs.runs(rooms_of(request).workspace, Selection(runs=run))
+    return RedirectResponse(f"/registry/diff?{urlencode({'a': before.id, 'b': after.id})}", status_code=303)
+
+
+def _waiting(request: Request) -> int:
+    return rooms_of(request).workspace.archive.assessments.tally(Selection()).get(AssessmentState.PENDING, 0)
+
+
+def _others(request: Request) -> int:
+    return rooms_of(request).review.opinions.waits_for_others(Selection(), reviewer=reviewer_of(request))
+
+
+def _rows(
+    request: Request, wanted: RunListQuery, *, new_verdicts: int | None
+) -> tuple[list[LiveRunDocument], str | None]:
+    """Return a page of the runs, and the run after which the next page begins; raises `UnknownName` for unknown names."""
+    rooms, given = rooms_of(request), wanted.filters
+    before = runs.runs(rooms.workspace, Selection(runs=(wanted.before,)))[0].id if wanted.before else None
+    summaries, more = rooms.workspace.register.page(wanted.filter, before=before, limit=SHOWN, order=wanted.order)
+    if not summaries and given:
+        suites = (given["suite"],) if "suite" in given else ()
+        batches = (given["batch"],) if "batch" in given else ()
+        rooms.workspace.archive.assessments.tally(Selection(suites=suites, batch_ids=batches))
+        if "candidate" in given:
+            rooms.workspace.register.runs_of_candidate(given["candidate"], limit=1)
+    verdicts = rooms.verdicts.of(summaries, most=new_verdicts)
+    rows = [looked_at(rooms.workspace, summary, rooms.runner, verdict=verdicts[summary.id]) for summary in summaries]
+    return rows, summaries[-1].id if more else None
+
+
+def _named_filters(wanted: RunListQuery, facets: Mapping[str, Sequence[Facet]]) -> list[Mapping[str, object]]:
+    """Return the named filters that select something, and the one that is on."""
+    counts = {facet.value: facet.runs for facet in facets.get("state", ())}
+    state = wanted.filters.get("state")
+    named = dict(NAMED) if state is None or state in dict(NAMED) else {**dict(NAMED), state: t(f"run.{state}")}
+    return [
+        {"state": value, "label": label, "n": counts.get(value), "on": value == state,
+         "open": wanted.address(state="" if value == state else value)}
+        for value, label in named.items()
+        if counts.get(value) or value in {state, "archived"}
+    ]  # fmt: skip
