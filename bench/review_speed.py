@@ -1,7 +1,7 @@
 """How fast review is with 100,000 items waiting: key to next item painted in a real browser, and the server's time.
 
     python bench/review_speed.py [--assessments 100000] [--runs 1] [--approvals 200] [--lines 30] [--width 60]
-                                 [--candidates 3] [--store postgresql://…] [--requests 60]
+                                 [--candidates 3] [--words 2000] [--store postgresql://…] [--requests 60]
 
 The floor stands beside each figure, from the same run: for the keys an empty page that changes one word, for the
 server `/health`. A key's time goes from the event's own time stamp to the moment after the frame in which the next item
@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("--approvals", type=int, default=200)
     parser.add_argument("--lines", type=int, default=30)
     parser.add_argument("--width", type=int, default=60)
+    parser.add_argument("--words", type=int, default=0, help="of Markdown in each response, in place of code")
     parser.add_argument("--candidates", type=int, default=3)
     parser.add_argument("--requests", type=int, default=60)
     parser.add_argument("--store")
@@ -68,8 +69,9 @@ def main() -> None:
         url = given.store or f"sqlite:///{name}/assay.db"
         started = time.perf_counter()
         ids = fill(
-            url, given.assessments, runs=given.runs, candidates=given.candidates, lines=given.lines, width=given.width
-        )
+            url, given.assessments, runs=given.runs, candidates=given.candidates, lines=given.lines, width=given.width,
+            words=given.words,
+        )  # fmt: skip
         print(f"{given.assessments} waiting in {given.runs} runs: {time.perf_counter() - started:.1f} s to fill")
         with serving(url, Path(name)) as port:
             server(port, ids[-1], given.requests)

@@ -71,7 +71,7 @@ class WallClock:
 
 
 def fill(
-    url: str, assessments: int, *, runs: int = 1, candidates: int = 3, lines: int = 30, width: int = 60
+    url: str, assessments: int, *, runs: int = 1, candidates: int = 3, lines: int = 30, width: int = 60, words: int = 0
 ) -> list[RunId]:
     """Make a store at `url` where `assessments` wait, the same number in each run; the runs' ids, oldest first.
 
@@ -80,13 +80,16 @@ def fill(
         candidates: responses of each item, at most four.
         lines: lines of each response.
         width: characters of a line, at least 60.
+        words: of Markdown in each response, about; 0 for code.
     """
     names = CANDIDATES[:candidates]
     store = open_store(url, clock=WallClock())
     plans = [_plan(number, names) for number in range(runs)]
     try:
         for number, plan in enumerate(plans):
-            store.journal.open_run(plan, _tasks(number, max(1, assessments // runs // TRIALS), names, lines, width))
+            store.journal.open_run(
+                plan, _tasks(number, max(1, assessments // runs // TRIALS), names, lines, width, words)
+            )
     finally:
         store.close()
     body = assessment_bytes(_assessment(names))
@@ -131,7 +134,18 @@ def _plan(number: int, names: tuple[str, ...]) -> RunPlan:
     )
 
 
-def _tasks(run: int, tasks: int, names: tuple[str, ...], lines: int, width: int) -> Iterator[PlannedTask]:
+def _markdown(number: int, place: int, words: int) -> str:
+    """Return Markdown of about this many words: headings, prose, lists, tables, formulas and code."""
+    part = (
+        f"## Part {number}.{place}\n\nIt is *scattering*, **nine times** stronger for `blue` light, and "
+        "[more](https://example.org/) is known about it than a page can hold.\n\n"
+        "1. As $1/x^4$ says, short waves scatter\n2. Violet scatters even more\n\n"
+        "| colour | nm |\n| --- | --- |\n| blue | 450 |\n| red | 650 |\n\n```python\ntotal = blue + red\n```\n\n"
+    )
+    return part * max(1, words // len(part.split()))
+
+
+def _tasks(run: int, tasks: int, names: tuple[str, ...], lines: int, width: int, words: int) -> Iterator[PlannedTask]:
     body = "\n".join(_LINE.format(n=n).ljust(width, "-") for n in range(lines - 3))
     for number in range(tasks):
         snippets = tuple(
@@ -140,7 +154,9 @@ def _tasks(run: int, tasks: int, names: tuple[str, ...], lines: int, width: int)
                 files=(
                     SourceFile(
                         path="",
-                        content=f"def sum_{number}(weights, readings):\n    total = {place}\n{body}\n    return total\n",
+                        content=_markdown(number, place, words)
+                        if words
+                        else f"def sum_{number}(weights, readings):\n    total = {place}\n{body}\n    return total\n",
                     ),
                 ),
             )
@@ -150,7 +166,7 @@ def _tasks(run: int, tasks: int, names: tuple[str, ...], lines: int, width: int)
             id=f"task-{run}-{number}",
             thing=f"Sum {run}.{number}",
             context="Adds readings by their weights.",
-            language="python",
+            language="" if words else "python",
             scoring=Scoring(method="judge"),
             snippets=snippets,
         )

@@ -62,6 +62,9 @@ def test_run_diff_page_matches_the_command(page: Page, served: Served, filled: d
     assert HOSTILE in words
     expect(page.locator(".changed .gone", has_text="-6")).to_have_count(1)
     expect(page.locator(".changed .added", has_text="+5")).to_have_count(1)
+    for table in page.locator(".tall").all():
+        height = str(table.evaluate("one => getComputedStyle(one).maxHeight"))
+        assert float(height.removesuffix("px")) <= 704, "a long table scrolls by itself"
     page.get_by_role("link", name="Compare answers echo-a").click()
     page.wait_for_url(lambda url: "/compare?col=" in url)
     page.get_by_role("heading", name="One", exact=True).wait_for()

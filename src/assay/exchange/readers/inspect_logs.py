@@ -504,7 +504,11 @@ def _raw(value: object) -> float | None:
 def _models_in(options: object, depth: int = 0) -> tuple[str, ...]:
     """Return the models that a scorer's options name, also those of the scorers that it combines."""
     fields = as_object(options)
-    named = as_texts(fields.get("model"))
+    given = fields.get("model")
+    # A model that was made with arguments is written as an object of its name, configuration and arguments.
+    named = as_texts(
+        [as_object(model).get("model", model) for model in (given if isinstance(given, list) else [given])]
+    )
     if depth < 5:
         for scorer in objects_in(fields.get("scorers")):
             named += _models_in(scorer.get("params"), depth + 1)

@@ -7,6 +7,7 @@ text in `body`: readers build such an assessment from its row in `score`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -47,21 +48,27 @@ class ScoredTrial(NamedTuple):
     trial: int
 
 
-def places_of(scores: Sequence[FoundScores]) -> list[ScoredTrial]:
-    """Return the trials that the rows belong to, each once."""
-    pairs = dict.fromkeys([(task, trial) for batch in scores for task, _, trial, _ in batch.rows])
-    return [ScoredTrial(*pair) for pair in pairs]
+class Scores(NamedTuple):
+    """A batch of bare scores and the trials that its rows belong to, each once."""
+
+    batch: FoundScores
+    trials: list[ScoredTrial]
+
+    @classmethod
+    def of(cls, batch: FoundScores) -> Scores:
+        pairs = dict.fromkeys([(task, trial) for task, _, trial, _ in batch.rows])
+        return cls(batch, [ScoredTrial(*pair) for pair in pairs])
 
 
-def write_scores(portion: Portion, trials: Trials, scores: Sequence[FoundScores]) -> None:
+def write_scores(portion: Portion, trials: Trials, scores: Sequence[Scores]) -> None:
     """Store bare scores, whose trials are stored already."""
     if not scores:
         return
     portion.connection.execute(CreateTable(_STAGED, if_not_exists=True))
-    for batch in scores:
+    for batch, places in scores:
         state = _state(batch)
         grader = portion.grader(batch.judge, batch.by)
-        portion.insert_many(_STAGED, _staged_rows(portion, trials, batch))
+        portion.insert_many(_STAGED, _staged_rows(portion, trials, batch, places))
         for table, own in _columns(portion, grader, state, by_model=batch.by is GradedBy.MODEL):
             values: dict[str, ColumnElement[Any]] = {
                 column.name: _STAGED.c[column.name] for column in table.c if column.name in _STAGED.c
@@ -74,11 +81,11 @@ def write_scores(portion: Portion, trials: Trials, scores: Sequence[FoundScores]
         portion.run.assessments += len(batch.rows)
 
 
-def note_states(trials: Trials, scores: Sequence[FoundScores]) -> None:
+def note_states(trials: Trials, scores: Sequence[Scores]) -> None:
     """Give trials the states of their bare scores, from which their own state follows."""
-    for batch in scores:
+    for batch, places in scores:
         state = _state(batch)
-        for place in places_of((batch,)):
+        for place in places:
             trial = trials[plain(place.task), place.trial]
             trial.states = [*(trial.states or ()), state]
 
@@ -90,15 +97,16 @@ def _state(batch: FoundScores) -> AssessmentState:
     return AssessmentState.PENDING if batch.by is GradedBy.MODEL else AssessmentState.NOT_REQUIRED
 
 
-def _staged_rows(portion: Portion, trials: Trials, batch: FoundScores) -> list[Row]:
+def _staged_rows(portion: Portion, trials: Trials, batch: FoundScores, places: Sequence[ScoredTrial]) -> list[Row]:
     candidates = {name: portion.candidate(name) for name in dict.fromkeys([row[1] for row in batch.rows])}
-    places = {}
-    for task, k in places_of((batch,)):
+    # By k and task one after the other, because a tuple for each row would take longer than both look-ups.
+    keys_of: defaultdict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
+    for task, k in places:
         trial = trials[plain(task), k]
-        places[task, k] = (trial.place.task_key, trial.key)
+        keys_of[k][task] = (trial.place.task_key, trial.key)
     keys = islice(portion.assessment_keys, len(batch.rows))
     return [
-        (key, *places[task, k], candidates[name], score)
+        (key, *keys_of[k][task], candidates[name], score)
         for (task, name, k, score), key in zip(batch.rows, keys, strict=True)
     ]
 

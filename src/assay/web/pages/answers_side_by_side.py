@@ -252,25 +252,14 @@ def agreement_twin(request: Request) -> Response:
 def agreement_page(request: Request) -> Response:
     """Show the agreement between candidates, and which one differs most often."""
     sides, workspace = Sides(request), rooms_of(request).workspace
-    if len(sides.columns) < 2:
-        return page_of(
-            request,
-            "compare/agreement.html",
-            "compare",
-            "Agreement between answers",
-            back=sides.address("/compare"),
-            found=None,
-            twin=sides.address("/compare/agreement.json"),
-            boot={"texts": {}, "page": "compare"},
-        )
-    agreement = _agreement(sides, answers.agreement(workspace, _wanted(workspace, sides)))
+    few = len(sides.columns) < 2
     return page_of(
         request,
         "compare/agreement.html",
         "compare",
         "Agreement between answers",
         twin=sides.address("/compare/agreement.json"),
-        found=agreement,
+        found=None if few else _agreement(sides, answers.agreement(workspace, _wanted(workspace, sides))),
         columns=_columns(sides),
         back=sides.address("/compare"),
         odd_ones=sides.address("/compare", only="disagree"),

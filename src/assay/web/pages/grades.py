@@ -208,12 +208,8 @@ def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
     """Describe the number of rows and how far the figures can be relied on."""
     figures, shown = page.figures, len(page.rows)
     if figures is None:
-        return [
-            (
-                "This is a large run. Its summary and largest differences are still being computed; until then, "
-                "rows appear in run order."
-            )
-        ]
+        wait = "Its summary and largest differences are still being computed; until then, rows appear in run order."
+        return [f"This is a large run. {wait}"]
     of = figures.of[asked.wanted.only]
     sentences = [f"Rows shown: {shown} of {count(of)}."] if shown else []
     if figures.waiting:
@@ -221,21 +217,11 @@ def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
     if page.by_gap and of > WIDEST:
         sentences.append(f"Only the {count(WIDEST)} largest differences are listed.")
     if not page.by_gap and page.more and shown < PORTION:
-        sentences.append(
-            plural(
-                page.looked_at,
-                "1 trial was checked. The next page continues from there.",
-                (f"{count(page.looked_at)} trials were checked. The next page continues from there."),
-            )
-        )
+        trials = plural(page.looked_at, "1 trial was", f"{count(page.looked_at)} trials were")
+        sentences.append(f"{trials} checked. The next page continues from there.")
     if figures.since:
-        sentences.append(
-            plural(
-                figures.since,
-                "1 decision was made after this summary was computed.",
-                (f"{count(figures.since)} decisions were made after this summary was computed."),
-            )
-        )
+        decisions = plural(figures.since, "1 decision was", f"{count(figures.since)} decisions were")
+        sentences.append(f"{decisions} made after this summary was computed.")
     return sentences
 
 
@@ -357,21 +343,10 @@ def _summary(page: GradesPage, asked: GradesQuery) -> list[tuple[str, str, str]]
     lines = [("Rows with both scores", count(summary.n), "")]
     if summary.alike is not None and summary.alike_ci95 is not None:
         low, high = (f"{100 * end:.0f}%" for end in summary.alike_ci95)
-        lines.append(
-            (
-                f"At most {asked.points:g} points apart",
-                f"{100 * summary.alike:.0f}%",
-                f"{low} to {high}",
-            )
-        )
+        lines.append((f"At most {asked.points:g} points apart", f"{100 * summary.alike:.0f}%", f"{low} to {high}"))
     if summary.gap is not None and summary.distance is not None:
-        lines.append(
-            (
-                f"Mean difference, {names[1]} minus {names[0]}",
-                f"{100 * summary.gap:+.1f} points".replace("-", "\u2212"),
-                "",
-            )
-        )
+        gap = f"{100 * summary.gap:+.1f} points".replace("-", "\u2212")
+        lines.append((f"Mean difference, {names[1]} minus {names[0]}", gap, ""))
         lines.append(("Mean absolute difference", f"{100 * summary.distance:.1f} points", ""))
     if summary.alpha is not None:
         figure, remark = _said(summary.alpha)
@@ -381,43 +356,15 @@ def _summary(page: GradesPage, asked: GradesQuery) -> list[tuple[str, str, str]]
         )
     if summary.accepted is not None and summary.accepted[1]:
         k, n = summary.accepted
-        lines.append(
-            (
-                "Accepted unchanged",
-                f"{100 * k / n:.0f}%",
-                plural(
-                    n,
-                    (
-                        f"{k} of 1 decided assessment. The person saw the judge's scores first, so this is "
-                        "acceptance, not agreement."
-                    ),
-                    f"{k} of {n} decided assessments. The person saw the judge's scores first, so this is "
-                    "acceptance, not agreement.",
-                ),
-            )
-        )
+        of = plural(n, "1 decided assessment", f"{count(n)} decided assessments")
+        remark = f"{k} of {of}. The person saw the judge's scores first, so this is acceptance, not agreement."
+        lines.append(("Accepted unchanged", f"{100 * k / n:.0f}%", remark))
+        blind = ("–", "not measured; a review protocol with a blind-first share measures it")
         if summary.blind is not None:
             figure, remark = _said(summary.blind)
-            lines.append(
-                (
-                    "Agreement on blind verdicts (alpha)",
-                    figure,
-                    f"{remark}. "
-                    + plural(
-                        summary.n_blind,
-                        "1 score given before the reviewer saw the judge's.",
-                        f"{summary.n_blind} scores given before the reviewer saw the judge's.",
-                    ),
-                )
-            )
-        else:
-            lines.append(
-                (
-                    "Agreement on blind verdicts (alpha)",
-                    "–",
-                    "not measured; a review protocol with a blind-first share measures it",
-                )
-            )
+            scores = plural(summary.n_blind, "1 score", f"{count(summary.n_blind)} scores")
+            blind = (figure, f"{remark}. {scores} given before the reviewer saw the judge's.")
+        lines.append(("Agreement on blind verdicts (alpha)", *blind))
     return lines
 
 

@@ -71,6 +71,15 @@ def test_scores_without_a_scale_are_said_to_be_so(tmp_path: Path) -> None:
     assert "1 scores are words or come from a scorer whose values leave 0 to 1" in read.notes[0].what
 
 
+def test_judge_made_with_arguments_is_named_by_its_model(tmp_path: Path) -> None:
+    """Inspect writes a scorer's model that was made with arguments as an object of all of them."""
+    log = files.inspect_log(files.inspect_sample(1, 1, "C"))
+    model = {"model": "mockllm/judge", "config": {}, "model_args": {"custom_outputs": [{"completion": "x" * 500}]}}
+    log["eval"]["scorers"] = [{"name": "match", "options": {"model": model}}]
+    (assessment,) = read_files(files.put(tmp_path / "log.json", log)).assessments
+    assert (assessment.judge, assessment.by) == ("match (mockllm/judge)", GradedBy.MODEL)
+
+
 def test_grading_model_is_identified_from_the_log(tmp_path: Path) -> None:
     sample = files.inspect_sample(1, 1, "C")
     sample["scores"] = {

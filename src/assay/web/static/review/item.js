@@ -47,7 +47,7 @@ export function drawResponses(item, view) {
   const tab = (name, kind, on, run, ...children) =>
     button(kind, run, { role: "tab", id: `tab-${name}`, "aria-selected": String(on), "aria-controls": "pane", tabindex: on ? 0 : -1 }, children);
   const tabs = item.panes.map((pane, place) =>
-    tab(place, "tab", view.pane === place && !view.rules, () => view.onPane(place), h("span", {}, visible(calledBy(pane))), isText(item, place) ? null : h("small", {}, t("review.lines", { n: pane.lines }))));
+    tab(place, "tab", view.pane === place && !view.rules, () => view.onPane(place), h("span", {}, visible(calledBy(pane))), isText(item, place) || item.panes.length > 2 ? null : h("small", {}, t("review.lines", { n: pane.lines }))));
   const rules = tab("rules", "tab rules", view.rules, () => view.onRules(), t("review.rules"), h("kbd", {}, view.badge("rules")));
   const body = h("div", { id: "pane", role: "tabpanel", "aria-labelledby": view.rules ? "tab-rules" : `tab-${view.pane}`, class: "pane" },
     view.rules ? view.later("task", item) : view.both ? view.reading.drawBoth(item, view) : drawResponse(item, view));
