@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import psycopg
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import event
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from tests.attack.figures import publish
 from tests.contract.conftest import postgres as postgres
 from tests.contract.stores import StandingClock, a_plan, a_task, judged, planned, wait
@@ -23,6 +26,7 @@ from assay.app.workspace import Workspace
 from assay.domain.errors import StoreError
 from assay.domain.selection import Selection
 from assay.store.database import connections
+from assay.store.database.connections import ConnectionLost
 from assay.store.opening import Store, open_store
 from assay.web.server import create_app
 
@@ -171,6 +175,27 @@ def test_a_store_closes_after_its_server_was_restarted(postgres: str, store: Sto
     assert len(store.journal.claim(a_plan().id, limit=1)) == 1
     end_connections(postgres, "test_a_store_closes_after_its_server_was_restarted")
     store.close()
+
+
+@pytest.mark.parametrize("properly", [True, False])
+def test_a_store_whose_first_connection_is_ended_names_the_server(
+    postgres: str, monkeypatch: pytest.MonkeyPatch, properly: bool
+) -> None:
+    address = new_database(postgres, f"ended_at_once_{properly}")
+    usual = PGDialect_psycopg.get_default_isolation_level
+
+    def ended(dialect: Any, driver: Any) -> Any:
+        if properly:
+            with psycopg.connect(address, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", [driver.info.backend_pid])
+        else:
+            with socket.socket(fileno=os.dup(driver.fileno())) as line:
+                line.shutdown(socket.SHUT_RDWR)
+        return usual(dialect, driver)
+
+    monkeypatch.setattr(PGDialect_psycopg, "get_default_isolation_level", ended)
+    with pytest.raises(ConnectionLost, match="cannot be reached"):
+        open_store(address, clock=StandingClock())
 
 
 def test_a_lost_lock_is_taken_again(postgres: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
