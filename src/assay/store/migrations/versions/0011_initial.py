@@ -1,4 +1,4 @@
-"""Every table of the first release. No store older than this is upgraded: its runs come back from its results folder.
+"""Every table of the first release. Older stores are not upgraded; their runs can be restored from the results folder.
 
 Until that release this file is edited together with `schema.py`; after it, it never changes again.
 """
