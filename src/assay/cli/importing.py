@@ -114,7 +114,7 @@ def import_command(
             raise click.UsageError("--rebuild takes one results folder and no other option.")
         return _rebuild(paths[0], store, as_json=as_json)
     if no_copy and move:
-        raise click.UsageError("--move needs the copy that --no-copy leaves out.")
+        raise click.UsageError("--move needs a copy, so it cannot be used with --no-copy.")
     options = ImportOptions(
         format=format_name,
         mapping=mapping,

@@ -340,7 +340,7 @@ def _folder(request: ExportRequest, *, one_log: bool) -> Path | None:
     try:
         output.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(str(output), f"cannot be made: {error.strerror}.", remedy="Name another folder.") from error
+        raise InputError(str(output), f"cannot be created: {error.strerror}.", remedy="Name another folder.") from error
     return output
 
 

@@ -295,7 +295,7 @@ class Models:
             spec = spec or self._bare(ref)
             access = self._workspace.directory.access(spec)
             if access.problem is not None:
-                raise Refused(ref, f"cannot be asked: {access.problem}", remedy=access.remedy)
+                raise Refused(ref, f"cannot be called: {access.problem}", remedy=access.remedy)
             if not _can_check(spec):
                 raise Refused(ref, "replays recorded answers, so it cannot answer a test question.")
             if ref in self._checking:

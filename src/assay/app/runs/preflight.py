@@ -330,5 +330,5 @@ def _check_context(workspace: Workspace, request: ModelRequest) -> None:
         raise InputError(
             f"task {request.purpose.task}",
             f"{what} is about {asked:,} tokens and its answer up to {answered:,}; {request.model.ref} holds {room:,}.",
-            remedy="Use `mode: each`, fewer or shorter candidates, a lower max_tokens, or a model with more room.",
+            remedy="Use `mode: each`, fewer or shorter candidates, a lower max_tokens, or a model with a larger context.",
         )

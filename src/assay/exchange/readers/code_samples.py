@@ -277,7 +277,7 @@ class _SampleReader:
             yield self._by_status("plus", both, reason=_failed(row.get("plus_fail_tests")))
 
     def _by_status(self, criterion: str, status: object, *, reason: str) -> MetricValue | None:
-        """Return a verdict; None for a status that is no verdict, which is counted."""
+        """Return a verdict; None for any other status, which is counted."""
         if status not in _STATUS:
             self._ungraded[shorten(status, 40)] += 1
             return None
