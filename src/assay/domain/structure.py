@@ -1,4 +1,4 @@
-"""Structured answers: the parts of a response or model solution that a model took apart, for judges and verification."""
+"""Structured answers: a response or model solution that a model split into parts, for judges and verification."""
 
 from __future__ import annotations
 
