@@ -29,7 +29,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonDocument:
-    """JSON of one invitation; `revoked` is null while it opens the server."""
+    """JSON of one invitation; `revoked` is null while it is valid."""
 
     name: str
     role: str

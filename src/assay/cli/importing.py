@@ -168,7 +168,7 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
 
 
 def _replacement(replaced: ReplacedRun) -> str:
-    """Return what a later version of an evaluation did to the run that the store had."""
+    """Describe how a later version of an evaluation replaced the stored run."""
     counts = ((replaced.changed, "changed"), (replaced.added, "new"), (replaced.lacking, "no longer there"))
     differing = ", ".join(f"{n:,} {what}" for n, what in counts if n)
     text = f"{replaced.where} is a later version of run {replaced.run}, which {replaced.by} replaces: {differing}"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 JsonObject: TypeAlias = "Mapping[str, JsonValue]"
 """An object of a foreign document."""
 
-_EARLIEST_S: Final = 946_684_800  # the year 2000: an earlier time is no time of an evaluation
+_EARLIEST_S: Final = 946_684_800  # the year 2000: no evaluation is older
 _LATEST_S: Final = 4_102_444_800  # the year 2100
 _DEEPEST: Final = 12
 _MOST_ITEMS: Final = 1000

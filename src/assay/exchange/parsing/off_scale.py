@@ -57,7 +57,7 @@ class ScaleCheck:
 
     def refuse_wrong(self, where: str, named: str, remedy: str) -> None:
         """Raise `WrongScale` if more scores lie outside the scale than inside."""
-        # Of percentages, only 0 and 1 would be taken: a mean of 40 answers came out as 50.0 in place of 63.0.
+        # Of percentages, only 0 and 1 would count: the mean of 40 answers was once 50.0 instead of 63.0.
         if self.outside > self.inside:
             total = self.inside + self.outside
             problem = (

@@ -140,7 +140,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return results, verdicts (of HumanEval), samples or problems; None if the file is none of them."""
+    """Return results, verdicts (of HumanEval), samples or problems; None for any other file."""
     rows = sample.rows[:20]
     if rows and "eval" not in rows[0]:  # a document on one line is one row
         if not all(isinstance(row.get("task_id"), str) for row in rows):

@@ -182,7 +182,7 @@ def _archive(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         if not _is_log(header):
             yield Skipped(where=source.name, why="holds no header that names a task and a model.")
             return
-        # A log without `header.json` has no status: its run still goes on, or was killed.
+        # A log without `header.json` has no status: its run is still going, or was killed.
         header.setdefault("status", "started")
         reading = _LogReader(header, source, options)
         _learn_scales(members, reading)

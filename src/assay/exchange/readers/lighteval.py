@@ -138,7 +138,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return details, flat (before 0.10) or results; None if the file is none of them."""
+    """Return details, flat (before 0.10) or results; None for any other file."""
     if sample.head.startswith(MAGIC):
         columns = _columns(sample)
         return "details" if columns == _DETAILS else "flat" if columns >= _FLAT else None

@@ -78,7 +78,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return evals and runs in files of their own, in the folder of a file of items or one above it."""
+    """Return evals and runs in separate files, in the folder of a file of items or one above it."""
     if not _has_items(source.sample):
         return ()
     return [

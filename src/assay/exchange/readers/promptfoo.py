@@ -299,7 +299,7 @@ class _Columns:
 
 
 def candidate_names(columns: Sequence[tuple[str, str]]) -> list[str]:
-    """Name the candidates of columns of a provider and a prompt's label: by the prompt too if the provider has several."""
+    """Name the candidates of columns, each a provider and a prompt's label, which joins the name if a provider has several."""
     names: list[str] = []
     for at, (provider, label) in enumerate(columns):
         number = sum(other == provider for other, _ in columns[: at + 1])

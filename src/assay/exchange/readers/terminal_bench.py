@@ -153,7 +153,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return job, trial, metadata or lock; None if the file is none of them."""
+    """Return job, trial, metadata or lock; None for any other file."""
     head = sample.head
     if sample.rows and b"\n" in head.strip():
         return None
