@@ -82,7 +82,7 @@ class HttpModel:
         before = self._habits.get(name, USUAL)
         after = self._habits[name] = learned(before, words, request)
         for parameter in sorted(after.unsent - before.unsent):
-            _log.warning("%s does not take %s; it is asked without", self._asked(request), parameter)
+            _log.warning("%s does not accept %s; calls leave it out", self._asked(request), parameter)
         return after
 
     def _reply(self, request: ModelRequest, answer: HttpAnswer) -> Reply:

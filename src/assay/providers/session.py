@@ -176,7 +176,7 @@ def _translate(error: Exception, place: str, timeout_s: float) -> NoReturn:
             kind, transient = "connection", False
             detail = f"{place} cannot be reached safely: {_reason(error)}."
         case aiohttp.ClientConnectorError() if isinstance(error.os_error, NotLocal):
-            kind, detail, transient = "not_local", f"{place} was not asked: {error.os_error}.", False
+            kind, detail, transient = "not_local", f"{place} was not called: {error.os_error}.", False
         case aiohttp.ClientConnectorError():
             kind, detail, transient = "connection", f"{place} cannot be reached: {_reason(error)}.", True
         case aiohttp.ServerDisconnectedError() | ConnectionResetError():
@@ -188,7 +188,7 @@ def _translate(error: Exception, place: str, timeout_s: float) -> NoReturn:
         case ValueError() if not isinstance(error, aiohttp.ClientError):
             kind, detail, transient = (
                 "connection",
-                f"{place} cannot be asked: the address or the key is malformed.",
+                f"{place} cannot be called: the address or the key is malformed.",
                 False,
             )
         case _:

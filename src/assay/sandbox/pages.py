@@ -259,7 +259,7 @@ class _Browser:
             case {"method": "Page.loadEventFired"}:
                 self._loaded = True
             case {"method": "Inspector.targetCrashed"}:
-                raise _Lost("the page crashed the browser, most likely for want of memory")
+                raise _Lost("the page crashed the browser, most likely because memory ran out")
             case {"method": "Page.javascriptDialogOpening"}:
                 await self._send("Page.handleJavaScriptDialog", accept=False)
             case {"method": "Fetch.requestPaused", "params": {"requestId": identifier, "request": {"url": url}}}:

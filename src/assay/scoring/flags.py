@@ -256,7 +256,7 @@ def _nowhere(
     if unknown:
         yield Flag(
             kind=FlagKind.QUOTE_NOT_FOUND,
-            detail=f"Named in the report, but nowhere in the work it speaks of: {_listed(unknown)}.",
+            detail=f"Named in the report, but nowhere in the work that it describes: {_listed(unknown)}.",
         )
 
 

@@ -57,7 +57,7 @@ def method_problems(method: str) -> tuple[str, ...]:
     if method in known:
         return ()
     listed = ", ".join(f"`{name}`" for name in known)
-    return (f"There is not a scoring method {method!r}.{did_you_mean(method, known)} Known are {listed}.",)
+    return (f"There is no scoring method {method!r}.{did_you_mean(method, known)} Known are {listed}.",)
 
 
 def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:

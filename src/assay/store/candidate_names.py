@@ -91,12 +91,12 @@ class Renaming:
             if taken is not None and taken.key != row.key:
                 raise Refused(
                     target,
-                    "is another candidate already.",
+                    "is already another candidate.",
                     remedy=f"If both are the same candidate: assay candidates merge {source} {target}",
                 )
             self._check_free(connection, name, row.key)
             if name == row.name:
-                raise Refused(target, "is its name already.")
+                raise Refused(target, "is already its name.")
             self._names.forget()
             alias = schema.candidate_alias
             # It may be an old name of this same candidate, which becomes the name again.
@@ -117,7 +117,7 @@ class Renaming:
         def merge(connection: Connection) -> NameEvent:
             source_row, target_row = _candidate(connection, source), _candidate(connection, target)
             if source_row.key == target_row.key:
-                raise Refused(source, f"and {target!r} are one candidate already.")
+                raise Refused(source, f"and {target!r} are already one candidate.")
             moved, of_target = _runs_of(connection, source_row.key), set(_runs_of(connection, target_row.key))
             both = [run for run in moved if run in of_target]
             if both:

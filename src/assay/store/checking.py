@@ -169,7 +169,7 @@ def _references(connection: Connection) -> tuple[int, list[str]]:
             checked += 1
             if n := int(connection.execute(lost).scalar_one()):
                 where = f"{table.name}.{column.name}"
-                problems.append(f"{n:,} {where} lead to no row of {key.column.table.name}")
+                problems.append(f"{n:,} {where} refer to missing rows of {key.column.table.name}")
     return checked, problems
 
 

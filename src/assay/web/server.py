@@ -277,7 +277,7 @@ def _listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise SettingsError(
             f"port {port}",
-            f"cannot be listened on at {host}: {error.strerror or error}.",
+            f"cannot be opened on {host}: {error.strerror or error}.",
             remedy="Choose another with --port; 0 picks a free one.",
         ) from error
     return listening
@@ -337,7 +337,7 @@ def _unexpected(request: Request, error: Exception) -> Response:
 
     Middleware does not run for it, so it sets the security headers itself.
     """
-    message = "the server made a mistake; its log says more."
+    message = "an internal error occurred; the server's log has the details."
     answer: Response = JSONResponse(problem(request.url.path, message), status_code=500)
     if _wants_page(request):
         with suppress(Exception):  # rendering a page may itself fail

@@ -129,7 +129,7 @@ def _check_program(name: str, folder: Path, context: ProviderContext, where: str
     if os.sep in name:
         place = folder / name
         if not place.is_file():
-            raise SettingsError(where, f"names {name}, which is no file in {folder}.", remedy="Check its name.")
+            raise SettingsError(where, f"names {name}, which is not a file in {folder}.", remedy="Check its name.")
         if not os.access(place, os.X_OK):
             raise SettingsError(where, f"names {name}, which may not be executed.", remedy=f"Run: chmod +x {place}")
     elif shutil.which(name, path=context.environment.get("PATH")) is None:

@@ -119,7 +119,7 @@ class SupervisedShell:
                 if complaint
                 else "its first process gave no answer"
             )
-            raise SandboxError("the sandbox", f"could not be made: {problem}.")
+            raise SandboxError("the sandbox", f"could not be created: {problem}.")
         return shell
 
     async def run(

@@ -74,7 +74,7 @@ class FileLocks:
             path.parent.mkdir(parents=True, exist_ok=True)
             held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            problem = f"the lock file cannot be made: {error.strerror}."
+            problem = f"the lock file cannot be created: {error.strerror}."
             exhausted = error.errno in (errno.EMFILE, errno.ENFILE)
             remedy = MORE_FILES if exhausted else "Check the permissions of the folder."
             raise StoreError(str(path), problem, remedy=remedy) from error

@@ -235,7 +235,7 @@ class Database:
 
     def _check_writable(self) -> None:
         if self.read_only:
-            remedy = "Leave out --read-only, and see that you may write the file and its folder."
+            remedy = "Leave out --read-only; check that you may write the file and its folder."
             raise ReadOnlyStore(self.where, "may not be written: it is open for reading only.", remedy=remedy)
 
     def _check_file(self, connection: Connection) -> None:
@@ -305,7 +305,7 @@ class Database:
                 return StoreError(self.where, problem, remedy=remedy)
         if lost or any(sign in complaint for sign in _UNREACHABLE):
             problem = "the PostgreSQL server cannot be reached."
-            return ConnectionLost(self.where, problem, remedy="See that it runs and that the address is right.")
+            return ConnectionLost(self.where, problem, remedy="Check that it runs and that the address is right.")
         return StoreError(self.where, f"the database refused: {complaint}.")
 
 
@@ -334,12 +334,12 @@ _COMPLAINTS: Final = (
     (
         "unable to open database file",
         "cannot be opened.",
-        "See that its folder exists and that you may write there, or name another with --store.",
+        "Check that its folder exists and that you may write there, or name another with --store.",
     ),
-    ("readonly database", "may not be written.", "See that you may write the file and its folder."),
-    ("disk is full", "the disk is full.", "Make room; what was committed is kept."),
-    ("disk I/O error", "the disk failed to read or write.", "See that the folder is on a local disk with room left."),
-    ("authentication failed", "the PostgreSQL server refused the login.", "See that user and password are right."),
+    ("readonly database", "may not be written.", "Check that you may write the file and its folder."),
+    ("disk is full", "the disk is full.", "Free some space; committed data is kept."),
+    ("disk I/O error", "the disk failed to read or write.", "Use a folder on a local disk with free space."),
+    ("authentication failed", "the PostgreSQL server refused the login.", "Check the user name and the password."),
 )
 
 _UNREACHABLE: Final = ("connection failed", "connection is bad", "the connection is closed", "connection is lost")

@@ -129,7 +129,7 @@ def _skip_repeated(portion: Portion, response: FoundResponse, first: Stored) -> 
         same = (response.content, response.failure) == (first.content, first.failure)
         place = f" at {first.where}"
     if same:
-        why = f"repeats the answer to {response.task!r} that stands there already{place}, word for word."
+        why = f"repeats an earlier answer to {response.task!r}{place}, word for word."
     else:
-        why = f"gives another answer to {response.task!r} than the one that stands there already{place}; the first is kept."
+        why = f"gives another answer to {response.task!r} than an earlier one{place}; the first is kept."
     portion.skip(response.where, why)

@@ -262,6 +262,6 @@ def _why(failure: Failure | None) -> _NoGrades:
     kind = f" ({failure.kind})" if failure else ""
     return _NoGrades(
         "rerun",
-        f"the judge gave no new grades{kind}; what was there stays.",
+        f"the judge gave no new grades{kind}; the earlier grades remain.",
         remedy="Ask again later; at the command line `assay review rerun` says what went wrong.",
     )

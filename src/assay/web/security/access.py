@@ -202,7 +202,7 @@ class Guard:
                 scope,
                 421,
                 host or "this request",
-                "is not a host this server answers for.",
+                "is not a host name of this server.",
                 remedy="Use the address printed at start, or name the host in ASSAY_HOSTS.",
             )
         site = headers.get("sec-fetch-site")
