@@ -5,7 +5,7 @@ A package offers a part through an entry point:
     [project.entry-points."assay.importers"]
     my_format = "my_package.my_format"
 
-Assay's own parts stand in a table of the same shape, because reading entry points costs 12 ms and imports
+Assay's own parts are listed in a table of the same shape, because reading entry points costs 12 ms and imports
 `importlib.metadata` (25 ms): the command line pays that only if it meets a name the table lacks or needs every part.
 A plug-in cannot replace one of Assay's own parts.
 """
@@ -88,7 +88,7 @@ class Registry(Generic[Part]):
         try:
             part = entry.load()
         except Exception as error:
-            # A plug-in runs code of other people while it is imported: whatever breaks there gets a name and a remedy.
+            # A plug-in runs code of other people while it is imported: any failure there names the plug-in and a remedy.
             raise SettingsError(where, f"cannot be loaded: {type(error).__name__}: {error}.", remedy=remedy) from error
         missing = [member for member in self.members if not hasattr(part, member)]
         if missing:

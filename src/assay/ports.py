@@ -78,10 +78,10 @@ class Sandbox(Protocol):
 
 
 class CommandRunner(Protocol):
-    """Runs single commands, each over a workspace of its own."""
+    """Runs single commands, each in its own workspace."""
 
     async def run(self, request: CommandRequest, /) -> CommandResult:
-        """Run a command over its files; whatever happens to it is part of the result."""
+        """Run a command over its files; the result reports every outcome, failures included."""
         ...
 
 

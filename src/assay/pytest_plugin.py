@@ -1,6 +1,6 @@
 """The pytest plugin: the fixture `assay_run` runs a suite in a test, and the report shows its verdict.
 
-pytest imports this module at every start, so that it imports nothing of Assay until a test uses the fixture.
+pytest imports this module at every start, so it imports nothing of Assay until a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[..., Any]:
-    """Return a function that runs a suite, stores the run, and fails the test if the candidates miss what is asked of them.
+    """Return a function that runs a suite, stores the run, and fails the test if the candidates do not meet its conditions.
 
     Its arguments are those of `run_and_check`.
     """

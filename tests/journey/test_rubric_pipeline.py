@@ -117,6 +117,29 @@ def test_a_stage_stops_before_judging_and_nothing_is_asked_twice(
     assert (asked(server, "structurer"), asked(server, "judge")) == (6, 8)
 
 
+def test_structures_are_in_the_results_folder_and_restored(assay: Command, server: ModelServer, files: Path) -> None:
+    grading = ("--rubric", "rubric.yaml", "--judge", "openai/judge", "--json")
+    run = assay("run", "raw.json", *grading).document["run_id"]
+    kept = [path for path in (files / "results").rglob("*") if path.is_file() and b"Divide." in path.read_bytes()]
+    assert any(run in str(path) or run in path.read_text("utf-8", "replace") for path in kept)
+    assert assay("import", "results", "--rebuild", "--store", "restored.db").code == 0
+    assert assay("regrade", run, *grading, "--store", "restored.db").document["trials"]["done"] == 2
+    assert (asked(server, "structurer"), asked(server, "judge")) == (6, 8)
+
+
+def test_an_anonymous_export_hides_verdicts_and_verifications(assay: Command, files: Path) -> None:
+    run = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--json").document["run_id"]
+    out = files / "rows.jsonl"
+    waiting = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    assert assay("review", "approve", *(row["id"] for row in waiting), "--reviewer", "rita").code == 0
+    exported = assay("export", "jsonl", "--run", run, "--anonymise", "--output", out)
+    assert exported.code == 0, exported.err
+    (row, *_) = (json.loads(line) for line in out.read_text("utf-8").splitlines())
+    (name,) = row["verdicts"]
+    assert name not in {"m1", "m2"}
+    assert {row["verifications"][0]["candidate"]} == set(row["scores"]) == {name}
+
+
 def test_an_unreadable_structure_reaches_a_person(assay: Command, server: ModelServer, files: Path) -> None:
     server.answer = lambda call: "I take nothing apart."
     document = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--json").document

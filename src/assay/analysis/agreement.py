@@ -26,8 +26,8 @@ TOLERANCE = 0.05
 class JudgeAgainstPeople:
     """A judge's scores against the scores that a person approved or entered instead.
 
-    Rejected assessments have no person's score and are left out, and the reviewer saw the judge's score first. So the
-    true agreement is at most this.
+    Rejected assessments have no person's score and are left out, and the reviewer saw the judge's score first, so true
+    agreement is at most this.
     """
 
     judge: str
@@ -47,7 +47,7 @@ class JudgesAmongThemselves:
 def judges_against_people(
     columns: ReviewColumns, *, candidates: Sequence[str] | None = None
 ) -> tuple[JudgeAgainstPeople, ...]:
-    """Compare each LLM judge that a person corrected at least once, over everything a person approved or corrected."""
+    """Compare each LLM judge that people corrected at least once with people, over all that they approved or corrected."""
     vetted = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED) & columns.by_model
     vetted &= ~np.isnan(columns.judged) & ~np.isnan(columns.final) & _of(columns, candidates)
     corrected = in_state(columns, AssessmentState.CORRECTED)

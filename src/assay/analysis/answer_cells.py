@@ -53,7 +53,7 @@ class RowAgreement:
     """Agreement and states of the answers to one task.
 
     Attributes:
-        state: of the row as a whole.
+        state: state of the row.
         states: number of cells in each state; all four states are present.
         values: number of `ok` cells with each value, most frequent first.
         odd: place of the only cell that differs from all others, of at least three `ok` ones; None if no cell does.

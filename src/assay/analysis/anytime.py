@@ -1,9 +1,8 @@
 """Evidence and intervals that stay valid however often one looks, while trials run or reviews wait.
 
-For tasks like these the units are tasks: each gives one difference, from the trials that count so far; if tasks share
-families, the units are families. For exactly these tasks
-they are rounds: the k-th counted trial of every task together, weighted, which is one more rerun of the whole set. A
-single task is a set of one.
+In the scope "tasks like these" the units are tasks: each gives one difference, from the trials that count so far. If tasks
+share families, the units are families. In the scope "exactly these tasks" they are rounds: round k joins the k-th counted trial
+of every task, weighted, like a rerun of the whole set. A single task is a set of one.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Anytime:
     """Evidence that is valid at any time. `unit` is task, family or round, `n` their number.
 
     An `e_value` of 20 or more is significant at 5% whenever it is reached; None for a single candidate, whose score is tested
-    against nothing. `ci95` holds now and at all other looks. `reason` says why one of them is None: no_approved_trials,
+    against nothing. `ci95` is valid now and at all other looks. `reason` says why one of them is None: no_approved_trials,
     interval_not_finite_yet, unequal_weights, zero_variance, need_at_least_4_families.
     """
 
@@ -106,7 +105,7 @@ def looks_reached(planned: int, *, decided: int, total: int) -> Looks:
 def _over_tasks(
     values: NDArray[np.float64], weight: NDArray[np.float64], family: NDArray[np.int64] | None, *, tested: bool
 ) -> Anytime:
-    """Compute the evidence of task values, or of the means of their families."""
+    """Compute the evidence from task values, or from the means of their families."""
     if family is None:
         return _of(values, "task", weight, tested=tested)
     moments = across(values, weight, family)

@@ -84,7 +84,8 @@ class Trust:
         tier: tier at the cautious end of every interval; `tier_at_face_value`: tier from the plain numbers.
         n: references with a judge's score.
         unread: references whose replies could not be read.
-        pass_rate: over what the judge was asked; `pass_rate_with_bypassed`: empty answers counted as passed.
+        pass_rate: over the references that the judge was asked about; `pass_rate_with_bypassed`: empty answers counted as
+            passed.
         max_error: the largest |judged - reference|.
         position_flips: share of pairs in which the other answer won once the order was swapped.
         first_place_bonus: how much better an answer fares when shown first.

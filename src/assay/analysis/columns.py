@@ -164,7 +164,7 @@ class ReviewColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CriterionMoments:
-    """Counted scores on one criterion as moments over trials; each of shape (candidates, tasks), n 0 without trials.
+    """Counted scores on one criterion as moments over trials. Arrays have shape (candidates, tasks); n is 0 without trials.
 
     Codes of tasks and candidates are those of `ScoreColumns` of the same selection.
     """

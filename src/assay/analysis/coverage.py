@@ -1,4 +1,4 @@
-"""Coverage of the planned trials by candidate."""
+"""Share of its planned trials that count, for each candidate."""
 
 from __future__ import annotations
 

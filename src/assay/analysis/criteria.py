@@ -118,8 +118,8 @@ def analyse_criterion(criterion: Criterion, facts: CriterionFacts, *, rng: np.ra
 def steps(criterion: Criterion, counted: Sequence[GradeCount]) -> tuple[ScaleStep, ...]:
     """Count the grades on each step of the scale.
 
-    One step for each whole number (or half) if the scale is one of whole numbers and no other values were given; else ten
-    parts, each with its lower end and the last one with both ends.
+    A scale of whole numbers has one step for each number (or half) if no other values were given. Any other scale is cut into
+    ten parts that include their lower end; the last one includes both ends.
     """
     span = criterion.high - criterion.low
     whole = float(span).is_integer() and float(criterion.low).is_integer() and 1 <= span <= MOST_STEPS

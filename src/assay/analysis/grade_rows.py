@@ -33,7 +33,7 @@ class GradeRows:
         trial: store keys, shape (rows,), int64.
         score: on 0 to 1, NaN without one, shape (rows, panes).
         assessment: store keys, -1 without one, shape (rows, panes), int64.
-        waiting: rows left out because a person has still to decide them.
+        waiting: rows left out because a person still has to decide on them.
     """
 
     panes: tuple[str, ...]

@@ -47,7 +47,7 @@ class ReviewDraw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyReviewed:
-    """One candidate while reviews wait. `vetted` is the headline so far; `review` holds the other two numbers.
+    """A candidate's scores while reviews wait. `vetted` is the headline so far; `review` holds the other two numbers.
 
     `n_left_out` trials of those that nobody reviewed were left out of the review sample by chance.
     """
@@ -122,10 +122,10 @@ class SampledTrials:
 
 
 def sampled_trials(columns: ReviewColumns, draw: ReviewDraw) -> SampledTrials:
-    """Lay out the current grades of every trial and candidate; several judges' scores of a trial are averaged first.
+    """Arrange the current grades by trial and candidate; several judges' scores of a trial are averaged first.
 
-    A rejected trial was decided and not kept, and so was one that a person sent back and nobody decided again: a rerun does not
-    leave the sample, and nothing is drawn in its place.
+    A rejected trial counts as decided and not kept, and so does one that a person sent back and nobody decided again: a rerun
+    does not leave the sample, and nothing is drawn in its place.
     """
     live = ~in_state(columns, AssessmentState.SUPERSEDED) & ~np.isnan(columns.judged)
     rows = np.flatnonzero(live & (np.array([label.weight for label in columns.tasks])[columns.task] > 0))
@@ -174,7 +174,7 @@ def _strata(
 ) -> NDArray[np.int64] | None:
     """Return the stratum of each trial: its run, within it the stratum of its task, and one for what rules grade.
 
-    Each run draws its own sample, so that runs must not be mixed even if nothing else tells trials apart.
+    Each run draws its own sample, so runs must not be mixed even if nothing else tells trials apart.
     """
     run = np.zeros(len(rows), np.int64) if columns.run is None else columns.run[rows]
     names = sorted(set(draw.strata.values()))

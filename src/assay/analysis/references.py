@@ -28,7 +28,8 @@ class JudgeAgainstReferences:
     Attributes:
         agreement: share of responses with the same verdict, over tasks; `by_candidate` for each candidate.
         confusion: number of responses by (people's verdict, judge's verdict).
-        binary: True if people only passed or failed, so that a judge without verdicts passes from half of its scale on.
+        binary: True if people only passed or failed, so that a judge without verdicts passes a response from half of its scale
+            upward.
     """
 
     judge: str

@@ -73,9 +73,9 @@ class ReviewerEvidence:
     """Records of one reviewer, in the order in which they were made.
 
     Attributes:
-        plants: for each answered planted check, the kind of error and whether it was caught.
-        good: for each answered check without an error, whether it was suspected.
-        shifts: own verdict minus the judge's score, the mean of an item's candidates, item by item.
+        plants: for each answered planted check, the kind of error and whether the reviewer caught it.
+        good: for each answered check without an error, whether the reviewer suspected one.
+        shifts: for each item, own verdict minus the judge's score, averaged over the item's candidates.
         reruns: how often a trial was judged again at this reviewer's request.
         quickest: the pace, in characters a second, that 5% of all reviewers' decisions exceed; None if unknown.
         again: scores of the first decision and of the blind repeat.

@@ -37,7 +37,7 @@ def score_table(columns: ScoreColumns) -> ScoreTable:
 
 
 def family_codes(tasks: Sequence[TaskLabel]) -> NDArray[np.int64]:
-    """Return a code for the family of each task; a task without a family is one of its own.
+    """Return a code for the family of each task; a task without a family is its own family.
 
     A name means the same source in every suite.
     """

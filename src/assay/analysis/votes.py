@@ -30,7 +30,7 @@ _POINTS = {Choice.LEFT: 1.0, Choice.RIGHT: 0.0, Choice.EQUAL: 0.5}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strength:
-    """One candidate among the others.
+    """A candidate's strength against the others, from people's votes.
 
     Attributes:
         wins, ties, losses: numbers of its votes; `both_bad` votes count for neither side.
@@ -79,7 +79,7 @@ class PairVotes:
 
     @property
     def compared(self) -> int:
-        """Votes that rank the two."""
+        """Number of votes that rank the two."""
         return self.wins + self.ties + self.losses
 
 

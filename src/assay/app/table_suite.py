@@ -75,10 +75,7 @@ class TableSuite:
         """Return the suite as YAML."""
         keys = {name: json.dumps(column, ensure_ascii=False) for name, column in self.mapping.items()}
         lines = [
-            f"# Proposed by `assay init --from {self.table.name}`. Check the mapping, then:",
-            "#",
-            f"#   assay validate {self.path.name}",
-            f"#   assay run {self.path.name}",
+            f"# Proposed by `assay init --from {self.table.name}`. Check the mapping, then: assay run {self.path.name}",
             f"name: {json.dumps(self.path.stem, ensure_ascii=False)}",
             "tasks:",
             f"  file: {json.dumps(self.table.name, ensure_ascii=False)}",
@@ -101,11 +98,9 @@ class TableSuite:
         elif not self.answers:
             lines += [
                 "",
-                "# `echo` repeats the prompt and needs no key. To compare two prompts, replace this list:",
+                "# `echo` repeats the prompt and needs no key. To compare models or prompts, name them, such as:",
                 "candidates: [echo]",
-                "# candidates:",
-                '#   - {name: short, model: openai/gpt-5-mini, prompt: "Answer in one word: {{prompt}}"}',
-                '#   - {name: long, model: openai/gpt-5-mini, prompt: "Think step by step. {{prompt}}"}',
+                '# candidates: [openai/gpt-5, {name: short, model: openai/gpt-5, prompt: "In one word: {{prompt}}"}]',
             ]
         return "\n".join([*lines, ""])
 
@@ -144,14 +139,9 @@ def propose(
             remedy="Call the column `prompt`, or write a suite: `tasks: {file: …, map: {prompt: COLUMN}}`.",
         )
     path = table.with_name(f"{slug(table.stem) or 'suite'}.yaml")
+    made = tuple(_candidates(table.parent, prompts, models))
     return TableSuite(
-        path=path,
-        table=table,
-        columns=columns,
-        mapping=mapping,
-        answers=answers,
-        candidates=tuple(_candidates(table.parent, prompts, models)),
-        judge=judge,
+        path=path, table=table, columns=columns, mapping=mapping, answers=answers, candidates=made, judge=judge
     )
 
 

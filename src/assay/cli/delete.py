@@ -95,7 +95,7 @@ def _take_out(
 
 
 def _ask(verb: str, leaving: tuple[RunSummary, ...]) -> None:
-    """Ask before runs leave use; raises `click.Abort` for a no."""
+    """Ask before runs are taken out of use; raises `click.Abort` for a no."""
     if not sys.stdin.isatty():
         raise click.UsageError(f"{verb} asks first, and nobody is at the terminal. Add --yes.")
     for run in leaving:

@@ -38,13 +38,7 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="With --from: write the proposed suite without asking.")
 @common
 def init(
-    folder: Path,
-    rubric: str | None,
-    rows: Path | None,
-    yes: bool,
-    store: str | None,
-    as_json: bool,
-    **candidates: Any,
+    folder: Path, rubric: str | None, rows: Path | None, yes: bool, store: str | None, as_json: bool, **candidates: Any
 ) -> int:  # every command takes --store
     """Create a project in DIR with a suite that runs at once without a key, or a suite for a table."""
     from assay.app import table_suite

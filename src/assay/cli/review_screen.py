@@ -75,7 +75,7 @@ class Screen:
 
     @contextmanager
     def opened(self) -> Iterator[Screen]:
-        """Take over the terminal, and give it back as it was."""
+        """Take over the terminal, and restore it at the end."""
         self._cooked = termios.tcgetattr(self._input)
         self._read_keys()
         sys.stdout.write("\x1b[?1049h\x1b[?25l")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def asked(estimate: CostEstimate) -> str:
-    """Return an estimate as text: `35 calls, about $0.42, at most $1.20 without retries`."""
+    """Return the estimated calls and cost as text: `35 calls, about $0.42, at most $1.20 without retries`."""
     asked = counted(estimate.calls, "call")
     if estimate.unpriced:
         return f"{asked}; the price of {', '.join(estimate.unpriced)} is unknown"

@@ -182,7 +182,7 @@ def _say_gate(outcome: GateResult) -> None:
 def say_standing(
     candidate_scores: CandidateScores, ranking_result: RankingResult, verdict: str, *, by_task: bool = False
 ) -> None:
-    """Print the result of `stats` as text: scores, pairs, the verdict, and below it what limits them."""
+    """Print the result of `stats` as text: scores, pairs, the verdict, and below it the limitations."""
     from assay.app.statistics import documents
     from assay.app.statistics.diagnostics import standing_lines
     from assay.app.statistics.results import wording

@@ -84,7 +84,7 @@ class Contest:
 
     Attributes:
         responses: by the candidate's place in the run's order; candidates without a response are left out.
-        judged: by judge, each candidate's own score as that judge gave it (0 to 1), by place; with the state of its
+        judged: by judge and then by place, the score that the judge gave the candidate (0 to 1) and the state of its
             assessment.
     """
 

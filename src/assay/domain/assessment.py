@@ -23,7 +23,7 @@ class Response:
     truncated: bool = False
 
 
-# A flag on a clean report teaches reviewers to ignore flags, so each stays silent where it cannot decide.
+# A flag on a clean report teaches reviewers to ignore flags, so a check that cannot decide raises none.
 class FlagKind(StrEnum):
     """Reasons to look at an assessment; `detail` of a flag explains each in words."""
 
@@ -71,7 +71,7 @@ class Grade:
     """One candidate's score on one criterion.
 
     `score` is on 0 to 1, None if missing or outside its scale; `raw_score` is the score as given, None if missing. `min_score`
-    is the raw score worth 0 and `max_score` the one worth 1; the first is the higher one if lower is better. `confidence` is
+    is the raw score worth 0 and `max_score` the one worth 1; if lower is better, `min_score` is the higher one. `confidence` is
     on 0 to 1 if the grader gave one.
     """
 
@@ -88,7 +88,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """A scorer's opinion of one final answer beside a judge; `verified` is None if it could not tell."""
+    """A scorer's check of a final answer, shown beside the judge's grades; `verified` is None if the scorer could not tell."""
 
     candidate: str
     scorer: str
@@ -107,11 +107,11 @@ class Assessment:
         report: the judge's report in Markdown as it wrote it, with `labels` for candidates; empty for scorers.
         ranking: candidates best first, if the judge gave a ranking.
         labels: label that the judge saw, by candidate name; empty if names were not hidden.
-        shown: candidates in the order drawn for the judge; empty if it saw one, or if no order was drawn.
+        shown: candidates in the order drawn for the judge; empty if it saw only one, or if no order was drawn.
         flags: reasons for a person to look at it.
-        raw: the reply as it came.
-        rules: of the rubric, for verdicts; None if it has none.
-        verifications: of final answers; never part of a score.
+        raw: the judge's reply, unchanged.
+        rules: the rubric's rules for verdicts; None if it has none.
+        verifications: checks of final answers; never part of a score.
     """
 
     grades: tuple[Grade, ...]

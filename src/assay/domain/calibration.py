@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Tier(StrEnum):
-    """Tier that a calibration shows; `TOO_FEW` if it shows neither that a judge is fair nor that it is poor."""
+    """Tier of a judge; `TOO_FEW` if the calibration shows neither that the judge is fair nor that it is poor."""
 
     EXCELLENT = "excellent"
     GOOD = "good"
@@ -38,7 +38,7 @@ DEMANDABLE: Final = (Tier.FAIR, Tier.GOOD, Tier.EXCELLENT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeIdentity:
-    """Identity of a judge, for which a calibration is valid; any change makes it another judge.
+    """Identity of a judge. A calibration is valid only for the same identity; any change makes another judge.
 
     `model` is `provider/name`; the others are digests of its prompt, of the rubric, and of the parameters
     without the seed.
@@ -54,7 +54,8 @@ class JudgeIdentity:
 class CalibrationRecord:
     """One stored calibration.
 
-    `version` counts the calibrations of one identity from 1, `number` all of a store; `document` holds all measurements.
+    `version` counts the calibrations of one identity from 1, `number` those of the whole store; `document` holds all
+    measurements.
     """
 
     identity: JudgeIdentity

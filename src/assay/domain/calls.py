@@ -40,7 +40,7 @@ class Purpose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSchema:
-    """The JSON document an answer should be: a name for it and its JSON Schema."""
+    """Name and JSON Schema of the document that an answer should be."""
 
     name: str
     schema: Mapping[str, JsonValue]
@@ -48,7 +48,7 @@ class AnswerSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One question to one model. `parameters` are complete: nothing is added on the wire but the model's name.
+    """One question to one model. `parameters` are complete: the provider adds only the model's name.
 
     `task` is set for candidates that are programs, which may use more of it than the messages.
     """

@@ -1,7 +1,7 @@
 """Identity of a candidate: results under one name are pooled only if the name stands for the same model and prompts.
 
-An identity is text, one part a line: the model, then what else decides the answers, as `prompt 3f2a81bc` or
-`temperature 0.2`. The parameters of the suite are no part of it: pooling runs that differ in them gives a warning.
+An identity is text with one part per line: the model, then everything else that decides the answers, such as `prompt 3f2a81bc`
+or `temperature 0.2`. The suite's parameters are not part of it: pooling runs that differ in them gives a warning.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _parameters(plan: RunPlan, candidate: CandidateSpec) -> Iterator[str]:
 
 
 def identity_in_words(identity: str, among: frozenset[str]) -> str:
-    """Return what tells an identity from the others: its model, and the parts that another one with this model lacks."""
+    """Describe an identity by its model, and by the parts that other identities with this model lack."""
     model, *own = identity.split("\n")
     if not model:
         return "unknown model"

@@ -72,7 +72,7 @@ ControlOrigin: TypeAlias = CheckOrigin | RepeatOrigin | AttemptOrigin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlItem:
-    """One control item, for one reviewer. It is decided by the rules for assessments and has their states.
+    """One control item, for one reviewer. It has the states of an assessment and is decided by the same rules.
 
     Attributes:
         key: 0 until it is stored; then a number among those of the run's assessments.

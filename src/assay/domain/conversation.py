@@ -1,8 +1,8 @@
 """Conversations: the turns of a user, and the transcript, which is the response that graders and reviewers see.
 
 A transcript is text with a heading before each message, so that everything that stores, shows, compares or exports
-responses carries the whole conversation. A line of a message that looks like a heading gets a backslash before it; a model
-cannot write a turn that was never spoken.
+responses carries the whole conversation. A line of a message that looks like a heading gets a backslash before it, so that a
+model cannot forge a turn.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SimulatedUser:
 
 
 def transcript(messages: Iterable[tuple[str, str]]) -> str:
-    """Return a conversation as text, from (role, text) that begin with the user."""
+    """Return a conversation as text, from (role, text) pairs that begin with the user."""
     parts = []
     number = 0
     for role, text in messages:
@@ -54,7 +54,7 @@ def transcript(messages: Iterable[tuple[str, str]]) -> str:
 
 
 def messages_of(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the (role, text) of a transcript; empty if the text is none."""
+    """Return a transcript as (role, text) pairs; empty if the text is not a transcript."""
     headings = list(_HEADING.finditer(text))
     if not headings or headings[0].start() > 0:
         return ()
@@ -66,6 +66,6 @@ def messages_of(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def replies_of(text: str) -> tuple[str, ...]:
-    """Return the candidate's replies in a transcript; a text that is none, such as a snippet, is one reply."""
+    """Return the candidate's replies in a transcript; any other text, such as a snippet, counts as one reply."""
     messages = messages_of(text)
     return tuple(content for role, content in messages if role == ASSISTANT) if messages else (text,)

@@ -24,7 +24,7 @@ class RubricUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeCount:
-    """Counted grades of one value: `thousandths` of the scale, how many, and the first assessment that has one."""
+    """Number of counted grades of one value, in `thousandths` of the scale, and the first assessment that has one."""
 
     criterion: str
     thousandths: int
@@ -34,7 +34,7 @@ class GradeCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedGrade:
-    """One grade that a person changed: by `change`, on 0 to 1."""
+    """A grade that a person changed, and the change on a scale of 0 to 1."""
 
     criterion: str
     assessment: int

@@ -147,7 +147,7 @@ def grading_of(assessment: Assessment) -> Grading:
 
 
 def with_corrections(judged: Assessment, corrections: Mapping[Place, float]) -> Assessment:
-    """Return the assessment with a person's scores in place of the judge's; raw scores follow on the same scale."""
+    """Return the assessment with a person's scores in place of the judge's; raw scores change with them."""
     numbers = corrected(grading_of(judged), corrections, where="")
     grades = []
     for grade in judged.grades:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Fault(StrEnum):
-    """Party that a failure is recorded against; only `CANDIDATE` and `REFUSAL` concern the candidate."""
+    """Party at fault for a failure; only `CANDIDATE` and `REFUSAL` concern the candidate."""
 
     CANDIDATE = "candidate"
     JUDGE = "judge"
@@ -40,7 +40,7 @@ class CallFailed(Exception):
         transient: True if asking again may help.
         retry_after_s: how long the provider asked Assay to wait, in seconds.
         fault: the party it is recorded against; None lets the caller decide by role (a judge's empty reply is the judge's fault).
-        usage: tokens that were counted, and paid for, despite the failure; `cost_usd` is what they cost, None if unknown.
+        usage: tokens that were billed despite the failure; `cost_usd` is what they cost, None if unknown.
         charged: False only if the provider refused the call or never received it, so that it cannot have cost anything.
         log: what a program printed, and its traceback.
         unread: text of a reply that could not be read.

@@ -54,7 +54,7 @@ class MatrixRow:
     """One row of a matrix: a task and its trials in several runs.
 
     Attributes:
-        place: (number of the run that has it first, its position there), after which the next page goes on.
+        place: (number of the run that has it first, its position there), after which the next page starts.
         thing: its display name in the first of the runs.
         trials: by run, first to last, at most as many as were requested.
         planned: number of trials, by run.

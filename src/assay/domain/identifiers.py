@@ -24,10 +24,10 @@ def folded(name: str) -> str:
 
 
 def shown_trial(key: int) -> str:
-    """The form people type and read: `t17`."""
+    """Return a trial's id as people type and read it: `t17`."""
     return f"t{key}"
 
 
 def shown_assessment(key: int) -> str:
-    """The form people type and read: `a17`."""
+    """Return an assessment's id as people type and read it: `a17`."""
     return f"a{key}"

@@ -1,13 +1,13 @@
 """Identity of imported results: what makes two files hold the same evaluation, whatever their bytes.
 
-Theory. A harness gives an evaluation an id (`FoundRun.identity`) and a response an id (`FoundResponse.identity`). Where it
-gives neither, a digest of all answers and grades stands in. The digest is a sum over records, so that neither their order nor
-the file's format and packing matter, and it leaves out what carries no result: reasons, tokens, times. A grade adds the
-product of the numbers of its parts (who graded and how, task, candidate, score), each a digest below a prime. Two different
-sums of products of such numbers are equal as rarely as two digests, and a table of a million grades repeats most parts.
+Theory. A harness gives an evaluation an id (`FoundRun.identity`) and a response an id (`FoundResponse.identity`). If it gives
+neither, Assay uses a digest of all answers and grades. The digest is a sum over records, so that neither their order nor the
+file's format and packing matter, and it leaves out what carries no result: reasons, tokens, times. A grade adds the product of
+the numbers of its parts (who graded and how, task, candidate, score), each a digest below a prime. Two different sums of
+products of such numbers are equal as rarely as two digests, and a table of a million grades repeats most parts.
 
-A harness may write one evaluation in two formats of which the poorer one has no ids, other names of tasks and only a sum of the
-grades. A second digest, of candidates and answers alone, tells the two files apart from two evaluations.
+A harness may write one evaluation in two formats, the poorer of which has no ids, other task names and only a sum of the
+grades. A second digest, of candidates and answers alone, shows that the two files hold one evaluation.
 
 House rules. Nothing here knows a format or the store. `relation` is the only place that decides what happens to a run that
 the store knows in part.
@@ -35,7 +35,7 @@ def response_number(identity: str) -> int:
 
 
 class _Numbers(dict["str | float | None", int]):
-    """Numbers of the parts of grades; those of the last parts are kept."""
+    """Computes the numbers of the parts of grades, and caches the latest ones."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class ContentDigest:
         self._records += len(scores.rows) - 1
 
     def hex(self, *apart: str | None) -> str:
-        """Return the digest of what was added so far; the texts in `apart` make the same answers another run."""
+        """Return the digest of what was added so far; different texts in `apart` give the same answers another digest."""
         text = "\x1f".join((f"{self._records}-{self._total:x}", *(each or "" for each in apart)))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -113,7 +113,7 @@ class ContentDigest:
 
 
 def is_poorer(form: str, other: str) -> bool:
-    """True if a format is another's poorer version of the same harness, as its name shows: `promptfoo_csv`, `promptfoo`."""
+    """True if one harness writes both formats and the first is the poorer, as its name shows: `promptfoo_csv`, `promptfoo`."""
     return form.startswith(f"{other}_")
 
 
@@ -127,7 +127,7 @@ class Overlap:
         changed: cells that both have, with another answer or other grades.
         added: cells that only the new run has.
         lacking: cells that only the stored run has.
-        new_version, stored_version: of the evaluation; None if the file gives none.
+        new_version, stored_version: version of the evaluation; None if the file gives none.
         new_complete, stored_complete: False for a run that its harness left unfinished.
     """
 
@@ -151,14 +151,14 @@ class Relation(StrEnum):
     PARTLY = "partly"
     CONFLICT = "conflict"
     RETOLD = "retold"
-    """The same answers in another format of the same harness, one of which has no ids."""
+    """The same answers in two formats of one harness, one of them without ids."""
 
 
 def relation(overlap: Overlap) -> Relation:
     """Return how a new run relates to a stored one: of two versions the later one counts, whichever was imported first.
 
-    A later version that its harness left unfinished does not replace a run that has more. Versions that differ, and of which
-    neither is known to be the later one, are a conflict, which a person has to settle.
+    A later version that its harness left unfinished does not replace a run that has more. If neither of two different versions
+    is known to be later, they conflict, and a person has to decide.
     """
     if not (overlap.changed or overlap.added or overlap.lacking):
         return Relation.SAME

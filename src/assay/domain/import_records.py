@@ -90,7 +90,7 @@ class FoundRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAtEnd:
-    """Values that stand only at the end of a file; None or empty keeps the values of `FoundRun`."""
+    """Values that a file has only at its end; None or empty keeps the values of `FoundRun`."""
 
     started: str | None = None
     finished: str | None = None
@@ -146,7 +146,7 @@ class FoundResponse:
 class FoundGrade:
     """One candidate's score: `score` is 0 to 1 or None (unscored), `criterion` is empty for an overall score.
 
-    A higher `score` is always better. For a metric of which lower is better (an error rate), `score` is turned round,
+    A higher `score` is always better. If lower values of the metric are better (an error rate), `score` is reversed,
     `raw_score` is the value in the file, and `min_score` (worth 0) is above `max_score` (worth 1).
     """
 
@@ -185,7 +185,7 @@ class FoundAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundScores:
-    """Many overall scores of one judge or rule: each row (task, candidate, trial, score on 0 to 1) is an assessment of its own.
+    """Many overall scores of one judge or rule: each row (task, candidate, trial, score on 0 to 1) becomes an assessment.
 
     A table of a million rows is read and stored four times as fast this way. `state` and `by` are as in `FoundAssessment`.
     """

@@ -67,7 +67,7 @@ class AssessmentPurpose(StrEnum):
 
 
 class Policy(StrEnum):
-    """The LLM assessments that must be reviewed."""
+    """Review policy: the LLM assessments that a person must review."""
 
     EVERY = "every"
     FLAGGED = "flagged"

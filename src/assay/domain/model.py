@@ -54,7 +54,7 @@ class Price:
 class ModelSpec:
     """A model as `provider/name`, with its endpoint, parameters, price and metadata.
 
-    With a `program`, that answers instead: `provider` is its kind and `name` its label.
+    If `program` is set, it answers instead: `provider` is its kind and `name` its label.
     """
 
     provider: str

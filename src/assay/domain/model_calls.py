@@ -1,4 +1,4 @@
-"""Records of the page about models: calls summed over the whole store."""
+"""Calls to models, summed over the whole store, for the page about models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallGroup:
-    """Sums over the calls of one run to one model in one role that had the same outcome.
+    """Sums over the calls with one outcome that a run made to one model in one role.
 
     Attributes:
         run_key: the run's number in the store; a number that now belongs to another run shows that a run was removed.
@@ -19,8 +19,8 @@ class CallGroup:
         kind, fault: how they failed; None if they returned a usable answer.
         calls: number of calls; each retry counts as one.
         input_tokens, output_tokens: sums over calls whose tokens were counted.
-        cost_usd: of the calls whose price is known; `unpriced` counts the others.
-        first_call, last_call: numbers of the first and the last of them, in the order in which they were stored.
+        cost_usd: cost of the calls whose price is known; `unpriced` counts the others.
+        first_call, last_call: numbers of the first and the last of these calls, in the order in which they were stored.
     """
 
     run_key: int

@@ -1,4 +1,4 @@
-"""The one rule for names of suites, tasks, candidates, judges, criteria, tags and batches, at every entrance."""
+"""The one rule for names of suites, tasks, candidates, judges, criteria, tags and batches, whichever way they enter Assay."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 LONGEST_NAME: Final = 200
 
 _NONCHARACTERS: Final = "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
-# Control characters, line ends, half characters, characters that turn the direction of the text after them, and code points
-# that Unicode keeps for no character: they command a terminal, mislead a reader, or end a process that draws them. Joiners
+# Control characters, line ends, lone surrogates, characters that reverse the direction of text, and code points
+# that Unicode keeps for no character: they control a terminal, mislead a reader, or crash a process that draws them. Joiners
 # are allowed, which emoji and some scripts need.
 _MISLEADING: Final = re.compile(
     f"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]"

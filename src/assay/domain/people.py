@@ -9,7 +9,7 @@ from hashlib import sha256
 
 
 class VisitorRole(StrEnum):
-    """VisitorRole of a visitor of the web app; `web.security.roles` lists the addresses of each role."""
+    """Role of a visitor of the web app; `web.security.roles` lists the addresses of each role."""
 
     OWNER = "owner"
     REVIEWER = "reviewer"
@@ -22,7 +22,7 @@ INVITED_ROLES = (VisitorRole.REVIEWER, VisitorRole.VIEWER)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A person with an invitation; `revoked` is the time at which it ended, None while it opens the server."""
+    """A person with an invitation; `revoked` is the time at which it ended, None while it is valid."""
 
     name: str
     role: VisitorRole
@@ -31,7 +31,7 @@ class Person:
 
 
 def session_of(token: str) -> str:
-    """Return the cookie's value of a token: it proves the token, survives a restart, and does not reveal the token."""
+    """Return the session cookie for a token: it proves the token, survives a restart, and does not reveal the token."""
     # A JSON string may contain a lone surrogate.
     return hmac.new(token.encode("utf-8", "surrogatepass"), b"assay session 1", sha256).hexdigest()
 

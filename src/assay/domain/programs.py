@@ -30,7 +30,7 @@ class _Called:
         timeout_s: seconds after which a call is ended.
         files: digest of each file that it names, by that name.
         offline: its author states that it uses no network, so that `local_only` allows it.
-        restored: it was named by a file of results that was imported, and not by a suite, so it must not be started.
+        restored: it comes from an imported file of results, not from a suite, so it must not be started.
     """
 
     folder: str = "."
@@ -123,7 +123,7 @@ class Command(_Called):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebService(_Called):
-    """An address that answers over HTTP in any form.
+    """A web service that is called over HTTP, with any form of request and reply.
 
     Attributes:
         url, headers, body: templates over the columns of the task; a body that is not text is sent as JSON.
@@ -160,7 +160,7 @@ KINDS: Final = tuple(_BY_KIND)
 
 
 def template_of(program: Program) -> str:
-    """Return the texts of a program in which columns of the task are filled in, as one text; empty for functions."""
+    """Return all templates of a program, joined into one text; empty for functions."""
     match program:
         case Command():
             return "\n".join(program.words)

@@ -57,8 +57,8 @@ def program_columns(candidate: CandidateSpec) -> tuple[str, ...]:
 def columns_of(task: Task, system_prompt: str = "") -> dict[str, str]:
     """Return the values that templates may name: the task's own keys, and its columns, which come first.
 
-    `prompt` is the text of the task's last user message and is absent if there is none. `system_prompt` is the text for
-    candidates without one of their own.
+    `prompt` is the text of the task's last user message and is absent if there is none. `system_prompt` is used for candidates
+    without their own.
     """
     own = {
         "id": task.id,
@@ -76,7 +76,7 @@ def columns_of(task: Task, system_prompt: str = "") -> dict[str, str]:
 
 
 def sent_to(system_prompt: str, candidate: CandidateSpec, task: Task) -> tuple[Message, ...]:
-    """Return the messages that a run sends to a candidate for a task; empty if it asks nothing, as with a snippet.
+    """Return the messages that a run sends to a candidate for a task; empty for a candidate that is never asked, such as a snippet.
 
     `system_prompt` is that of the run's plan.
     """
@@ -106,7 +106,7 @@ def candidate_messages(system_prompt: str, task: Task, candidate: CandidateSpec)
 
 
 def prompts_of(candidate: CandidateSpec) -> dict[str, JsonValue]:
-    """Return a candidate's own prompts as JSON; empty if it takes those of the suite and its tasks."""
+    """Return a candidate's own prompts as JSON; empty if it uses those of the suite and its tasks."""
     own: dict[str, JsonValue] = {
         "system_prompt": candidate.system_prompt,
         "prompt": candidate.prompt,

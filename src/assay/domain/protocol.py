@@ -1,4 +1,4 @@
-"""The review protocol of a run: the shares of its items that get more care than one look at the judge's grades.
+"""The review protocol of a run: the shares of blind items, planted checks, repeats and second opinions in its review.
 
 By default every share is 0. A protocol belongs to its run. Switching it makes a new version, which is reported with every
 result of the run. A draw depends only on the run's seed and the item's key, so that neither a reload nor a second
@@ -36,7 +36,7 @@ class Protocol:
     Attributes:
         blind: share of items whose grades are not sent before the person's own verdict.
         plants: planted checks for each decided item; half have an error and half are known to be good.
-        rereview: repeats of the reviewer's own earlier decisions for each decided item; blind if any item would be.
+        rereview: repeats of the reviewer's own earlier decisions for each decided item; blind if the protocol has blind items.
         second: share of items that two people decide independently.
         gap_items: smallest number of own decisions between a decision and its repeat.
         gap_hours: smallest number of hours between them.
@@ -71,7 +71,7 @@ class Protocol:
         return {"version": self.version, "mode": self.mode, **({} if self.mode == "plain" else shares)}
 
     def leaves_free(self, *, seed: int, key: int) -> bool:
-        """True if a key is left free after an assessment of this trial; there are twice as many free keys as control items need."""
+        """True if the store skips a key after an assessment of this trial; it skips twice as many keys as control items need."""
         # Reviewers could recognise a control item whose key followed those of all real assessments.
         return chance(seed, "spare", key) < 2 * (self.plants + self.rereview)
 

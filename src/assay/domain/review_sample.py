@@ -2,10 +2,10 @@
 
 Theory. Tasks are put in an order that the run's seed shuffles, sorted by their first tag if the sample is drawn by tag. Trial k
 of the task at place r is in the sample if the fraction of start + (r + k) · share lies below the share. Every trial is in it
-with exactly that chance. Of any set of neighbours the share is in it, to within one trial: of each task's trials, of each round
-of trials, and of each tag. Systematic sampling from a shuffled list is sampling without replacement (Cochran, 1977, 8.1).
+with exactly that chance. Any set of neighbouring trials (those of one task, one round or one tag) has the same share in the
+sample, to within one trial. Systematic sampling from a shuffled list is sampling without replacement (Cochran, 1977, 8.1).
 
-A sample can grow from share p to q: the same is done once more among the trials that were left out, numbered in their order,
+A sample can grow from share p to q: the draw is repeated among the trials that were left out, numbered in their order,
 with the share (q - p) / (1 - p). The earlier sample stays a part of it, and each trial is in it with a chance of q.
 
 House rules. The draw reads the seed, the tasks and the number of the trial, and never a score. Trials that are added later do not
@@ -125,7 +125,7 @@ def sample_of(protocol: Mapping[str, JsonValue]) -> ReviewSample | None:
 
 
 def stratum_of(sample: ReviewSample, tags: tuple[str, ...]) -> str:
-    """Return the group of a task in which chance chooses separately: its first tag, or the empty one."""
+    """Return the group of a task in which chance chooses separately: its first tag, or empty if it has none."""
     return tags[0] if sample.by is SampledBy.TAG and tags else ""
 
 

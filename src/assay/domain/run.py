@@ -31,7 +31,7 @@ MOST_PLANNED: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """Plan of a run, which executes a suite once: everything needed to repeat it, fixed before the first call.
+    """Everything needed to execute a suite once and to repeat that run; fixed before the first call.
 
     Attributes:
         seed: run seed, 0 <= seed < 2**31.

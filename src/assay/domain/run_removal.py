@@ -20,7 +20,7 @@ class RunEvent:
         verb: `delete`, `archive`, `replace` or `restore`.
         replaced_by: the run of the later version; None for the other verbs.
         reviewer: who did it; empty for an import.
-        stands: True if the run is still out of use by this event.
+        stands: True if this event still keeps the run out of use.
     """
 
     id: int
@@ -34,7 +34,7 @@ class RunEvent:
 
 
 def brings_back(run: str, state: str) -> str:
-    """Return the command that brings a run in a state of `SET_ASIDE` back."""
+    """Return the command that brings back a run whose state is in `SET_ASIDE`."""
     return f"assay {'archive' if state == RunState.ARCHIVED else 'delete'} {run} --undo"
 
 

@@ -61,7 +61,7 @@ class CommandResult:
     """The result of one command.
 
     Attributes:
-        exit_code: as the shell tells it, 128 + N after signal N; None if the command did not exit by itself.
+        exit_code: as the shell reports it, 128 + N after signal N; None if the command did not exit by itself.
         output: standard output and standard error as they came; the middle is left out if it is too long.
         output_bytes: bytes that the command wrote.
         seconds: wall time.
@@ -81,7 +81,7 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRequest:
-    """One command over a workspace of its own, which holds these files by name and is gone afterwards."""
+    """One command in its own workspace, which holds these files by name and is deleted afterwards."""
 
     files: Mapping[str, str]
     command: str

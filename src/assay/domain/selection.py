@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Selection:
     """Filters; an empty one matches everything. A row matches a filter by any of its values, and must match all filters.
 
-    `family_by` is no filter: it takes the families of tasks from tags or metadata (`domain.family_rule`).
+    `family_by` is not a filter: it takes the families of tasks from tags or metadata (`domain.family_rule`).
     `compared` is for internal use: it keeps the runs of these candidates, in suites that each of them has run.
     """
 

@@ -61,7 +61,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snippet:
-    """A response that came with the suite and serves every trial."""
+    """A response that comes with the suite and is used in every trial."""
 
     candidate: str
     files: tuple[SourceFile, ...]
@@ -110,7 +110,7 @@ class Rubric:
     """The criteria by which a judge grades.
 
     `rules` give each response a verdict; None for scores alone. `verify` is the scorer that verifies final answers beside
-    the judge, and `structuring` the model that takes answers apart for it.
+    the judge, and `structuring` the model that splits answers into parts for it.
     """
 
     criteria: tuple[Criterion, ...]
@@ -138,7 +138,7 @@ class Rubric:
 
 
 class JudgeMode(StrEnum):
-    """Calls of a judge. `JOINT`: one for all candidates of a task. `EACH`: one for each. `PAIRWISE`: two for each pair."""
+    """Calls that a judge makes. `JOINT`: one for all candidates of a task. `EACH`: one for each. `PAIRWISE`: two for each pair."""
 
     JOINT = "joint"
     EACH = "each"
@@ -152,7 +152,7 @@ class JudgeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSpec:
-    """An LLM that grades. `prompt` is the text of a template that replaces ours, `prompt_path` its file.
+    """An LLM that grades. `prompt` is the text of a template that replaces Assay's, `prompt_path` its file.
 
     `persona` opens the judge's system prompt: `neutral`, `code`, or a text of the suite. None lets the plan of a run choose
     between the first two by what is graded.
@@ -180,7 +180,7 @@ class JudgeSpec:
         return self.turn is None or (k - 1) % self.turn[1] == self.turn[0]
 
     def turns_before(self, k: int) -> int:
-        """Return how many earlier trials of a task than the k-th (from 1) this judge grades, if it grades the k-th."""
+        """Return how many trials of a task before the k-th (from 1) this judge grades, if it grades the k-th."""
         return k - 1 if self.turn is None else (k - 1) // self.turn[1]
 
 
@@ -190,7 +190,7 @@ class Scoring:
 
     `source` is the text of the suite's own Python file if `method` names a function in it (`scorers.py:close`);
     `plugin` says that `method` is the name of a scorer that an installed package offers.
-    `verify` is a scorer whose result stands beside the judge's score and never enters it.
+    `verify` is a scorer whose result is shown beside the judge's score and never changes it.
     `partial_credit` marks `exact` in runs that were stored when it gave credit for near misses, as `similarity` does now.
     """
 
@@ -235,10 +235,10 @@ class Task:
 
     `family` names the source that the task shares with others; empty if it shares none. `parameters` and
     `system_prompt` replace the suite's for this task; None is "as the suite says". `expected` is the answer that
-    scorers compare with, `ideal` a solution as it should be written, and `final_answer` the result alone that both lead
-    to. `columns` are further values that candidates' prompts may name. A task with `turns` is a conversation: they hold
-    the messages of the user, the first one included. With `persona`, the plan's simulated user goes on after them.
-    `by_turn` is True if each reply is graded for itself.
+    scorers compare with, `ideal` a complete model solution, and `final_answer` its final result alone. `columns` are further
+    values that candidates' prompts may name. A task with `turns` is a conversation: they hold the messages of the user, the
+    first one included. With `persona`, the plan's simulated user continues after them. `by_turn` is True if each reply is
+    graded separately.
     """
 
     id: str

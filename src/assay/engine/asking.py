@@ -1,4 +1,4 @@
-"""Ask one model for one answer, with retries, back-off and the budget; every call is on disk before the next one.
+"""Ask one model for one answer, with retries, back-off and a budget; every call is on disk before the next one.
 
 At most `MOST_CALLS` calls are made for one answer. At most `MOST_READINGS` of them may end in a reply that is empty or
 cannot be read. Waits grow with jitter and add up to at most `LONGEST_WAIT_S`, unless the server asks for more with

@@ -1,4 +1,4 @@
-"""Hold a conversation with a candidate: the requests in their order, and what was said so far.
+"""Hold a conversation with a candidate: its requests in order, and the messages so far.
 
 A task without turns is a conversation of one request, whose reply is the response. Between the replies come the scripted
 messages of the task, then those of a simulated user if the task has a persona.
@@ -38,7 +38,7 @@ about your role. If the person has what they want, or would give up, answer with
 
 
 class Conversation:
-    """A conversation with one candidate in one trial; it goes on after the replies that are stored already."""
+    """A conversation with one candidate in one trial; it continues after the replies that are stored already."""
 
     def __init__(self, plan: RunPlan, claimed: ClaimedTrial, candidate: CandidateSpec, model: ModelSpec) -> None:
         self._plan = plan
@@ -61,7 +61,7 @@ class Conversation:
         return Response(candidate=self._candidate, text=text, truncated=self._truncated)
 
     def hear(self, text: str, *, truncated: bool = False) -> None:
-        """Add the reply to `request`, and set the next one."""
+        """Add the reply to `request`, and prepare the next request."""
         task, asked = self._claimed.task, self.request
         if asked is None:
             raise ValueError("the conversation has ended")

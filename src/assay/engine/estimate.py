@@ -1,4 +1,4 @@
-"""Estimates of the calls and the cost of a run, made before it asks anything."""
+"""Estimates of the calls and the cost of a run, made before its first call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOKENS_PER_IMAGE = 1_600
 class CostEstimate:
     """Calls and cost of the trials still to do.
 
-    `likely_usd` counts a token per four characters asked and half the token limit answered; `most_usd` is the worst
+    `likely_usd` assumes a token per four characters of the prompt, and answers of half the token limit; `most_usd` is the worst
     case without retries. Both are None if a price is unknown; `unpriced` names those models.
     """
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 async def structured(bench: Bench, claimed: ClaimedTrial, sitting: Sitting) -> tuple[Sitting, dict[str, str]]:
-    """Return the sitting with structured answers for the judge, and the final answers by candidate.
+    """Return the sitting (an attempt at grading) with structured answers for the judge, and the final answers by candidate.
 
     Raises:
         GaveUp: the structuring model gave no usable reply.
@@ -68,7 +68,7 @@ async def verified(
     assessment: Assessment,
     assess: Callable[[Evaluator, Sitting], Awaitable[Assessment]],
 ) -> Assessment:
-    """Return the judge's assessment with the verification of each final answer beside it, if the task has one."""
+    """Return the judge's assessment with a verification of each final answer, if the task has a final answer."""
     rubric, task = bench.plan.rubric, sitting.task
     verify = task.scoring.verify or rubric.verify
     if verify is None or (task.scoring.verify is None and task.reference is None):

@@ -86,7 +86,7 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
     )
     failure = _worst(progress.failures)
     if bench.only_structure and failure is None:
-        return None  # the trial stays claimed until the run lets go of it
+        return None  # the trial stays claimed until the run releases it
     await bench.journal.record(
         Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure, rerun=bench.rerun)
     )
@@ -128,7 +128,7 @@ async def _respond(
     *,
     last: tuple[Evaluator, ...] | None = None,
 ) -> None:
-    """Ask one candidate. With `last`, the trial needs nothing else: these evaluators grade the answer in the same commit."""
+    """Ask one candidate. `last` means that the trial needs nothing else: its evaluators grade the answer in the same commit."""
     if candidate.model is None:
         return
     conversation = Conversation(bench.plan, claimed, candidate, candidate.model)
@@ -164,7 +164,7 @@ async def _keep(
     progress: _Progress,
     last: tuple[Evaluator, ...] | None,
 ) -> None:
-    """Commit a response with the call that ended it; with `last`, also its grades and the end of the trial."""
+    """Commit a response with the call that ended it and, if `last` is given, its grades and the end of the trial."""
     progress.responses[response.candidate] = response
     plain = () if last is None else await _graded_plainly(bench, claimed, last, progress)
     by_candidate = bool(calls) and calls[0].request.purpose.role is Role.CANDIDATE
@@ -234,7 +234,7 @@ async def _grade(
     attempt: int,
     finishing: bool = False,
 ) -> None:
-    """Have one slot graded. With `finishing`, the trial needs nothing else and is released in the same commit."""
+    """Grade one slot. `finishing` means that the trial needs nothing else and is released in the same commit."""
     note = "" if bench.rerun is None else bench.rerun.note
     sitting = sitting_of(bench.plan, claimed, slot, progress.responses, attempt=attempt, note=note)
 
@@ -260,8 +260,7 @@ async def _grade(
             return
         new = _new(bench, claimed, slot, assessment, attempt=attempt)
         graded = ((new, len(calls) - 1 if calls else None),)
-        # Numbers left free among those of real items: with the next number of all, a control item could be told by
-        # it.
+        # Control items take numbers left free among those of real items. A number after all others would give them away.
         spare = int(protocol_of(bench.plan.protocol).leaves_free(seed=bench.plan.seed, key=int(claimed.key)))
         await bench.journal.record(
             Entry(
@@ -278,7 +277,7 @@ async def _grade(
 def _unread(
     bench: Bench, evaluator: Evaluator, sitting: Sitting, slot: Slot, error: GaveUp | Unscorable
 ) -> tuple[tuple[NewAssessment, None], ...]:
-    """Return an empty form with the reply of a judge that could not be read, so that a person sees it and can grade."""
+    """Return an empty grading form with the judge's unreadable reply, so that a person sees the reply and can grade."""
     rubric = rubric_of(evaluator)
     if not isinstance(error, GaveUp) or error.failure.kind != "unparsable" or rubric is None:
         return ()

@@ -78,7 +78,7 @@ def _complete(rest: bytes) -> Iterator[bytes]:
 
 
 def rows_of_text(head: bytes, *, whole: bool, most: int) -> tuple[dict[str, Any], ...]:
-    """Return the JSON objects, one a line, at the beginning of a file; empty if it is no such file."""
+    """Return the JSON objects on the first lines of a file; empty if the file is not JSON Lines."""
     rows: list[dict[str, Any]] = []
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if not whole:
@@ -183,7 +183,7 @@ def file_trouble(head: bytes) -> str | None:
 def mojibake(content: bytes) -> str | None:
     """Return a piece of text that was decoded with the wrong encoding somewhere, or None.
 
-    Text such as `Ã©` for `é` and `â€™` for `’`: bytes of UTF-8 taken for Windows-1252 or Latin-1. It is only ever
+    Examples are `Ã©` for `é` and `â€™` for `’`: UTF-8 bytes read as Windows-1252 or Latin-1. It is only ever
     reported, never fixed, because the right fix cannot be known.
     """
     for sign in _MOJIBAKE:

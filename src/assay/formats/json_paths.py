@@ -40,7 +40,7 @@ def steps_of(path: str) -> Steps:
 
 
 def value_at(document: JsonValue, path: str) -> JsonValue:
-    """Return the value at a path; raises `LookupError` that says how far the document has it."""
+    """Return the value at a path; raises `LookupError`, which says how much of the path exists."""
     value = document
     reached = "$"
     for step in steps_of(path):

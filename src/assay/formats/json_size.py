@@ -17,7 +17,7 @@ _PER_VALUE: Final = 58
 
 
 def parsed_bytes(content: bytes, *, most: int) -> int:
-    """Return about how many bytes the parsed document takes, in linear time; more than `most` need not be exact."""
+    """Return about how many bytes the parsed document takes, in linear time; a result above `most` may be inexact."""
     size = len(content) + _PER_VALUE * content.count(b",")
     size += _PER_BRACKET * (content.count(b"{") + content.count(b"[")) + _PER_KEY * content.count(b":")
     for pattern, more in ((_MEDIUM, 1), (_WIDE, 3)):

@@ -17,8 +17,8 @@ _BATCH_ROWS: Final = 4096
 # Memory of a batch of rows, as its file describes them; Python and the store take several times as much.
 _BATCH_BYTES: Final = 24 << 20
 
-# What a part of a column, and all rows together, may unpack to: any size up to the first number, and beyond that so many
-# times their packed size. One page of zeros takes a thousandth of its size, and a run of one value next to nothing.
+# Limits on the unpacked size of a part of a column, and of all rows together: the first number of bytes or, if more, the second
+# number times their packed size. One page of zeros takes a thousandth of its size, and a run of one value next to nothing.
 _FREE_PART: Final = 64 << 20
 _PART_RATIO: Final = 100
 _FREE_ROWS: Final = 512 << 20
@@ -87,7 +87,7 @@ def _rows_at_once(group: Any) -> int:
 
 
 def parquet_columns(stream: IO[bytes]) -> frozenset[str]:
-    """Return the names of a file's columns, which stand at its end; empty if it cannot be read, or pyarrow is not installed."""
+    """Return the names of a file's columns, stored at its end; empty if it cannot be read, or pyarrow is not installed."""
     try:
         parquet = importlib.import_module("pyarrow.parquet")
         return frozenset(parquet.read_schema(stream).names)

@@ -239,6 +239,12 @@ class _Disagreement:
 
     def interval(self, rng: np.random.Generator, resamples: int) -> Interval | None:
         units = np.flatnonzero(self.count > 0)
+        if self.metric in (
+            "interval",
+            "ordinal",
+        ):  # the same ratings have the same interval in whatever order they came
+            sums = np.round((self.squares[units], self.total[units], self.count[units]), 9)
+            units = units[np.lexsort(sums)]
         if units.size < FEWEST_UNITS_FOR_INTERVAL:
             return None
         alphas = []

@@ -53,12 +53,25 @@ def sign_flip(
         return min(1.0, 2.0 * float(above.sum()) / 2.0**terms.size) if seen > NO_SPREAD else 1.0
     if rng is None:
         return None
+    sums = _sums_by_byte(terms)
+    groups = np.arange(len(sums))
     hits = 0
     # Draws are made in parts, so that memory does not grow with draws times differences.
     for start in range(0, draws, 1000):
-        flips = rng.integers(0, 2, size=(min(1000, draws - start), terms.size)) * 2.0 - 1.0
-        hits += int((np.abs(flips @ terms) >= seen - NO_SPREAD).sum())
+        flips = rng.integers(0, 256, size=(min(1000, draws - start), groups.size), dtype=np.uint8)
+        hits += int((np.abs(sums[groups, flips].sum(axis=1)) >= seen - NO_SPREAD).sum())
     return (1 + hits) / (1 + draws)
+
+
+def _sums_by_byte(terms: Floats) -> Floats:
+    """Return shape (groups, 256): the sums of eight terms under each pattern of signs, so that a byte draws eight signs.
+
+    With a thousand differences, looking them up takes a tenth of the time of drawing and multiplying each sign.
+    """
+    padded = np.zeros((-(-terms.size // 8), 8))
+    padded.reshape(-1)[: terms.size] = terms
+    signs = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
+    return padded @ signs.T
 
 
 def _signed_sums(terms: Floats) -> Floats:

@@ -85,6 +85,7 @@ class Restoring:
         self._writer = writer
         self._names = names
         self._vote_hashes: dict[int, str] = {}
+        self._verbatim = False
 
     def restore(self, records: Iterable[tuple[str, Callable[[], Iterator[Line]]]]) -> Restored:
         """Store the runs that the store lacks, in the given order: a run before its regrades.
@@ -96,7 +97,7 @@ class Restoring:
             InputError: a record that this Assay cannot read; runs before it are stored.
         """
         with self._database.reading() as connection:
-            verbatim = connection.execute(select(schema.run.c.key).limit(1)).first() is None
+            self._verbatim = connection.execute(select(schema.run.c.key).limit(1)).first() is None
             last = connection.execute(select(func.max(schema.review_event.c.id))).scalar_one() or 0
             last_vote = connection.execute(select(func.max(schema.vote.c.id))).scalar_one() or 0
         runs: list[str] = []
@@ -107,7 +108,7 @@ class Restoring:
         for run, lines_of in records:
 
             def store(connection: Connection, lines_of: Callable[[], Iterator[Line]] = lines_of) -> Counter[str] | None:
-                return self._run(connection, lines_of(), verbatim, hashes)
+                return self._run(connection, lines_of(), hashes)
 
             stored = self._writer.call(store, once=True)
             (present if stored is None else runs).append(run)
@@ -127,15 +128,13 @@ class Restoring:
             assessments=counts["assessments"],
             events=counts["events"],
             votes=counts["votes"],
-            renumbered=not verbatim and bool(runs),
+            renumbered=not self._verbatim and bool(runs),
             # New numbers are part of the hashes, which therefore differ from the record although nobody changed it.
-            altered=tuple(altered) if verbatim else (),
-            altered_votes=tuple(altered_votes) if verbatim else (),
+            altered=tuple(altered) if self._verbatim else (),
+            altered_votes=tuple(altered_votes) if self._verbatim else (),
         )
 
-    def _run(
-        self, connection: Connection, lines: Iterator[Line], verbatim: bool, hashes: dict[int, str]
-    ) -> Counter[str] | None:
+    def _run(self, connection: Connection, lines: Iterator[Line], hashes: dict[int, str]) -> Counter[str] | None:
         """Store one run; None if the store has it already."""
         head = next(lines)
         if head.get("kind") != "run" or head.get("format") != FORMAT or head["store"] > schema.VERSION:
@@ -146,6 +145,10 @@ class Restoring:
         identifier = head["run"]["id"]
         if connection.execute(select(schema.run.c.key).where(schema.run.c.id == identifier)).first() is not None:
             return None
+        taken = select(schema.run.c.key).where(schema.run.c.key == head["run"]["key"])
+        if connection.execute(taken).first() is not None:  # the folder holds runs of several stores
+            self._verbatim = False
+        verbatim = self._verbatim
         keys = _Keys(verbatim=verbatim)
         changes = CounterChanges()
         counts: Counter[str] = Counter()

@@ -86,7 +86,7 @@ def has_test_cases(value: Value) -> bool:
 
 
 def read_case_file(value: Value, context: ReadContext) -> CaseFileKeys:
-    """Return the keys of a file of test cases; a bare list has nothing but cases."""
+    """Return the keys of a file of test cases; a bare list has only cases."""
     if isinstance(value, list):
         keys = CaseFileKeys()
         keys.test_cases = _CASES.read(value, (), context)

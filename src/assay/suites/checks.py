@@ -48,7 +48,7 @@ def no_template_problems(template: str) -> tuple[str, ...]:
 
 
 def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
-    """Return the problem of an empty reference if the method needs one; it reads on from the field `expected`."""
+    """Return the problem of an empty reference if the method needs one, as the end of a sentence about `expected`."""
     if method in COMPARING and not (expected or "").strip():
         return (f"is empty, but `score: {method}` compares with it. Write the expected answer.",)
     return ()
@@ -59,13 +59,13 @@ class ExternalChecks:
     """Checks of values that only other packages can judge.
 
     Attributes:
-        parse_ref: returns the model of a reference; raises InputError whose `problem` reads on from the field.
+        parse_ref: returns the model of a reference; raises InputError whose `problem` ends a sentence about the field.
         methods: names of all ways of scoring.
         plugins: names of the methods that installed packages offer.
         agents: names of the agents that installed packages offer.
-        option_problems: problems of a method's options; sentences that read on from the field `score`.
+        option_problems: problems of a method's options, each the end of a sentence about `score`.
         template_problems: problems of a judge's own prompt; whole sentences.
-        reference_problems: problems of `expected` for a method; sentences that read on from that field.
+        reference_problems: problems of `expected` for a method, each the end of a sentence about it.
     """
 
     parse_ref: Callable[[str], ModelSpec] = parsed_ref

@@ -1,4 +1,4 @@
-"""Read the right answer of a task, or of one turn of a conversation."""
+"""Read the expected answer of a task, or of one turn of a conversation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _read_expected(value: Value, path: Path, context: ReadContext) -> str | None:
-    """Read the right answer as text; a list becomes its items separated by commas."""
+    """Read the expected answer as text; a list becomes its items separated by commas."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, list):

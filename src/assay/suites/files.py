@@ -41,7 +41,7 @@ BINARY: Final = "is a binary file, expected text."
 
 
 def whole_text(path: FilePath) -> str:
-    """Return the text of a file without its byte-order mark; a mark of UTF-16 is understood.
+    """Return the text of a file without its byte-order mark; UTF-16 with a mark is accepted too.
 
     Raises:
         UnreadableText: there is no such file, or it is a folder, too large, binary, or not UTF-8.
@@ -107,7 +107,7 @@ def decoded(data: bytes) -> str:
 
 
 def _neighbour(path: FilePath) -> str:
-    """Return a hint that names a similarly named file in the same folder; a common ending is not enough."""
+    """Return a hint that names a similarly named file in the same folder; a common extension is not enough."""
     try:
         names = {entry.name for entry in os.scandir(path.parent)}
     except OSError:
@@ -125,7 +125,7 @@ class NamedFiles:
     ) -> None:
         """Read below `folder` and the folders in `also`, and nowhere else, because the contents are sent to models.
 
-        `texts` stand in for files with these names.
+        `texts` replace files with these names.
         """
         self._texts = texts or {}
         self.folder = folder
@@ -136,7 +136,7 @@ class NamedFiles:
         """Return True if a suite may name this file; report at `path` if it lies outside or is hidden, even through a link."""
         try:
             place = _resolved(self.folder / named)
-        except (OSError, ValueError):  # too long, or with a NUL character: whoever reads it says so
+        except (OSError, ValueError):  # too long, or with a NUL character: its reader reports it
             return True
         inside = [place.relative_to(root) for root in self._roots if place.is_relative_to(root)]
         if any(not _hidden(within) for within in inside):

@@ -3,9 +3,9 @@
 A `Kind` knows how to read a value and how to describe it as JSON Schema, so that the reader and the published schema
 cannot disagree. A `Keys` class declares the keys of a mapping, each with its kind.
 
-A reader returns None after it has reported a problem, and the caller goes on, so that an author hears of every mistake
-at once. A key without a value (`context:` and nothing more) is an absent key. Pydantic was not used: it gives no partly
-read mapping to hold against the rest of the suite, and its unions report every branch that did not fit.
+A reader returns None after it has reported a problem, and the caller goes on, so that an author sees all mistakes at once. A
+key without a value (`context:` and nothing more) is an absent key. Pydantic was not used: it returns no partly read mapping to
+check against the rest of the suite, and its unions report every branch that did not fit.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class LoadOptions:
         default_judge: used if the file names no judge; `default_judge_from` likewise.
         candidates: references or mappings as in `candidates:`, added to the suite's own.
         folder: base of relative paths in `judge` and `default_judge`.
-        read_from: folders beside the suite's own below which it may name files.
+        read_from: further folders whose files the suite may name.
         judge_may_come: True if set files and batch input files are accepted without a judge, as in a check.
     """
 
@@ -160,7 +160,7 @@ class GivenSuite:
     """A suite that a program passes as values, in the form of a suite file.
 
     Attributes:
-        label: names the suite in messages, which have no lines.
+        label: names the suite in messages, which have no line numbers.
         files: texts of files that the suite names and that exist nowhere else, by name.
     """
 
@@ -190,7 +190,7 @@ def load_suite(
         default_judge: from the settings; for files that name no judge.
         candidates: references or mappings as in `candidates:`, added to those of the file.
         folder: base of relative paths inside `judge` and `default_judge`; the working folder when None.
-        read_from: folders beside the suite's own and the working folder below which the suite may name files.
+        read_from: folders whose files the suite may name, besides those in its own folder and the working folder.
         checks: checks of references and options by providers and scorers; built-in names only when None.
         text: JSON that is read in place of the file's content.
         given: values that are read in place of a file; `path` then only names the suite's copy and its folder.
@@ -272,7 +272,7 @@ def _read(
 
 
 def _is_table(value: Value) -> bool:
-    """True if a JSON document is a list of rows that have nothing of a suite, a Thing or a test case."""
+    """True if a JSON document is a list of rows without any key of a suite, a Thing or a test case."""
     if has_test_cases(value) or (isinstance(value, dict) and (is_set(value) or value.keys() & SuiteKeys.table.keys)):
         return False
     marks = {"thingName", "trialsNeeded", "snippets"}
@@ -369,7 +369,7 @@ class _Loader:
         self.rules.more_candidates = not self.rules.models
         self.rules.default = Scoring(method="judge")
         tasks = TaskFile(self.path, self.named, BATCH, self.rules, self.context)
-        # Asked first: a judge would not help a file that is no batch file.
+        # Checked first: a judge would not help a file that is not a batch file.
         if self.context or not tasks.is_batch():
             return None
         self._require_judge(judges)
@@ -395,7 +395,7 @@ class _Loader:
         return [candidate for _, candidate in CANDIDATES.read(given, (), here) or ()]
 
     def _judges(self, own: tuple[JudgeSpec, ...]) -> tuple[JudgeSpec, ...]:
-        """Return the judges that apply: the caller's before the suite's own before the settings'."""
+        """Return the judges that apply: the caller's, else the suite's own, else the settings'."""
         options = self.options
         if options.judge is not None:
             ref, source = options.judge, options.judge_from
@@ -458,7 +458,7 @@ class _Loader:
         return tuple(tasks)
 
     def _note_id(self, value: Value, path: Path, first: dict[str, Path]) -> None:
-        """Report an id that an earlier task has, even if that task has problems of its own."""
+        """Report an id that an earlier task has, even if that task has problems too."""
         if not isinstance(value, str | int | float):
             return
         task_id = value.strip() if isinstance(value, str) else as_written(value)

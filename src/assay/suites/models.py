@@ -81,7 +81,7 @@ _PRICE: Final = number(0, 1e6)
 
 
 class PriceKeys(Keys):
-    """Price of a model's tokens; the names with their unit mean the same as those without."""
+    """Price of a model's tokens; names with a unit mean the same as those without."""
 
     input = key(_PRICE, _DOLLARS)
     output = key(_PRICE, _DOLLARS)
@@ -219,7 +219,7 @@ _OF_MODELS: Final = (
 
 
 def _report_stray(node: Node) -> None:
-    """Report keys that need a model or a program, of a candidate that has no program."""
+    """Report the keys of a candidate without a program that need a program or a model."""
     stray = next((name for name in ("timeout", "offline") if name in node), None)
     if stray is not None:
         node.report(stray, f"describes a program; add {one_of([f'`{kind}`' for kind in KINDS])}.")

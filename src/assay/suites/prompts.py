@@ -92,7 +92,7 @@ def _read_message(value: Value, path: Path, context: ReadContext) -> Message | N
 
 
 def _read_prompt(value: Value, path: Path, context: ReadContext) -> tuple[Message, ...] | None:
-    """Read text, which the user says, or a list of {role, content}."""
+    """Read text, which becomes the user's message, or a list of {role, content}."""
     if isinstance(value, dict):
         context.report(path, "is a mapping, expected text or a list of {role, content}.")
         return None

@@ -188,7 +188,7 @@ _FLAGS: Final[Kind[dict[str, Any]]] = mapping_of(
 
 
 class StructuringKeys(ModelKeys):
-    """The model that takes answers apart before they are judged."""
+    """The model that splits answers into parts before they are judged."""
 
     model = key(NAME, required="Add `model: provider/name`.")
     prompt = key(SYSTEM_TEMPLATE, "In place of Assay's: a template with {{prompt}} and {{answer}}, or {file: ...}.")
@@ -256,7 +256,7 @@ _WITH_VERDICT: Final = made_of(RubricKeys, _rubric)
 
 
 def _read_rubric(value: Value, path: Path, context: ReadContext) -> Rubric | None:
-    """Read a list of criteria, a mapping with rules for verdicts or the file of one, or the name of a ready-made rubric."""
+    """Read a list of criteria, a mapping with rules for verdicts, a file with one, or the name of a ready-made rubric."""
     if isinstance(value, str):
         named = _NAMED.read(value, path, context)
         return None if named is None else READY_MADE[named]

@@ -62,7 +62,7 @@ def _read_score(value: Value, path: Path, context: ReadContext) -> Scoring | Non
 
 
 def _read_judge_and_check(value: list[Value], path: Path, context: ReadContext) -> Scoring | None:
-    """Read `[judge, math]`: the judge's score counts, and the scorer verifies the final answer beside it."""
+    """Read `[judge, math]`: the judge's score counts, and the scorer verifies the final answer."""
     scorings = [_read_score(item, (*path, place), context) for place, item in enumerate(value)]
     if None in scorings:
         return None
@@ -75,7 +75,7 @@ def _read_judge_and_check(value: list[Value], path: Path, context: ReadContext) 
 
 
 def _read_tests(options: dict[str, JsonValue], path: Path, context: ReadContext) -> bool:
-    """Replace the names of test files by their texts, by the names in the workspace; True unless one cannot be read."""
+    """Replace the list of test files by their texts, keyed by name in the workspace; True unless one cannot be read."""
     named = options.pop("files", None) if "files" in options else options.pop("file", None)
     if named is None:
         return True

@@ -1,7 +1,7 @@
 """Read tasks from a JSONL, JSON, CSV, TSV or Parquet file, again at each pass, without holding them all in memory.
 
-A row becomes the keys of a task, by a mapping from task keys to dotted paths in the row, or as it is. Problems name the
-file, the line, and the field as the row calls it. JSON arrays are the exception: they are read whole, as JSON has no
+A mapping from task keys to dotted paths in the row gives the task's keys; without one, the row's keys are the task's. Problems
+name the file, the line, and the field as the row calls it. JSON arrays are the exception: they are read whole, as JSON has no
 lines.
 """
 
@@ -228,7 +228,7 @@ class TaskFile:
             return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
 
     def locate(self, number: int) -> Locate:
-        """Return where the fields of one row are, under the names that the row gives them."""
+        """Return a function that gives a field's place in one row, with the field's name in that row."""
 
         def location(path: Path, _at_key: bool) -> Location:
             first, rest = (path[0], path[1:]) if path else ("", ())
@@ -264,7 +264,7 @@ class TaskFile:
         if mapping.keys or mapping.snippets:
             values = self._mapped(number, row)
         else:
-            # Rows are tasks, which have no other keys than theirs and the columns that a prompt names.
+            # These rows are tasks: their only keys are those of a task and the columns that a prompt names.
             wanted = [name for name in wanted if name not in TaskKeys.table.keys]
             values = {name: value for name, value in row.items() if name not in wanted}
         columns = {name: column_text(value) for name in wanted if (value := _in_row(row, name)) is not _ABSENT}
@@ -409,7 +409,7 @@ def _json_line(line: bytes) -> dict[str, Value] | UnreadableText:
     row = row_of(line)
     if isinstance(row, str):
         return UnreadableText(None, row)
-    # orjson stops at about 1,000 levels; what reads the values below is recursive.
+    # orjson stops at about 1,000 levels; the code that reads the values below is recursive.
     if line.count(b"[") + line.count(b"{") > DEEPEST_ROW and deeper_than(row, levels=DEEPEST_ROW):
         return UnreadableText(None, f"is nested deeper than {DEEPEST_ROW} levels.")
     return row

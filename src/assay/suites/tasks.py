@@ -125,8 +125,8 @@ class TaskRules:
         more_candidates: True if candidates are still to come, as with a batch input file.
         spellings: names of all candidates.
         persona: whom the suite's simulated user plays; None if it has no such user.
-        by_turn: True if tasks that do not say so are graded turn by turn.
-        templates: candidates that are asked with templates of their own.
+        by_turn: True if tasks without this setting are graded turn by turn.
+        templates: candidates that have their own prompt templates.
         columns: columns that these templates name.
         same_columns: True if all tasks have the same columns, as in a table, so that one report of a missing one is enough.
         with_snippets: names of candidates that have snippets, in order of appearance.

@@ -206,6 +206,8 @@ def serve(
     check_exposure(host, secret)
     known = Token(secret) if secret else None
     app = create_app(workspace, host=host, token=secret, code=known)
+    # It takes a fifth of a second, which the first visit of the results page would wait for.
+    threading.Thread(target=import_module, args=("scipy.special",), daemon=True).start()
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
     workspace.notices.base = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}"

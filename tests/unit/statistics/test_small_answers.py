@@ -215,3 +215,12 @@ def test_the_interval_of_absolute_agreement_meets_the_printed_example() -> None:
     assert found.icc_a1 == pytest.approx(0.2898, abs=1e-4)
     assert found.icc_a1_ci95 == pytest.approx((0.0188, 0.7611), abs=2e-3)
     assert found.icc_1_ci95 == pytest.approx((-0.1329, 0.7226), abs=2e-3)
+
+
+def test_interval_of_alpha_does_not_depend_on_the_order_of_units() -> None:
+    rng = np.random.default_rng(14)
+    unit, score = np.repeat(np.arange(40), 3), rng.random(120).round(2)
+    renamed = rng.permutation(40)[unit]
+    first, second = (krippendorff_alpha(units, score, rng=np.random.default_rng(1)) for units in (unit, renamed))
+    assert first.ci95 is not None
+    assert second.ci95 == pytest.approx(first.ci95, abs=1e-12)

@@ -103,6 +103,23 @@ def refused(client: TestClient, body: Any, status: int = 422) -> dict[str, str]:
     return said
 
 
+def test_a_rubric_with_rules_gives_a_verdict_with_its_number(client: TestClient, server: ModelServer) -> None:
+    grade = {"evidence": [], "reason": "The result is off by six.", "score": "Partial"}
+    server.answer = lambda call: json.dumps(
+        {
+            "candidates": {
+                label: {"rigor": grade} for label in (call.schema or {})["properties"]["candidates"]["properties"]
+            },
+            "report": "",
+        }
+    )
+    rubric = {"criteria": ["rigor"], "verify": "math"}
+    done = ended(client, submitted(client, {**RESPONSE, "rubric": rubric, "review": "none"}))
+    assert (done["aggregated_score"], done["aggregated_number"]) == ("Partial", 0.5)
+    assert done["final_answer_verified"] is False
+    assert done["verification_message"] == "Final answer does not match."
+
+
 def test_evaluation_runs_in_the_background_and_counts_when_approved(client: TestClient, workspace: Workspace) -> None:
     evaluation = submitted(client, THING)
     waits = ended(client, evaluation)

@@ -191,3 +191,22 @@ def test_whole_trials_are_not_called_incomplete(client: TestClient, lacking: Tes
     assert lacking.get("/statistics.json?task=pay").json()["incomplete"] == {}
     for page in (client.get("/results"), lacking.get("/results?task=pay")):
         assert "incomplete" not in page.text.partition("<main")[2].partition("</main>")[0]
+
+
+@pytest.mark.parametrize(
+    ("ending", "begins"),
+    [("html", b"<!doctype html"), ("md", b"# "), ("csv", b"task,candidate,"), ("parquet", b"PAR1")],
+)
+def test_results_are_downloaded_as_a_report_and_as_scores(client: TestClient, ending: str, begins: bytes) -> None:
+    page = client.get("/results").text
+    (address,) = re.findall(rf'href="(/results/report\.{ending}[^"]*)" download', page)
+    answer = client.get(html.unescape(address))
+    assert answer.status_code == 200, answer.text
+    assert answer.content.lower().startswith(begins.lower()), answer.content[:200]
+    assert answer.headers["content-disposition"] == f'attachment; filename="assay-results.{ending}"'
+
+
+def test_downloaded_scores_follow_the_filters(client: TestClient) -> None:
+    whole, some = (client.get(f"/results/report.csv{query}").text for query in ("", "?task=auth"))
+    assert len(list(csv.DictReader(io.StringIO(whole)))) == 3 * len(list(csv.DictReader(io.StringIO(some))))
+    assert client.get("/results/report.exe").status_code == 404

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, Protocol
 
 from assay.app.exports.pseudonyms import Anonymiser, names_for
@@ -21,7 +23,6 @@ from assay.plugins import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from assay.app.workspace import Workspace
     from assay.domain.selection import ScoreRow, Selection
@@ -141,6 +142,14 @@ EXPORTERS: Final[Registry[Exporter]] = Registry(
     },
     members=("__call__",),
 )
+
+
+def exported_bytes(workspace: Workspace, form: str, selection: Selection) -> bytes:
+    """Return what an export writes to its file; raises `InputError` as the exporter does."""
+    with TemporaryDirectory(prefix="assay-") as folder:
+        file = Path(folder) / "export"
+        EXPORTERS.load(form)(ExportRequest(workspace=workspace, format=form, selection=selection, output=file))
+        return file.read_bytes()
 
 
 def _discard(_: str) -> None:

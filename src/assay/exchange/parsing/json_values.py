@@ -143,9 +143,9 @@ def as_count(value: object) -> int | None:
 
 
 def as_duration(value: object) -> float | None:
-    """Return seconds or dollars: a number of at least 0."""
+    """Return seconds or dollars: a number from 0 to 1e12, so that sums stay finite."""
     number = as_number(value)
-    return number if number is not None and number >= 0 else None
+    return number if number is not None and 0 <= number <= 1e12 else None
 
 
 def seconds_between(start: object, end: object) -> float | None:

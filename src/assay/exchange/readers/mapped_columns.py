@@ -14,7 +14,7 @@ from assay.domain.import_records import FoundGrade, FoundResponse, FoundRun, Fou
 from assay.domain.suite import Message
 from assay.exchange.parsing import mapping as grammar
 from assay.exchange.parsing.input_files import UnreadableFile
-from assay.exchange.parsing.json_values import as_count, as_list, as_messages, as_text, shorten
+from assay.exchange.parsing.json_values import as_count, as_duration, as_list, as_messages, as_text, shorten
 from assay.exchange.parsing.mapping import problem_of as problem_of
 from assay.exchange.parsing.off_scale import ScaleCheck
 from assay.exchange.parsing.score_rows import AssessmentGatherer, cell_number, cell_text
@@ -297,10 +297,9 @@ class _MappedRows:
 
     def _amount(self, key: str, cell: object) -> float | None:
         """Return the tokens, dollars or seconds in a cell; another value than a number from 0 is counted for a note."""
-        number = cell_number(cell)
-        if (number is None and cell_text(cell)) or (number is not None and number < 0):
+        number = as_duration(cell_number(cell))
+        if number is None and cell_text(cell):
             self._odd[key] += 1
-            return None
         return number
 
     def _grade(

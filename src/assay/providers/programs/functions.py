@@ -357,10 +357,13 @@ class Functions:
         ours.setblocking(False)
         printed = _Printed()
         self._numbers += 1
+        number = (
+            self._numbers
+        )  # others are forked while this one waits: with theirs, its time limit would end a stranger
         ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        running.ends[self._numbers] = ended
+        running.ends[number] = ended
         try:
-            order = host.ORDER.pack(host.FORK, self._numbers)
+            order = host.ORDER.pack(host.FORK, number)
             await _send_pipes(running.control, order, [theirs.fileno(), printed.write_end])
         except OSError:
             ours.close()
@@ -371,7 +374,7 @@ class Functions:
             os.close(printed.write_end)
         reader, writer = await asyncio.open_connection(sock=ours)
         printed.on_flood = reader.feed_eof
-        return _Worker(number=self._numbers, reader=reader, writer=writer, printed=printed, ended=ended)
+        return _Worker(number=number, reader=reader, writer=writer, printed=printed, ended=ended)
 
 
 class _TooLong(Exception):

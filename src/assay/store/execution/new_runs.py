@@ -77,11 +77,7 @@ class RunPlanner:
             copy_responses(self.database, connection, run_key=run_key, origin_key=origin_key)
 
     def extend(
-        self,
-        connection: Connection,
-        plan: RunPlan,
-        planned: Iterable[PlannedTask],
-        drawn: Sequence[AssessmentKey] = (),
+        self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask], drawn: Sequence[AssessmentKey] = ()
     ) -> None:
         """Add tasks, trials or candidates; with a new candidate, every finished trial becomes pending.
 

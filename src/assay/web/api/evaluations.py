@@ -66,7 +66,7 @@ class SubmissionBody(responses.Body):
         Field(description="provider/name, several of them, or `human`; default: the settings' judge."),
     ] = None
     mode: Literal["joint", "each", "pairwise"] | None = None
-    rubric: Annotated[list[Any] | None, Field(max_length=100)] = None
+    rubric: Annotated[list[Any] | dict[str, Any] | None, Field(max_length=100)] = None
     review: Annotated[str | None, Field(max_length=40)] = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     batch_id: Annotated[str | None, Field(max_length=200)] = None
@@ -127,7 +127,7 @@ class ResponseBody(responses.Body):
         str | None, Field(max_length=500, description="A prompt of the judge's in the folder `prompts`.")
     ] = None
     trials: Annotated[int | None, Field(ge=1, le=MOST_TRIALS)] = None
-    rubric: Annotated[list[Any] | None, Field(max_length=100)] = None
+    rubric: Annotated[list[Any] | dict[str, Any] | None, Field(max_length=100)] = None
     review: Annotated[str | None, Field(max_length=40, description="Who reviews, as `review` of a suite.")] = None
     batch_id: Annotated[str | None, Field(max_length=200)] = None
     budget: float | None = None

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
 from starlette.responses import RedirectResponse
 
+from assay.app.exports.exporters import exported_bytes
 from assay.app.registry import runs as registry
 from assay.app.review import decisions
 from assay.app.statistics import charts, csv_tables, documents
@@ -41,6 +42,14 @@ _KINDS: Final = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
 }
+
+_REPORTS: Final = {
+    "html": ("html", "text/html; charset=utf-8"),
+    "md": ("markdown", "text/markdown; charset=utf-8"),
+    "csv": ("csv", _KINDS["csv"]),
+    "parquet": ("parquet", "application/vnd.apache.parquet"),
+}
+"""Export format and media type of each file under Download."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -82,6 +91,17 @@ def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, a
         tables=_tables(asked),
         boot={"texts": for_script("stats", "queue"), "page": "statistics"},
     )
+
+
+@router.get("/results/report.{ending}")
+@reads(*FILTERS, "a", "b", "scope", "margin", "family_by")
+def report_file(request: Request, ending: str) -> Response:
+    """Return the report of the selected runs as HTML or Markdown, or their scores as CSV or Parquet, by `assay export`."""
+    name = known("format", ending, _REPORTS)
+    form, kind = _REPORTS[name]
+    body = exported_bytes(rooms_of(request).workspace, form, StatisticsQuery(request).selection)
+    headers = {"content-disposition": f'attachment; filename="assay-results.{name}"', "cache-control": "no-store"}
+    return Response(body, media_type=kind, headers=headers)
 
 
 @router.get("/statistics/behind.json")
@@ -270,8 +290,9 @@ def _address_of(kind: str, row: Any, asked: StatisticsQuery) -> str:
 def _files(asked: StatisticsQuery) -> list[tuple[str, str]]:
     """Return the files of the page, each with its name."""
     named = {"forest": "Scores", "pairs": "Pairs", "ranks": "Ranks", "scores": "Single trials"}
-    return [
-        (f"{name} ({ending.upper()})", asked.address(f"/statistics/charts/{kind}.{ending}"))
+    reports = {"html": "Report (HTML)", "md": "Report (Markdown)", "csv": "Scores (CSV)", "parquet": "Scores (Parquet)"}
+    return [(name, asked.address(f"/results/report.{ending}")) for ending, name in reports.items()] + [
+        (f"Chart of {name.lower()} ({ending.upper()})", asked.address(f"/statistics/charts/{kind}.{ending}"))
         for kind, name in named.items()
         for ending in charts.endings()
     ]

@@ -208,12 +208,13 @@ def contrast_part(comparison: Comparison, verdict: str) -> Mapping[str, object]:
 def matrix_part(statistics_overview: StatisticsOverview, asked: StatisticsQuery, start: int) -> Mapping[str, object]:
     """Return a page of the matrix of tasks and candidates; each cell links to its trials. Tasks of several suites name theirs."""
     ranked = [str(each.candidate) for each in statistics_overview.report.ranking.candidates]
-    by_name = {
-        str(estimate.candidate): {str(task.task): task for task in estimate.by_task}
-        for estimate in statistics_overview.report.estimates
-    }
     labels = list(statistics_overview.tasks.items())
     shown = max(8, min(TASKS_SHOWN, CELLS_SHOWN // max(len(ranked), 1)))
+    names = {name for name, _ in labels[start : start + shown]}
+    by_name = {
+        str(estimate.candidate): {str(task.task): task for task in estimate.on_tasks(names)}
+        for estimate in statistics_overview.report.estimates
+    }
     several = len({label.suite for _, label in labels}) > 1
     rows = []
     for name, label in labels[start : start + shown]:

@@ -88,6 +88,7 @@ _RESULTS: Final = (
     "GET /candidates/{name:path}",
     "GET /candidates/{name:path}.json",
     "GET /results",
+    "GET /results/report.{ending}",
     "GET /statistics",
     "GET /statistics.json",
     "GET /statistics/behind",

@@ -272,3 +272,17 @@ def processes_with(variable: str) -> list[str]:
         except OSError:  # it has ended, or belongs to someone else
             continue
     return having
+
+
+def test_workers_that_start_at_once_have_numbers_of_their_own(folder: Path) -> None:
+    program = Function(target="app.py:upper")
+    provider = Functions(program, target=program.target, folder=folder, environment={**os.environ})
+
+    async def started() -> list[int]:
+        try:
+            return [worker.number for worker in await asyncio.gather(*(provider._start() for _ in range(6)))]
+        finally:
+            await provider.close()
+
+    # A worker under the number of another one was ended when that one reached its time limit.
+    assert sorted(asyncio.run(started())) == [1, 2, 3, 4, 5, 6]
