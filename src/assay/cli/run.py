@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import STAGE, common, keys_over_http, without_sandbox, workspace
-from assay.cli.output import counted, print_json, say, tell
+from assay.cli.output import asked, counted, print_json, say, say_result, tell
 from assay.cli.progress import progress_on
-from assay.cli.run_result import asked, say_result
 from assay.domain.errors import InputError, Interrupted
 from assay.domain.lifecycle import Policy
 

@@ -201,12 +201,7 @@ def _structuring(keys: StructuringKeys) -> Structuring | None:
     if model is None:
         return None
     model = replace(model, parameters=keys.parameters or Parameters())
-    prompt = keys.prompt
-    return Structuring(
-        model=model,
-        prompt=None if prompt is None else prompt.text,
-        prompt_path=None if prompt is None else prompt.path,
-    )
+    return Structuring(model=model, prompt=None if keys.prompt is None else keys.prompt.text)
 
 
 _DESCRIBED_STRUCTURING: Final = made_of(StructuringKeys, _structuring)

@@ -53,7 +53,6 @@ SETTINGS: Final = (
 
 
 BELONGS: Final = {
-    "registry": "runs",
     "run": "runs",
     "answers": "runs",
     "batch": "runs",

@@ -7,11 +7,16 @@ import re
 import numpy as np
 import pytest
 
-from assay.report.wording import standings
+from assay.report.wording import standings, standings_line
 from assay.statistics import ScoreTable, rank
+from assay.statistics.ranking import Ranking
 
 
 def headline(means: dict[str, float], *, n_tasks: int = 12) -> str:
+    return standings(ranked(means, n_tasks=n_tasks))
+
+
+def ranked(means: dict[str, float], *, n_tasks: int = 12) -> Ranking:
     rng = np.random.default_rng(3)
     rows = [
         (f"t{t}", name, f"{t}", mean + (0.0 if n_tasks == 1 else rng.normal(0, 0.05)))
@@ -19,7 +24,7 @@ def headline(means: dict[str, float], *, n_tasks: int = 12) -> str:
         for t in range(n_tasks)
     ]
     task, candidate, trial, score = (list(column) for column in zip(*rows, strict=True))
-    return standings(rank(ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=score)))
+    return rank(ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=score))
 
 
 @pytest.mark.parametrize(
@@ -55,3 +60,26 @@ def test_one_task_decides_nothing() -> None:
 def test_nothing_counted_says_so() -> None:
     empty = ScoreTable.from_columns(task=[], candidate=[], trial=[], score=[]).including(("ada",))
     assert standings(rank(empty)) == "No trials count yet."
+
+
+@pytest.mark.parametrize(
+    ("means", "pattern"),
+    [
+        ({"ada": 0.8, "bruno": 0.5}, r"ada is better than bruno by \d\d\.\d points\."),
+        ({"ada": 0.52, "bruno": 0.5}, r"ada is \d\.\d points ahead of bruno, not decided\."),
+        ({"ada": 0.8, "bruno": 0.5, "chen": 0.5}, "ada is best; .* are not separated."),
+        ({"ada": 0.8}, r"ada scores \d\d\.\d .*"),
+    ],
+)
+def test_a_line_of_a_list_states_the_difference_of_two(means: dict[str, float], pattern: str) -> None:
+    assert re.fullmatch(pattern, standings_line(ranked(means)))
+
+
+def test_a_line_says_that_two_score_the_same() -> None:
+    table = ScoreTable.from_columns(
+        task=["t", "t", "u", "u"],
+        candidate=["ada", "bruno"] * 2,
+        trial=["1", "1", "2", "2"],
+        score=[0.5, 0.5, 1.0, 1.0],
+    )
+    assert standings_line(rank(table)) == "ada and bruno score the same."

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 from tests.support import forked
 from tests.web.accessibility import WIDTHS
-from tests.web.conftest import NAMES, Served, serving
+from tests.web.conftest import NAMES, Served, serving, write_set
 
 from assay.app import people
 from assay.app.workspace import Workspace
@@ -281,3 +281,22 @@ def test_nothing_is_clipped(page: Page, served: Served, filled: dict[str, str]) 
             page.set_viewport_size({"width": width, "height": height})
             over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} px too wide at {width}"
+
+
+def test_a_run_whose_judge_gave_nothing_asks_for_a_retry(tmp_path: Path) -> None:
+    write_set(tmp_path, things=2, trials=2)
+    silent = {"match": {"role": "judge", "task": "none"}, "reply": {"text": "{}"}}
+    (tmp_path / "judge.jsonl").write_text(json.dumps(silent) + "\n", "utf-8")
+    run = json.loads(assay(tmp_path, "run", "gates.json", "--judge", "replay/judge.jsonl", "--json"))["run_id"]
+    with (
+        Workspace.open(tmp_path, environment={}) as workspace,
+        TestClient(create_app(workspace), base_url="http://127.0.0.1") as client,
+    ):
+        (row,) = client.get("/runs.json?state=failed").json()["runs"]
+        page = client.get(f"/runs/{run}", headers={"accept": "text/html"}).text
+        (kind,) = client.get(f"/runs/{run}.json").json()["failure_kinds"]
+    assert (row["action"], row["verdict"], row["tally"]) == ("retry", "No trials count.", [["failed", 4]])
+    assert (kind["kind"], kind["n"]) == ("no_recording", 4)
+    assert f'4 × <span class="mono">{kind["kind"]}</span>' in page
+    assert 'data-run-state="finished" data-failed' in page
+    assert ">Retry failed</button>" in page
