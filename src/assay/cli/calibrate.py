@@ -68,7 +68,7 @@ def calibrate(
     from assay.app.calibration import documents, measure
 
     if built_in and samples is None:
-        raise click.UsageError("--built-in goes with --samples.", click.get_current_context())
+        raise click.UsageError("--built-in needs --samples.", click.get_current_context())
     with workspace(store, budget=budget) as opened:
         if as_list:
             stored = measure.records(opened, model=model)

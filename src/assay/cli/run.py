@@ -73,7 +73,7 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
     """
     show_prompt, dry_run = options.pop("show_prompt"), options.pop("dry_run")
     if show_prompt and not dry_run:
-        raise click.UsageError("--show-prompt goes with --dry-run.", click.get_current_context())
+        raise click.UsageError("--show-prompt needs --dry-run.", click.get_current_context())
     documents: list[Any] = []
     code = 0
     with workspace(store, concurrency=options["concurrency"], budget=options["budget"]) as opened:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_raw(path: Path) -> bool:
-    """True if a file holds tasks with answers to judge, and is no suite."""
+    """True if a file holds tasks with answers to judge, and is not a suite."""
     try:
         return (
             path.is_file()
