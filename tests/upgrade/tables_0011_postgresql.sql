@@ -142,9 +142,9 @@ CREATE TABLE run (
 	CONSTRAINT fk_run_suite_digest_suite_copy FOREIGN KEY(suite_digest) REFERENCES suite_copy (digest), 
 	CONSTRAINT fk_run_plan_key_body FOREIGN KEY(plan_key) REFERENCES body (key)
 );
+CREATE INDEX ix_run_suite_key ON run (suite_key);
 CREATE INDEX ix_run_started ON run (started, key);
 CREATE INDEX ix_run_state ON run (state);
-CREATE INDEX ix_run_suite_key ON run (suite_key);
 CREATE INDEX ix_run_regrade_of ON run (regrade_of);
 CREATE TABLE run_tally (
 	run_key BIGINT NOT NULL, 
@@ -325,8 +325,8 @@ CREATE TABLE call (
 	CONSTRAINT pk_call PRIMARY KEY (key), 
 	CONSTRAINT fk_call_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial (key)
 );
-CREATE INDEX ix_call_structured ON call (request_digest) WHERE role = 'structurer';
 CREATE INDEX ix_call_trial_key ON call (trial_key);
+CREATE INDEX ix_call_structured ON call (request_digest) WHERE role = 'structurer';
 CREATE TABLE response (
 	key BIGINT NOT NULL, 
 	trial_key BIGINT NOT NULL, 
@@ -361,12 +361,12 @@ CREATE TABLE assessment (
 	CONSTRAINT fk_assessment_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial (key), 
 	CONSTRAINT fk_assessment_body_key_body FOREIGN KEY(body_key) REFERENCES body (key)
 );
+CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
+CREATE INDEX ix_assessment_body_key ON assessment (body_key);
 CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
 CREATE INDEX ix_assessment_state ON assessment (state, key);
 CREATE INDEX ix_assessment_run_state ON assessment (run_key, state, key);
 CREATE INDEX ix_assessment_run_key ON assessment (run_key, key);
-CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
-CREATE INDEX ix_assessment_body_key ON assessment (body_key);
 CREATE TABLE vote (
 	id BIGSERIAL NOT NULL, 
 	once TEXT, 
@@ -388,8 +388,8 @@ CREATE TABLE vote (
 	CONSTRAINT fk_vote_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial (key), 
 	CONSTRAINT uq_vote_undoes UNIQUE (undoes)
 );
-CREATE INDEX ix_vote_trial_key ON vote (trial_key);
 CREATE INDEX ix_vote_run_reviewer ON vote (run_key, reviewer, trial_key);
+CREATE INDEX ix_vote_trial_key ON vote (trial_key);
 CREATE TABLE score (
 	run_key BIGINT NOT NULL, 
 	assessment_key BIGINT NOT NULL, 

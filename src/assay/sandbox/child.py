@@ -54,7 +54,7 @@ def _answer(message: Mapping[str, Any], table: Mapping[str, str]) -> Mapping[str
 
 
 def _nothing() -> None:
-    """Do nothing, as the warm-up of a module that declares none."""
+    """Do nothing: the warm-up of a module that declares none."""
 
 
 def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -78,7 +78,7 @@ def _limit_for_good(memory_bytes: int) -> None:
 
 
 def _limit_processor_time(seconds: float | None) -> None:
-    """Allow a little more than the call may take: if the parent is gone, nobody else stops an endless loop."""
+    """Limit processor time to a little more than the call's limit, to stop endless loops if the parent is gone."""
     if "resource" not in sys.modules or seconds is None:
         return
     usage = resource.getrusage(resource.RUSAGE_SELF)

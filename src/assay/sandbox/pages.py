@@ -83,7 +83,7 @@ def found_chromium(named: str | None = None) -> str | None:
 
 
 def has_own_sandbox() -> bool:
-    """True if Chromium can run in its own sandbox; it refuses to run as root otherwise than without one."""
+    """True if Chromium can run in its own sandbox, which it refuses as root."""
     return not hasattr(os, "geteuid") or os.geteuid() != 0
 
 

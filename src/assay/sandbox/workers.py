@@ -82,7 +82,7 @@ class WorkerPool:
         self._turns = asyncio.Semaphore(size)
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Return the function's value, or the reason why there is none; never raises for what the function does."""
+        """Return the function's value, or the reason why there is none; never raises because of the function."""
         message = {
             "function": request.function,
             "arguments": dict(request.arguments),

@@ -181,7 +181,7 @@ def is_code(task: Task) -> bool:
 
 
 def default_rubric(task: Task) -> Rubric:
-    """Return the rubric of a suite that has none: that for code, or that for answers of any subject."""
+    """Return the default rubric of a suite without one: the rubric for code, or the one for answers on any subject."""
     return CODE_RUBRIC if is_code(task) else QUALITY
 
 

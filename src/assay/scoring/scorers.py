@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Scorer(Protocol):
-    """A pure function from a response and its reference to a score."""
+    """A pure function that compares a response with its reference and returns a score."""
 
     def __call__(self, response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome: ...
 
@@ -52,7 +52,7 @@ _OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def method_problems(method: str) -> tuple[str, ...]:
-    """Return a sentence for an unknown scoring method, else nothing."""
+    """Return the problem of an unknown scoring method, as a sentence; empty for a known one."""
     known = (*SCORERS, MATH, TESTS, *JUDGED)
     if method in known:
         return ()

@@ -1,4 +1,4 @@
-"""Structuring: a model takes a response or a model solution apart into assumptions, steps, results and the final answer."""
+"""Structuring: a model splits a response or a model solution into assumptions, steps, results and the final answer."""
 
 from __future__ import annotations
 

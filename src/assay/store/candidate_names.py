@@ -1,8 +1,8 @@
-"""Names of candidates: rename, merge and undo, each in one transaction and recorded as an event.
+"""Rename and merge candidates, and undo both. Each change is one transaction, which an event records.
 
-A run keeps what it wrote: its plan, its assessments and `run_candidate.name`. A rename changes the name of a candidate. A
-merge moves the rows of one candidate's runs to another. The old name keeps meaning the candidate (`candidate_alias`), so
-that a run that is resumed, extended or regraded finds its candidate again.
+A run's own records never change: its plan, its assessments and `run_candidate.name`. A rename changes the name of a
+candidate. A merge moves the rows of one candidate's runs to another. The old name still refers to the candidate
+(`candidate_alias`), so that a run that is resumed, extended or regraded finds its candidate again.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Renaming:
             self._names.forget()
             _move(connection, moved, source_row.key, target_row.key)
             alias = schema.candidate_alias
-            # Kept in the event, so that an undo turns back exactly these aliases.
+            # Kept in the event, so that an undo reverts exactly these aliases.
             turned = tuple(
                 connection.execute(select(alias.c.folded).where(alias.c.candidate_key == source_row.key)).scalars()
             )

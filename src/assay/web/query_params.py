@@ -48,7 +48,7 @@ def place_of(name: str, text: str) -> tuple[int, int] | None:
 
 
 def known(kind: str, value: str, names: Iterable[str]) -> str:
-    """Return the name as it is stored, ignoring case; raises `UnknownName` with similar and existing names."""
+    """Return the stored spelling of a name, ignoring case; raises `UnknownName` with similar and existing names."""
     choices = tuple(dict.fromkeys(names))
     choice = next((each for each in choices if each.casefold() == value.casefold()), None)
     if choice is not None:

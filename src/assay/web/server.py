@@ -287,7 +287,7 @@ def _expected(request: Request, error: Exception) -> Response:
     if not isinstance(error, AssayError):
         raise error
     if isinstance(error, UnknownName) and visitor_of(request).role is VisitorRole.REVIEWER:
-        # Without similar names: a guess would bring the names of judges, tasks and candidates.
+        # Without similar names, which would reveal the names of judges, tasks and candidates.
         error = UnknownName(error.kind, error.name)
     if _wants_page(request):
         return error_pages.problem_page(request.scope, status_of(error), error)

@@ -1,4 +1,4 @@
-"""Open the program of a candidate, and refuse programs where only models may answer. Starts and sends nothing.
+"""Open the program of a candidate, or refuse it if only models are allowed. Starts and sends nothing.
 
 A suite that a person runs in a terminal may name programs. A suite that a browser or another program sent may not: it would
 run any command on this machine. `local_only` allows a program if its author states that it uses no network.

@@ -31,7 +31,7 @@ GOES_ON: Final = frozenset({"waiting", "measuring"})
 
 @dataclass(slots=True)
 class Job:
-    """A judge to measure. `state` is `waiting`, `measuring`, `done`, `stopped` or `failed`; `done` of `of` answers exist."""
+    """A judge to measure: its `state` (`waiting`, `measuring`, `done`, `stopped`, `failed`), with `done` of `of` answers."""
 
     id: str
     wanted: Wanted

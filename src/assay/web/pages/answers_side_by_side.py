@@ -97,7 +97,7 @@ class Sides:
         self.after = place_of("after", query.get("after", "").strip())
 
     def let_go(self) -> dict[str, str]:
-        """Drop invalid reading rules; return the problems by field."""
+        """Drop reading rules that are invalid; return each problem by its field."""
         addresses = {}
         # An invalid expression marks its field and does not replace the page by an error page.
         for name in ("read", "title"):
@@ -244,7 +244,7 @@ def _shown(rows: Sequence[ShownAnswers], task: str) -> ShownAnswers | None:
 @router.get("/compare.json")
 @reads(*READS)
 def compare_twin(request: Request) -> Response:
-    """Return the page as JSON."""
+    """Return the answers side by side as JSON."""
     sides, workspace = Sides(request), rooms_of(request).workspace
     if not sides.columns:
         return Answer({"runs": _offered(workspace, request.query_params.get("find", "").strip())})

@@ -108,7 +108,7 @@ def report_file(request: Request, ending: str) -> Response:
 @router.get("/statistics.json")
 @reads(*FILTERS, "a", "b", "scope", "margin", "family_by")
 def statistics_twin(request: Request) -> Response:
-    """Return both pages as data: the documents of `assay stats`, `assay rank` and `assay compare`, with their filters."""
+    """Return both pages as JSON: the documents of `assay stats`, `assay rank` and `assay compare`, with their filters."""
     asked = StatisticsQuery(request)
     overviews = rooms_of(request).overviews
     first, behind = overviews.of(asked.selection, **asked.how), overviews.behind(asked.selection, **asked.how)
