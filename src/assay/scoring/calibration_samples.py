@@ -6,11 +6,11 @@ A `verbose` sample says the same as its twin in many more words, to detect judge
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from importlib.resources import files
 from typing import Final
 
 from assay.scoring.calibration import ReferenceSample
 
-_FILE: Final = Path(__file__).with_name("calibration_samples.json")
+_FILE: Final = files(__package__) / "calibration_samples.json"
 
 SAMPLES: Final = tuple(ReferenceSample(**row) for row in json.loads(_FILE.read_text("utf-8")))
