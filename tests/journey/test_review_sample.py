@@ -22,6 +22,7 @@ def suite(folder: Path, *, tasks: int = N_TASKS, **changed: Any) -> Path:
     document = {
         "name": "works",
         "trials": 1,
+        "parameters": {"seed": 7},
         "judge": {"model": "openai/judge-1"},
         "tasks": [
             {

@@ -283,14 +283,14 @@ def _refuse_foreign(connection: Connection, database: Database, *, create: bool)
 
 def _create(connection: Connection) -> None:
     """Create the current tables directly, so that a new store runs no migration and does not import Alembic."""
-    for statement in _table_statements(connection.dialect.name, connection.dialect.driver):
+    for statement in table_statements(connection.dialect.name, connection.dialect.driver):
         connection.exec_driver_sql(statement)
     connection.execute(insert(schema.key_source), [{"name": name, "next": 1} for name in KEYED])
     connection.execute(insert(schema.version), [{"version_num": schema.VERSION}])
 
 
 @cache
-def _table_statements(dialect: str, driver: str) -> tuple[str, ...]:
+def table_statements(dialect: str, driver: str) -> tuple[str, ...]:
     """Return the statements that create all tables and indexes; compiling them takes longer than executing them."""
     statements: list[str] = []
 

@@ -33,10 +33,10 @@ from sqlalchemy import (
 )
 
 OLDEST: Final = "0011"
-"""The oldest schema that can be upgraded: 0001 to 0010 were never released, and became one migration."""
+"""The oldest schema that can be upgraded: 0001 to 0010 were never released."""
 
 VERSION: Final = "0011"
-"""The migration that creates these tables."""
+"""The last migration, which leads to these tables."""
 
 VERSION_TABLE: Final = "assay_version"
 

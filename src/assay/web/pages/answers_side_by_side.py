@@ -32,14 +32,14 @@ from assay.web.templating import page_of
 from assay.web.texts import for_script
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.app.comparison.answers import Agreement, AnswersPage, ShownAnswers
     from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
 
-READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find", "together", "task")
+READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find", "together")
 RUNS_OFFERED: Final = 40
 MOST_SHOWN: Final = 20_000
 """Maximum characters of an answer or input in a row; the trial's page shows it in full."""
@@ -169,13 +169,14 @@ def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
 
 
 @router.get("/compare")
-@reads(*READS)
+@reads(*READS, "task")
 def compare_page(request: Request) -> Response:
     """Show answers side by side; without columns, the runs and candidates to choose from."""
     sides, workspace = Sides(request), rooms_of(request).workspace
     wrong, find = sides.let_go(), request.query_params.get("find", "").strip()
     offered = _offered(workspace, find)
     if not sides.columns:
+        _shown([], sides.task)
         return page_of(
             request,
             "compare/compare_choose.html",
@@ -191,7 +192,7 @@ def compare_page(request: Request) -> Response:
         )
     answer_page = answers.page(workspace, _wanted(workspace, sides), after=sides.after)
     rows = answer_page.rows
-    shown = next((row for row in rows if row.row.task.id == sides.task), rows[0] if rows else None)
+    shown = _shown(rows, sides.task)
     return page_of(
         request,
         "compare/compare.html",
@@ -224,6 +225,20 @@ def compare_page(request: Request) -> Response:
         differences=DIFFERENCES,
         boot={"texts": for_script("compare"), "page": "compare", "keys": keyboard.for_script(keyboard.BESIDE)},
     )
+
+
+def _shown(rows: Sequence[ShownAnswers], task: str) -> ShownAnswers | None:
+    """Return the row of a task, the first one if none is asked for.
+
+    Raises:
+        InputError: the task is not in the list.
+    """
+    if not task:
+        return next(iter(rows), None)
+    shown = next((row for row in rows if row.row.task.id == task), None)
+    if shown is None:
+        raise InputError("task", f"{task!r} is not in the list.", remedy="Choose a task from the list at the left.")
+    return shown
 
 
 @router.get("/compare.json")
