@@ -1,6 +1,6 @@
 """Assay: a human-in-the-loop benchmarking engine.
 
-The verbs of the command line as typed functions::
+Its typed functions match the commands of the command line::
 
     import assay
 
@@ -13,7 +13,7 @@ The verbs of the command line as typed functions::
     run = assay.run(suite)
     print(run.compare("openai/gpt-5-mini", "anthropic/claude-haiku-4-5").verdict)
 
-They are loaded when first used, so that `import assay` costs next to nothing.
+Functions are loaded when first used, so that `import assay` takes almost no time.
 """
 
 from typing import TYPE_CHECKING, Any

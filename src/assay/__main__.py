@@ -1,4 +1,4 @@
-"""`assay` and `python -m assay`: take signals before anything else is imported, then run the command."""
+"""`assay` and `python -m assay`: handle signals before anything else is imported, then run the command."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""Find exchangeable parts (providers, scorers, importers, …) by name, Assay's own and those of installed packages.
+"""Find Assay's own parts and those of installed packages (providers, scorers, importers, …) by name.
 
 A package offers a part through an entry point:
 
@@ -6,7 +6,7 @@ A package offers a part through an entry point:
     my_format = "my_package.my_format"
 
 Assay's own parts are listed in a table of the same shape, because reading entry points costs 12 ms and imports
-`importlib.metadata` (25 ms): the command line pays that only if it meets a name the table lacks or needs every part.
+`importlib.metadata` (25 ms): the command line reads them only for a name that the table lacks, or if it needs every part.
 A plug-in cannot replace one of Assay's own parts.
 """
 

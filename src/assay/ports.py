@@ -1,4 +1,4 @@
-"""Interfaces that the engine needs from outside, as protocols. Code above the store uses the store's own classes."""
+"""Protocols that others implement for the engine. Code above the store uses the store's own classes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Workers(Protocol):
     """Call named pure functions in child processes, under limits of time, memory and output length."""
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Return the function's value, or the reason why it has none; the function cannot harm the caller."""
+        """Return the function's value, or the reason why there is none; the function cannot harm the caller."""
         ...
 
     async def close(self) -> None:
@@ -57,7 +57,7 @@ class Workers(Protocol):
 
 
 class Shell(Protocol):
-    """Runs commands in one sandbox, one at a time. Files and processes outlive a command, variables and folder do not."""
+    """Runs commands in one sandbox, one at a time. Files and processes outlive a command; variables do not."""
 
     async def run(
         self, command: str, *, seconds: float | None = None, folder: str = "", output_bytes: int | None = None
@@ -67,7 +67,7 @@ class Shell(Protocol):
 
 
 class Sandbox(Protocol):
-    """A way to run commands that may be hostile."""
+    """A confined place for commands that may be hostile."""
 
     @property
     def name(self) -> str: ...
@@ -121,7 +121,7 @@ class Ledger(Protocol):
     async def reserve(self, run: RunId, usd: float, /) -> bool:
         """Reserve the worst-case cost of a call, or return False if the run's budget does not allow it.
 
-        The reservation is atomic across processes, and outlives them: what a killed process reserved is booked as spent.
+        The reservation is atomic across processes, and outlives them: reservations of a killed process are booked as spent.
         """
         ...
 
@@ -158,5 +158,5 @@ class Journal(Ledger, Protocol):
         ...
 
     def release(self, trials: Iterable[TrialKey], /) -> None:
-        """Give claimed trials back in the state they had before the claim."""
+        """Release claimed trials and restore the state that they had before the claim."""
         ...

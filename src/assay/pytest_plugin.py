@@ -68,7 +68,7 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
                 trials=trials,
             )
         except AssayError as error:
-            pytest.fail(str(error), pytrace=False)  # a message for people, to which a traceback adds nothing
+            pytest.fail(str(error), pytrace=False)  # the message is complete without a traceback
         record_property(_RUN, completed.id)
         record_property(_VERDICT, verdict.text)
         if not verdict.passed:
@@ -89,7 +89,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _lines(report: Any) -> list[str]:
-    """Return a line for each run of a test."""
+    """Return the report's lines about the runs of a test, one for each."""
     values = [value for name, value in report.user_properties if name in (_RUN, _VERDICT)]
     runs = zip(values[::2], values[1::2], strict=True)
     mark = "passed" if report.passed else "failed"

@@ -9,14 +9,22 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Index, create_engine, inspect, text
+from sqlalchemy import Index, create_engine, insert, inspect, text
+from sqlalchemy.engine.interfaces import ReflectedIndex
 from sqlalchemy.schema import SchemaItem
 from tests.contract.rows import driven
 from tests.contract.stores import StandingClock, a_plan, a_task, planned
 from tests.support.postgres import new_database
+from tests.upgrade.keep_a_store import DRIVERS, tables_of
 
 from assay.store.database import migrate, schema
-from assay.store.opening import open_store
+from assay.store.opening import KEYED, open_store, table_statements
+
+
+def plain(index: ReflectedIndex) -> str:
+    """An index with the condition of a partial one as text, which SQLAlchemy returns as an object."""
+    options = {name: str(value) for name, value in index.get("dialect_options", {}).items()}
+    return str({**index, "dialect_options": options})
 
 
 def described(url: str) -> dict[str, Any]:
@@ -32,7 +40,7 @@ def described(url: str) -> dict[str, Any]:
                         for column in there.get_columns(table)
                     ],
                     "key": there.get_pk_constraint(table),
-                    "indexes": sorted(map(str, there.get_indexes(table))),
+                    "indexes": sorted(map(plain, there.get_indexes(table))),
                     "unique": sorted(map(str, there.get_unique_constraints(table))),
                     "foreign": sorted(map(str, there.get_foreign_keys(table))),
                 }
@@ -48,11 +56,23 @@ def described(url: str) -> dict[str, Any]:
 
 
 def migrated(url: str) -> None:
-    """Walk through every migration from nothing."""
+    """Walk through every migration, from the kept tables of the oldest schema."""
     engine = create_engine(driven(url))
     with engine.begin() as connection:
+        for statement in tables_of(schema.OLDEST, engine.dialect.name).read_text(encoding="utf-8").split(";\n"):
+            if statement.strip():
+                connection.exec_driver_sql(statement)
+        connection.execute(insert(schema.version), [{"version_num": schema.OLDEST}])
+        connection.execute(insert(schema.key_source), [{"name": name, "next": 1} for name in KEYED])
         migrate.upgrade(connection)
     engine.dispose()
+
+
+@pytest.mark.parametrize(("dialect", "driver"), DRIVERS.items())
+def test_the_tables_of_this_version_are_kept(dialect: str, driver: str) -> None:
+    """Fails if the schema changed: `python -m tests.upgrade.keep_a_store`, or after its release a migration."""
+    kept = tables_of(schema.VERSION, dialect).read_text(encoding="utf-8")
+    assert kept == ";\n".join(statement.strip() for statement in table_statements(dialect, driver)) + ";\n"
 
 
 def test_the_version_in_the_code_is_the_last_migration() -> None:

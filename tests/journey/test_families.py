@@ -183,7 +183,7 @@ def test_families_come_from_tags_or_metadata(assay: Command, project: Path, rule
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ("source", "'source' is no rule for families"),
+        ("source", "'source' is not a rule for families"),
         ("tag:passage", "no selected task has a tag that begins with 'passage:'. Their tags: easy, source:p0"),
         ("tag", "gives task 'q0' several families: easy, source:p0"),
         ("metadata:passage", "no selected task has metadata 'passage'. Their metadata: category"),

@@ -179,7 +179,7 @@ def test_local_only_needs_the_word_of_the_author(assay: Command, folder: Path) -
 
 def test_a_missing_program_is_refused_before_the_run(assay: Command, folder: Path) -> None:
     for words, message in (
-        ('["./nothing.sh"]', "names ./nothing.sh, which is no file"),
+        ('["./nothing.sh"]', "names ./nothing.sh, which is not a file"),
         ('["./app.py"]', "which may not be executed"),
         ("[no-such-program-here]", "which is not on the PATH"),
     ):

@@ -22,6 +22,7 @@ def suite(folder: Path, *, tasks: int = N_TASKS, **changed: Any) -> Path:
     document = {
         "name": "works",
         "trials": 1,
+        "parameters": {"seed": 7},
         "judge": {"model": "openai/judge-1"},
         "tasks": [
             {
@@ -194,7 +195,7 @@ def test_a_suite_in_python_takes_a_sample(server: ModelServer, project: Path) ->
 def test_a_wrong_policy_is_refused_before_anything_is_asked(assay: Command, server: ModelServer, project: Path) -> None:
     refused = assay("run", suite(project, tasks=2), "--review", "sample:2")
     assert (refused.code, server.calls) == (2, ())
-    assert "--review: 'sample:2' is no review policy" in refused.err
+    assert "--review: 'sample:2' is not a review policy" in refused.err
     in_file = assay("run", suite(project, tasks=2, review={"sample": 1.5}))
     assert in_file.code == 2
     assert "review.sample: is 1.5, expected a number from 0.001 to 0.999" in in_file.err

@@ -143,7 +143,7 @@ def test_questions_alone_are_graded_by_people(assay: Command, project: Path) -> 
     [
         (("--from", "rows.csv", "--prompt", "terse.txt"), "--prompt: needs a model to ask. Add --model"),
         (("--from", "rows.csv", "--prompt", "gone.txt", "--model", "echo"), "gone.txt: does not exist."),
-        (("--model", "echo"), "--prompt, --model and --judge: go with --from."),
+        (("--model", "echo"), "--prompt, --model and --judge: need --from."),
     ],
 )
 def test_prompts_that_lead_nowhere_are_refused(

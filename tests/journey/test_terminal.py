@@ -98,7 +98,7 @@ def test_a_store_that_gives_up_in_the_middle_says_how_to_go_on(
 
     async def full(journal: StoreJournal, entry: Entry) -> None:
         if next(left, None) is None:
-            raise StoreError("store x.db", "the disk is full.", remedy="Make room; what was committed is kept.")
+            raise StoreError("store x.db", "the disk is full.", remedy="Free some space; committed data is kept.")
         await record(journal, entry)
 
     with monkeypatch.context() as patch:

@@ -305,10 +305,10 @@ HOSTILE = {
 
 @contextlib.contextmanager
 def in_linear_time() -> Iterator[None]:
-    """Allow 10 s of processor time, several times what a slow machine needs; quadratic work takes minutes."""
+    """Allow 60 s of processor time, many times what a slow machine needs; quadratic work takes longer."""
     start = time.thread_time()
     yield
-    assert time.thread_time() - start < 10
+    assert time.thread_time() - start < 60
 
 
 @pytest.mark.parametrize("name", sorted(HOSTILE))

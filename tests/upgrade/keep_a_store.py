@@ -1,7 +1,8 @@
-"""Writes the SQL dump of a small store, kept for each schema: `python -m tests.upgrade.keep_a_store`.
+"""Writes what is kept for each schema: `python -m tests.upgrade.keep_a_store`.
 
-Run it whenever an unreleased schema changes. Once a schema is released its dump never changes again: later versions must
-upgrade it and use it.
+Kept are the dump of a small store and, for both databases, the statements that create the tables. Run it whenever an
+unreleased schema changes. Once a schema is released its files never change again: later versions must upgrade such a store
+and use it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from assay.domain.lifecycle import Verb
 from assay.domain.run import Entry
 from assay.domain.selection import Selection
 from assay.store.database import schema
-from assay.store.opening import open_store
+from assay.store.opening import open_store, table_statements
 
 A_CALIBRATION = CalibrationRecord(
     identity=JudgeIdentity(model="echo", prompt="p" * 32, rubric="r" * 32, parameters="q" * 32),
@@ -29,6 +30,7 @@ A_CALIBRATION = CalibrationRecord(
     document={"pass_rate": {"value": 0.9}},
 )
 HERE = Path(__file__).parent
+DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg"}
 
 
 def fill(url: str) -> None:
@@ -61,7 +63,14 @@ def fill(url: str) -> None:
     store.close()
 
 
+def tables_of(version: str, dialect: str) -> Path:
+    return HERE / f"tables_{version}_{dialect}.sql"
+
+
 def main() -> None:
+    for dialect, driver in DRIVERS.items():
+        statements = ";\n".join(statement.strip() for statement in table_statements(dialect, driver))
+        tables_of(schema.VERSION, dialect).write_text(f"{statements};\n", encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "assay.db"
         fill(f"sqlite:///{path}")

@@ -149,7 +149,7 @@ def _decide(folder: Path, run: str, *, every: int) -> None:
     who = corrected["candidates"][0]
     reviewer = ("--reviewer", "Ines")
     _run(folder, "review", "correct", corrected["id"], "--score", f"{who}=0.8", "--reason", "too mild", *reviewer)
-    _run(folder, "review", "reject", rejected["id"], "--reason", "It quotes what is not there", *reviewer)
+    _run(folder, "review", "reject", rejected["id"], "--reason", "It quotes text that does not exist", *reviewer)
     again = _run(folder, "review", "rerun", rerun["id"], "--note", "Read the second class too", *reviewer)["id"]
     _run(folder, "review", "approve", again, *(row["id"] for row in approved), *reviewer)
     if lacking := [row["id"] for row in rows if row not in whole]:

@@ -83,8 +83,8 @@ class ScoreColumns:
         joint: True if one call graded all candidates of the trial.
         unseen: True if no person saw the grade (`exempt`).
         mixed_rules: tasks that runs scored by different rules.
-        by_rule: True if a scorer graded, so that no review was needed (`not_required`); None if no score is.
-        unplaced: True if one call graded several candidates in an order that was not random; None if no score is.
+        by_rule: True if a scorer graded, so that no review was needed (`not_required`); None if no score is by rule.
+        unplaced: True if one call graded several candidates in an order that was not random; None if no score is unplaced.
         runs: ids of the selected runs.
         kept_apart: (name, label) of candidates whose runs share a name but not the model or prompt; `candidates` has the labels.
         settings: distinct settings of these runs; more than one is `mixed_settings`.
@@ -124,7 +124,7 @@ def state_codes(*states: AssessmentState) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReviewColumns:
-    """Every assessment, whatever its state: one row per (assessment, candidate), for diagnostics and nothing else.
+    """Every assessment, whatever its state: one row per (assessment, candidate), for diagnostics only.
 
     Attributes:
         tasks, candidates, judges: labels by code; the codes equal those of `ScoreColumns` of the same selection.

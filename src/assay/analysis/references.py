@@ -28,8 +28,6 @@ class JudgeAgainstReferences:
     Attributes:
         agreement: share of responses with the same verdict, over tasks; `by_candidate` for each candidate.
         confusion: number of responses by (people's verdict, judge's verdict).
-        binary: True if people only passed or failed, so that a judge without verdicts passes a response from half of its scale
-            upward.
     """
 
     judge: str
@@ -38,7 +36,6 @@ class JudgeAgainstReferences:
     confusion: Mapping[tuple[Verdict, Verdict], int]
     kappa: Kappa
     calibration: Calibration
-    binary: bool
 
 
 def judges_against_references(pairs: Iterable[ReferencePair]) -> tuple[JudgeAgainstReferences, ...]:
@@ -50,6 +47,7 @@ def judges_against_references(pairs: Iterable[ReferencePair]) -> tuple[JudgeAgai
 
 
 def _compared(judge: str, pairs: Sequence[ReferencePair]) -> JudgeAgainstReferences:
+    # If people only passed or failed, a judge without verdicts passes from half of its scale on.
     binary = all(pair.reference in (0.0, 1.0) for pair in pairs)
     people = [verdict_of_score(pair.reference) for pair in pairs]
     verdicts = [
@@ -71,5 +69,4 @@ def _compared(judge: str, pairs: Sequence[ReferencePair]) -> JudgeAgainstReferen
         confusion=Counter(zip(people, verdicts, strict=True)),
         kappa=cohen_kappa(people, verdicts),
         calibration=calibration([pair.judged for pair in pairs], [pair.reference for pair in pairs]),
-        binary=binary,
     )

@@ -17,10 +17,10 @@ _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 def address_rules(settings: Settings, *, web: bool) -> AddressRules:
-    """Return the rules of a workspace.
+    """Return a workspace's rules about addresses and keys.
 
     Args:
-        web: model calls are started from a browser or by HTTP.
+        web: True if a browser or an HTTP request starts model calls.
 
     Raises:
         SettingsError: `keys` or `web_allow_origins` is invalid.
@@ -39,7 +39,7 @@ def _bound(settings: Settings) -> dict[Origin, str]:
         where = f"keys, {written} ({settings.origins['keys']})"
         origin = bare_origin(str(written), where=where)
         if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
-            # What stands there may be the key itself, so it is not repeated.
+            # The value may be the key itself, so the message does not repeat it.
             raise SettingsError(
                 where,
                 "does not name a variable.",
@@ -55,7 +55,7 @@ def _allowed(settings: Settings) -> frozenset[Origin]:
     judge = settings.values["judge"]
     for entry in judge if isinstance(judge, list) else [judge]:
         address = entry.get("base_url") if isinstance(entry, Mapping) else None
-        if isinstance(address, str):  # the owner named it; that it is invalid is reported when the judge is read
+        if isinstance(address, str):  # the owner named it; if it is invalid, reading the judge reports that
             try:
                 allowed.add(origin_of(address))
             except ValueError:

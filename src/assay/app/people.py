@@ -29,7 +29,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonDocument:
-    """JSON of one invitation; `revoked` is null while it opens the server."""
+    """JSON of one invitation; `revoked` is null while it is valid."""
 
     name: str
     role: str
@@ -59,7 +59,7 @@ def checked_name(name: str) -> str:
     if len(plain) > LONGEST_NAME:
         raise InputError("name", f"has {len(plain):,} characters, more than {LONGEST_NAME}.")
     if "/" in plain:
-        raise InputError("name", "has a slash, which no address of a person can hold.", remedy="Leave it out.")
+        raise InputError("name", "has a slash, which a person's web address cannot contain.", remedy="Leave it out.")
     return plain
 
 

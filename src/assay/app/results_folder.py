@@ -84,7 +84,7 @@ class Projector:
 
     def set_aside(self, event: RunEvent) -> None:
         """Move the files of a run that was deleted or replaced out of the way, with the event as the reason."""
-        self.flush()  # or decisions that were noted would be lost to its record
+        self.flush()  # otherwise its record would lack the decisions noted so far
         self._quietly(lambda folder: set_aside(folder, event))
 
     def bring_back(self, run: RunId) -> None:

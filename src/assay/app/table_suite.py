@@ -180,7 +180,7 @@ def write(workspace: Workspace, proposal: TableSuite) -> tuple[SuiteError, ...]:
 
 
 def _named(columns: Sequence[str], names: tuple[str, ...]) -> str | None:
-    """Return the column with the surest name; case, blanks and hyphens make no difference."""
+    """Return the column with the most fitting name; case, blanks and hyphens make no difference."""
     plain = {_plain(column): column for column in reversed(columns)}
     return next((plain[name] for name in names if name in plain), None)
 

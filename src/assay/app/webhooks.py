@@ -103,7 +103,7 @@ class Notices:
     """The notices of one workspace; without a webhook it does nothing. Thread-safe.
 
     Attributes:
-        base: the address of the server that shows the runs, without an ending slash; None where none is served.
+        base: the address of the server that shows the runs, without an ending slash; None if no server runs.
     """
 
     def __init__(self, workspace: WebhookSource) -> None:

@@ -78,7 +78,7 @@ def optional() -> Any:
 def document(cls: type[Document]) -> type[Document]:
     """Make a class a document: a dataclass with keyword-only fields, frozen for the type checker.
 
-    Documents are written and forgotten, so nothing compares or hashes them. Each method that a dataclass need not write is
+    Documents are written and forgotten, so nothing compares or hashes them. Each method that a dataclass need not write saves
     time at every start of a command, and there are some 130 documents.
     """
     made = dataclass(slots=True, kw_only=True, eq=False, repr=False, match_args=False)(cls)

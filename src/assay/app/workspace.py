@@ -208,7 +208,7 @@ class Workspace:
 
     @property
     def reviewer(self) -> str:
-        """Under whose name decisions are recorded where no command says: the setting, else the login name."""
+        """Name under which decisions are recorded if no command gives one: the setting, else the login name."""
         named = self.settings.values["reviewer"]
         if named:
             return str(named)

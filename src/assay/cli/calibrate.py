@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import common, keys_over_http, workspace
-from assay.cli.output import complain, counted, print_json, say, say_table, tell
+from assay.cli.output import asked, complain, counted, print_json, say, say_table, tell
 from assay.domain.errors import Unanswered
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def calibrate(
     from assay.app.calibration import documents, measure
 
     if built_in and samples is None:
-        raise click.UsageError("--built-in goes with --samples.", click.get_current_context())
+        raise click.UsageError("--built-in needs --samples.", click.get_current_context())
     with workspace(store, budget=budget) as opened:
         if as_list:
             stored = measure.records(opened, model=model)
@@ -102,7 +102,6 @@ def calibrate(
 def _foretell(ahead: Foreseen, cap: float | None, *, as_json: bool) -> int:
     from assay.app.calibration import documents
     from assay.app.runs.cost_estimate import over_budget
-    from assay.cli.run_result import asked
 
     setting = ahead.setting
     for warning in over_budget(ahead.estimate, cap):

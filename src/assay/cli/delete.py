@@ -97,7 +97,7 @@ def _take_out(
 def _ask(verb: str, leaving: tuple[RunSummary, ...]) -> None:
     """Ask before runs are taken out of use; raises `click.Abort` for a no."""
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{verb} asks first, and nobody is at the terminal. Add --yes.")
+        raise click.UsageError(f"{verb} asks for confirmation, which needs a terminal. Add --yes.")
     for run in leaving:
         decided = sum(run.assessments.get(state, 0) for state in DECIDED.values())
         trials = counted(sum(run.trials.values()), "trial")

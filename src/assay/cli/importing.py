@@ -114,7 +114,7 @@ def import_command(
             raise click.UsageError("--rebuild takes one results folder and no other option.")
         return _rebuild(paths[0], store, as_json=as_json)
     if no_copy and move:
-        raise click.UsageError("--move needs the copy that --no-copy leaves out.")
+        raise click.UsageError("--move needs a copy, so it cannot be used with --no-copy.")
     options = ImportOptions(
         format=format_name,
         mapping=mapping,
@@ -168,7 +168,7 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
 
 
 def _replacement(replaced: ReplacedRun) -> str:
-    """Return what a later version of an evaluation did to the run that the store had."""
+    """Describe how a later version of an evaluation replaced the stored run."""
     counts = ((replaced.changed, "changed"), (replaced.added, "new"), (replaced.lacking, "no longer there"))
     differing = ", ".join(f"{n:,} {what}" for n, what in counts if n)
     text = f"{replaced.where} is a later version of run {replaced.run}, which {replaced.by} replaces: {differing}"

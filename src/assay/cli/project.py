@@ -50,7 +50,7 @@ def init(
         proposal = table_suite.propose(rows, **candidates)
         return _write_suite(proposal, ask=not (yes or as_json) and sys.stdin.isatty(), store=store, as_json=as_json)
     if any(candidates.values()):
-        raise InputError("--prompt, --model and --judge", "go with --from.", remedy="Add --from FILE, with your tasks.")
+        raise InputError("--prompt, --model and --judge", "need --from.", remedy="Add --from FILE, with your tasks.")
     made = start_project(folder, rubric=rubric)
     if as_json:
         print_json({"folder": str(folder), "files": [str(path) for path in made]})

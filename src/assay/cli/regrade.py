@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import STAGE, common, keys_over_http, without_sandbox, workspace
-from assay.cli.output import counted, print_json, say, say_table, tell
+from assay.cli.output import asked, counted, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
 
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ def grade_again(
 
 def _foretell(ahead: RegradePlan, *, as_json: bool) -> RegradePlanDocument:
     from assay.app.runs import documents
-    from assay.cli.run_result import asked
 
     trials = sum(len(task.trials) for task in ahead.tasks)
     if not as_json:
@@ -105,7 +104,6 @@ def _foretell(ahead: RegradePlan, *, as_json: bool) -> RegradePlanDocument:
 
 def _say(regraded: Regraded) -> None:
     from assay.app.statistics.results import wording
-    from assay.cli.run_result import say_result
 
     say_result(regraded.result)
     total = len(regraded.changed) + regraded.unchanged

@@ -33,7 +33,7 @@ _ENDS: Final = {"\x1b[H": 0, "\x1b[1~": 0, "\x1b[F": 1, "\x1b[4~": 1, "\x1bOH": 
 
 
 class Screen:
-    """The terminal while a review goes on; use `opened`."""
+    """The terminal during a review; `opened` opens it."""
 
     def __init__(self) -> None:
         self._typed: list[str] = []
@@ -115,7 +115,7 @@ class Screen:
 
 
 def _folded(line: ScreenLine, columns: int) -> list[str]:
-    """Split a line at the width of the screen, between words where it has any."""
+    """Split a line at the width of the screen, between words if it has any."""
     if line.text.isascii() and len(line.text) <= columns:
         parts = [line.text]
     else:

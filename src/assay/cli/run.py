@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import STAGE, common, keys_over_http, without_sandbox, workspace
-from assay.cli.output import counted, print_json, say, tell
+from assay.cli.output import asked, counted, print_json, say, say_result, tell
 from assay.cli.progress import progress_on
-from assay.cli.run_result import asked, say_result
 from assay.domain.errors import InputError, Interrupted
 from assay.domain.lifecycle import Policy
 
@@ -74,7 +73,7 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
     """
     show_prompt, dry_run = options.pop("show_prompt"), options.pop("dry_run")
     if show_prompt and not dry_run:
-        raise click.UsageError("--show-prompt goes with --dry-run.", click.get_current_context())
+        raise click.UsageError("--show-prompt needs --dry-run.", click.get_current_context())
     documents: list[Any] = []
     code = 0
     with workspace(store, concurrency=options["concurrency"], budget=options["budget"]) as opened:

@@ -411,7 +411,7 @@ def _say_unfinished(still_open: StillOpen, *, p_value: bool) -> None:
 
 def _say_diagnostics(lines: list[str]) -> None:
     if lines:
-        say("\nbehind the numbers (diagnostics, no part of the result):")
+        say("\nbehind the numbers (diagnostics, not part of the result):")
         for line in lines[:_MOST_DIAGNOSTICS]:
             say(f"  {line}")
         if len(lines) > _MOST_DIAGNOSTICS:

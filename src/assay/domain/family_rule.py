@@ -38,4 +38,4 @@ def family_rule(text: str) -> FamilyRule | None:
         return FamilyRule(by_tag=True, key=key.strip())
     if kind == "metadata" and key.strip():
         return FamilyRule(by_tag=False, key=key.strip())
-    raise InputError(OPTION, f"{text!r} is no rule for families.", remedy=_REMEDY)
+    raise InputError(OPTION, f"{text!r} is not a rule for families.", remedy=_REMEDY)

@@ -1,4 +1,4 @@
-"""Identity of imported results: what makes two files hold the same evaluation, whatever their bytes.
+"""Identity of imported results: rules for when two files hold the same evaluation, whatever their bytes.
 
 Theory. A harness gives an evaluation an id (`FoundRun.identity`) and a response an id (`FoundResponse.identity`). If it gives
 neither, Assay uses a digest of all answers and grades. The digest is a sum over records, so that neither their order nor the

@@ -108,7 +108,7 @@ def parsed_rule(text: str, *, where: str) -> ReviewRule:
         return ReviewRule(policy=Policy.SAMPLE, sample=ReviewSample(share=value, by=SampledBy(by or "task")))
     raise InputError(
         where,
-        f"{text!r} is no review policy.",
+        f"{text!r} is not a review policy.",
         remedy="Write every, flagged, none, sample:0.2 or sample:0.2:tag; a share lies above 0 and below 1.",
     )
 

@@ -197,13 +197,13 @@ def within_bounds(planned: Iterable[PlannedTask], where: str) -> Iterator[Planne
         if planned_task.trials and of > MOST_TRIALS:
             raise InputError(
                 where,
-                f"would give task {planned_task.task.id!r} {of:,} trials, and {MOST_TRIALS:,} are the most.",
+                f"would give task {planned_task.task.id!r} {of:,} trials, but the limit is {MOST_TRIALS:,}.",
                 remedy="Request fewer.",
             )
         if planned_task.trials and total > MOST_PLANNED:
             raise InputError(
                 where,
-                f"would make {total:,} trials of the first {place:,} tasks alone, and a run holds "
+                f"would make {total:,} trials of the first {place:,} tasks alone, but a run holds "
                 f"{MOST_PLANNED:,} at most.",
                 remedy="Request fewer trials per task, or fewer tasks.",
             )

@@ -171,7 +171,7 @@ class Excluded:
 
     Attributes:
         not_graded: trials with answers that nobody graded or was asked to grade; they are not `pending`.
-        partly: trials of which some grades count and others wait; they are in none of the other numbers.
+        partly: trials with some grades that count and others that wait; they are in none of the other numbers.
         left_out: trials that chance left out of the review sample, so that nobody is asked to review them.
     """
 

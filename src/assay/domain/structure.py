@@ -11,11 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structuring:
-    """The model that splits answers into parts before they are judged; `prompt` replaces Assay's own, `prompt_path` is its file."""
+    """The model that takes answers apart before they are judged; `prompt` replaces Assay's own."""
 
     model: ModelSpec
     prompt: str | None = None
-    prompt_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,7 @@ class VerdictRules:
     """Rules that turn the grades of one response into a verdict, and the flags that they raise.
 
     A grade of 0 is a no, one of 1 a yes, and anything between is partial. `trivial_chars` is the length up to which a
-    justification of a grade below 1 is trivial. Other settings turn on the flags of the same names; `parse_error` puts a reply
-    that cannot be read into the queue.
+    justification of a grade below 1 is trivial. `parse_error` puts a reply that cannot be read into the queue.
     """
 
     fail_if_any_no: bool = True

@@ -21,7 +21,7 @@ ABOUT_EQUAL: Final = 0.9
 
 
 class AmbiguousFormat(UnreadableFile):
-    """Two readers explain a file about equally well, so that the choice between them would be a guess."""
+    """Raised if two readers explain a file about equally well, so that a choice would be a guess."""
 
     def __init__(self, where: str, formats: tuple[tuple[str, float], tuple[str, float]]) -> None:
         """Take the two formats with the share of the file that each explains."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from assay.exchange.parsing.json_values import JsonObject
 
 _KEY: Final = b'"custom_id"'
-# So many ids that all fit are no accident, while `request-1` and `request-2` stand in many files.
+# This many matching ids are no accident, but `request-1` and `request-2` occur in many files.
 _NO_ACCIDENT: Final = 20
 _MASK: Final = (1 << 128) - 1
 
@@ -42,7 +42,7 @@ class FileGroup:
 
     Attributes:
         dataset: digest of the answered requests, whatever their order and model; None if they are unknown.
-        input_stem: name of the input file, which becomes the dataset's.
+        input_stem: name of the input file, which becomes the dataset's name.
     """
 
     source: InputFile
@@ -70,7 +70,7 @@ def group_files(
 
     Args:
         files: every recognised file.
-        options: the user's; files in `options.beside` were named, so they belong to all results.
+        options: the user's options; files named in `options.beside` belong to all results.
     """
     companions = _companions(files)
     taken = {other for others in companions.values() for other in others}
@@ -141,7 +141,7 @@ def _companions(files: Sequence[tuple[InputFile, Importer]]) -> dict[InputFile, 
 
 
 def _readable(sources: Iterable[InputFile]) -> list[_Requests]:
-    """Return the inputs that can be unpacked; the import names the others when it comes to them."""
+    """Return the inputs that can be unpacked; the import reports the others when it reads them."""
     inputs = []
     for source in sources:
         with suppress(UnreadableFile):
@@ -243,7 +243,7 @@ def _with_error_files(groups: list[FileGroup]) -> list[FileGroup]:
             apart = [other for other in partners if not np.isin(error_ids, _ids(other.source)).any()]
         except UnreadableFile:  # its importer reports that, with the rows that could be read
             continue
-        # If it completes several outputs equally well, nobody can say which one, and it stays by itself.
+        # If it completes several outputs equally well, the choice would be a guess, so it stays separate.
         if len(apart) == 1:
             joined.setdefault(apart[0].source, []).append(group.source)
             gone.add(group.source)
@@ -304,7 +304,7 @@ def _ids(source: InputFile) -> NDArray[np.uint64]:
     with source.open() as stream:
         for line in lines_of(stream):
             at = line.find(_KEY)
-            if at < 0:  # the words of another provider: its lines are few enough to be parsed
+            if at < 0:  # another provider's format: its lines are few enough to be parsed
                 row = row_of(line) if line.strip() else ""
                 task = None if isinstance(row, str) else _task_of(row)
                 if task is not None:

@@ -4,9 +4,9 @@ An importer is a module (or any object) with
 
 * `NAME`, the format's name for `--format` and in JSON; a harness's format without ids is named after the one that has them
   (`promptfoo_csv` after `promptfoo`), so that Assay knows the same answers in both;
-* `recognise(sample)`, the share of the file that it would explain, 0 to 1; None if the file has not its format. The reader that
+* `recognise(sample)`, the share of the file that it would explain, 0 to 1; None if the file has another format. The reader that
   explains most of a file reads it; Assay refuses a file that two explain about equally well. Measure the share with
-  `parsing.explained.explained_share`: a number that is only claimed hides a better reader.
+  `parsing.explained.explained_share`: a share that is only claimed hides a better reader.
 * `read(source, options)`, a generator of records as `assay.domain.import_records` describes them.
 
 It may also have

@@ -116,7 +116,7 @@ class _TooLong(Exception):
 
 
 class _BoundedLines:
-    """The lines of a text, of which one row may take at most `MOST_ROW_CHARACTERS`; `ahead` was read from it already."""
+    """The lines of a text in which a row may have at most `MOST_ROW_CHARACTERS`; `ahead` was already read from it."""
 
     def __init__(self, text: io.TextIOWrapper, ahead: str) -> None:
         self._ahead = io.StringIO(ahead, newline="")

@@ -1,4 +1,4 @@
-"""Access to models: whether one can be asked from here, and which parts of a request it accepts. Sends nothing."""
+"""Facts about access to models: if one can be called from here, and which parts of a request it accepts. Sends nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Access:
         local: it is on this machine or network.
         key_variable: the variable of the key, whether it is set or not; None if no key is used.
         key_set: the variable holds a key.
-        problem: one sentence on why it cannot be asked; None if it can. `remedy` says what to do.
+        problem: one sentence on why it cannot be called; None if it can. `remedy` says what to do.
         blocked: the setting `local_only` forbids it.
     """
 
@@ -50,7 +50,7 @@ class Takes:
 
 
 def takes(protocol: str | None, habits: Habits | None) -> Takes:
-    """Return the accepted parts, as the protocol and the endpoint's answers in this process show them.
+    """Return the parts of a request that are accepted, according to the protocol and the endpoint's answers in this process.
 
     Args:
         habits: None if it has not answered a request with a schema and a seed.

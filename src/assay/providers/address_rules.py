@@ -1,7 +1,7 @@
-"""Decide which key may go to which origin, and which addresses the web may ask.
+"""Decide which key may be sent to which origin, and which addresses a run from the browser may call.
 
 A key belongs to exact origins. A vendor's key goes to the vendor's own origin, to the origin in the vendor's address variable,
-and to origins that the user's own settings bind to it. A `base_url` of a suite, the web or an import never attracts a key.
+and to origins that the user's own settings bind to it. A `base_url` from a suite, a browser or an import never gets a key.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class AddressRules:
 
     Attributes:
         bound: the variable whose key an origin gets, from the user's own settings.
-        project: variables that a project's `.env` sets. An address from there attracts no key from elsewhere, and no proxy
-            is taken from there.
+        project: variables that a project's `.env` sets. An address in it gets no key from elsewhere, and a proxy in it is
+            ignored.
         allow_http_keys: keys may go unencrypted to hosts that are not on this machine or network.
-        web: None outside the web; else the origins that a `base_url` may name there.
+        web: the origins that a `base_url` may name in runs from the browser; None for other runs.
     """
 
     bound: Mapping[Origin, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class KeyChoice:
     """The key of an origin, which never shows in a `repr`.
 
     Attributes:
-        variable: its variable, whether it is set or not.
+        variable: its variable, set or not.
         missing: the reason why there is no key, for messages.
     """
 
@@ -89,7 +89,7 @@ def choose_key(
 
 
 def own_key(origin: Origin, environment: Mapping[str, str], rules: AddressRules) -> KeyChoice:
-    """Return the key of an origin that belongs to no vendor; raises `SettingsError` as `choose_key` does."""
+    """Return the key of an origin that belongs to no vendor; raises `SettingsError` like `choose_key`."""
     variable = rules.bound.get(origin) or origin.key_variable
     if variable is None:
         unset = f"no key belongs to {origin}; bind it under `keys` in your own settings"
@@ -119,7 +119,7 @@ def _choice(
 
 
 def check_web(ref: str, vendor: Vendor, origin: Origin, set_origin: Origin | None, rules: AddressRules) -> None:
-    """Raise `SettingsError` if the web may not ask the origin of a `base_url`."""
+    """Raise `SettingsError` if runs from the browser may not call the origin of a `base_url`."""
     if rules.web is None or origin in {*rules.web, *rules.bound, origin_of(vendor.address), set_origin}:
         return
     raise SettingsError(

@@ -58,7 +58,7 @@ class AnthropicMessages:
             messages = with_schema(messages, schema)
         system = [message.content for message in messages if message.role == "system"]
         spoken = [message for message in messages if message.role != "system"]
-        if not spoken:  # the protocol needs a message of the user
+        if not spoken:  # the protocol requires a user message
             system, spoken = [], [Message(role="user", content="\n\n".join(system))]
         body: dict[str, object] = {
             "model": request.model.name,
@@ -122,7 +122,7 @@ def _picture(image: Image) -> dict[str, object]:
 
 
 def _counted(usage: object) -> tuple[Usage, int]:
-    """Return all tokens, and the cached ones of the input, which this protocol counts separately."""
+    """Return input, output and cached tokens; this protocol counts cached input tokens separately."""
     if type(usage) is not dict:
         return Usage(), 0
     fresh = count(usage.get("input_tokens"))

@@ -99,7 +99,7 @@ class Directory:
         return urlsplit(self._endpoint(model).url)._replace(query="", fragment="").geturl()
 
     def check_address(self, model: ModelSpec, /) -> None:
-        """Raise `SettingsError` if a model may not be asked at its address, or its program may not be used here."""
+        """Raise `SettingsError` if a model may not be called at its address, or its program may not be used here."""
         if model.program is None:
             self.address(model)
         else:
@@ -116,10 +116,10 @@ class Directory:
     def problems(
         self, models: Iterable[ModelSpec], /, *, judges: Iterable[ModelSpec] = ()
     ) -> tuple[SettingsError, ...]:
-        """Return each problem that would keep these models from being asked, once, without sending a byte.
+        """Return each problem that would prevent calls to these models, once, without sending a byte.
 
         Args:
-            models: every model of the run that will be asked, judges included or not.
+            models: every model that the run will call; judges may be left out.
             judges: the models that grade; `echo` cannot grade.
         """
         grading = tuple(judges)
@@ -167,7 +167,7 @@ class Directory:
         )
 
     def takes(self, model: ModelSpec, /) -> Takes:
-        """Return the parts of a request that a model's endpoint accepts, as its protocol and its answers so far show."""
+        """Return the parts of a request that a model's endpoint accepts, according to its protocol and its answers so far."""
         if model.provider not in VENDORS:
             return Takes()
         provider = self._providers.get(_key_of(model))
@@ -175,7 +175,7 @@ class Directory:
         return takes(VENDORS[model.provider].protocol, None if shown is None else shown(model.name))
 
     async def close(self) -> None:
-        """Close this loop's connections; safe to call twice, and models can be asked again afterwards."""
+        """Close this loop's connections; safe to call twice, and models can be called again afterwards."""
         for provider in tuple(self._providers.values()):
             await provider.close()
         if self._session is not None:
@@ -232,7 +232,7 @@ class Directory:
         return self._session
 
     def _recording(self, name: str) -> Recording:
-        """Return a recording by its file, relative to the working folder, or `@demo`, which comes with Assay."""
+        """Return a recording by its file name, relative to the working folder; `@demo` comes with Assay."""
         if name in self._recordings:
             return self._recordings[name]
         from assay.providers.recordings import Recording, bounded_lines

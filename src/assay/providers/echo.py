@@ -33,7 +33,7 @@ class Echo:
             if message.role == "user":
                 text = message.content
         if not text.strip():
-            raise CallFailed("empty", "echo was asked nothing, so its answer is empty.", transient=False)
+            raise CallFailed("empty", "echo got an empty prompt, so its answer is empty.", transient=False)
         return Reply(
             text=text,
             usage=Usage(input_tokens=_tokens(asked), output_tokens=_tokens(len(text))),

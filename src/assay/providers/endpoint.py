@@ -1,4 +1,4 @@
-"""Endpoints of models: address, key and proxy from settings, and whether they are on this machine or network."""
+"""Endpoints of models: address, key and proxy, and if the address is on this machine or network."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Endpoint:
 def endpoint_of(model: ModelSpec, environment: Mapping[str, str], rules: AddressRules | None = None) -> Endpoint:
     """Return the endpoint of a model: its own `base_url`, else the provider's variable, else the provider's usual address.
 
-    `address_rules` decides about its key.
+    `address_rules` chooses its key.
 
     Raises:
         SettingsError: an address or a key that cannot be used.
@@ -66,8 +66,8 @@ def endpoint_of(model: ModelSpec, environment: Mapping[str, str], rules: Address
     choice = choose_key(vendor, origin, _set_origin(vendor, environment), environment, rules)
     path = "/messages" if vendor.protocol == "anthropic" else "/chat/completions"
     url = address._replace(path=address.path.removesuffix(path) + path)
-    # A proxy may lie outside the network that `local_only` promises not to leave, and a proxy that a project's file names
-    # would read unencrypted keys.
+    # A proxy may be outside the network that `local_only` promises not to leave, and a proxy from a project's file would read
+    # unencrypted keys.
     proxies = {name: value for name, value in environment.items() if name not in rules.project}
     return Endpoint(
         vendor=vendor,
@@ -137,7 +137,7 @@ def _parsed(text: str, *, where: str, vendor: Vendor) -> SplitResult:
             )
         check_characters(written)
         if ollama and (parts.hostname or "") in ("", "0.0.0.0", "::"):
-            # It listens on every address; a client asks the machine itself.
+            # A server listens on 0.0.0.0; a client connects to loopback.
             place = "127.0.0.1" if parts.port is None else f"127.0.0.1:{parts.port}"
             parts = parts._replace(netloc=place)
         origin = origin_of(parts.geturl())

@@ -1,7 +1,7 @@
-"""Map error answers of servers to `CallFailed`: the server's words, whether another try helps, and whose fault it is.
+"""Map error answers of servers to `CallFailed`, with the server's message, if another try helps, and whose fault it is.
 
-No I/O: status, headers and body go in, a `CallFailed` comes out. Keys and control characters are removed from a server's words
-before they reach a message, because servers quote the key that they refuse.
+No I/O: status, headers and body go in, a `CallFailed` comes out. Keys and control characters are removed from a server's
+message, because servers quote the key that they refuse.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def said_in(error: object) -> Saying:
 def complaint(
     status: int, headers: Mapping[str, str], saying: Saying, *, endpoint: Endpoint, model: str, now_s: float
 ) -> CallFailed:
-    """Return the failure that an error status means; `now_s` is the time in seconds since 1970.
+    """Return the failure for an error status; `now_s` is the time in seconds since 1970.
 
-    429, 529 and 5xx are transient, unless the quota is used up; any other 4xx fails again however often it is sent. A full
+    429, 529 and 5xx are transient, unless the quota is used up; any other 4xx would fail again. A full
     context is `context_length`, a content filter `refused`. The call cost nothing unless a proxy gave up waiting for it.
     """
     failed = _complaint(status, headers, saying, endpoint=endpoint, model=model, now_s=now_s)

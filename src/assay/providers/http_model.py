@@ -1,4 +1,4 @@
-"""Ask models at one endpoint over HTTP, in its protocol.
+"""Call models at one HTTP endpoint, in its protocol.
 
 A part of a request that the endpoint refused for a model is not sent again; the refused call is repeated at once without it.
 """
@@ -64,7 +64,7 @@ class HttpModel:
             if answer.status == 200:
                 return _seen(self._reply(request, answer), request, habits)
             words = saying(answer.body)
-            # Another call may have learned the same while this one was under way: then it is asked again as well.
+            # Another call may have learned the same while this one was under way: then this call is repeated too.
             if answer.status in _REFUSING and fallbacks < MOST_FALLBACKS and self._learn(request, words) != habits:
                 continue
             raise self._complaint(request, answer.status, answer.headers, words)
@@ -82,7 +82,7 @@ class HttpModel:
         before = self._habits.get(name, USUAL)
         after = self._habits[name] = learned(before, words, request)
         for parameter in sorted(after.unsent - before.unsent):
-            _log.warning("%s does not take %s; it is asked without", self._asked(request), parameter)
+            _log.warning("%s does not accept %s; calls leave it out", self._asked(request), parameter)
         return after
 
     def _reply(self, request: ModelRequest, answer: HttpAnswer) -> Reply:
@@ -102,7 +102,7 @@ class HttpModel:
                 payload, asked=self._asked(request), key=self._endpoint.key, schema=request.answer_schema
             )
         except CallFailed as failure:
-            # An answer without usable text has token counts all the same, and the provider charges for them.
+            # An answer without usable text still has token counts, for which the provider charges.
             if failure.usage is not None:
                 failure.cost_usd = self._cost_of(request.model, failure.usage, 0, None)
             raise
@@ -143,5 +143,5 @@ def _error_in(payload: Any) -> object:
         return None
     error: object = payload.get("error")
     if not error and type(choices := payload.get("choices")) is list and choices and type(choices[0]) is dict:
-        error = choices[0].get("error")  # OpenRouter puts there what happened upstream
+        error = choices[0].get("error")  # OpenRouter puts the upstream error there
     return error or None

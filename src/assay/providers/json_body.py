@@ -25,7 +25,7 @@ def dump(body: object) -> bytes:
 
 
 def parse(body: bytes) -> Any:
-    """Return the JSON document in a body. NaN and half characters, which some servers send, pass as in Python's json.
+    """Return the JSON document in a body. NaN and half characters, which some servers send, are accepted as in Python's json.
 
     Raises:
         UnreadableBody: the body holds no document, or only a part of one.
@@ -54,7 +54,7 @@ def whole(text: str) -> str:
 
 
 def count(value: object) -> int | None:
-    """Return a JSON value as a token count; None if it is not one, or more than any answer has."""
+    """Return a JSON value as a token count; None if it is no count, or larger than any real one."""
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
 

@@ -55,7 +55,7 @@ def _unknown(ref: str, provider: str, name: str) -> InputError:
     if not name:
         likely = "anthropic" if provider.startswith("claude") else "openai"
         hint = did_you_mean(provider, known) or f" Did you mean '{likely}/{ref}'?"
-        return InputError("", f"model {ref!r} does not say who provides it; models are written provider/name.{hint}")
+        return InputError("", f"model {ref!r} names no provider; models are written provider/name.{hint}")
     return InputError(
         "",
         f"model {ref!r} has the unknown provider {provider!r}; known are {', '.join(known)}."

@@ -1,7 +1,7 @@
 """Prices and context sizes of models: a suite's own price first, then the maintained `genai-prices` data.
 
-The data comes with the library and is not fetched. Importing it takes a tenth of a second, so that happens with the first
-price that no suite names, and each model is looked up once. An unknown price is None, never 0.
+The data comes with the library and is not fetched. Importing it takes a tenth of a second, so it is imported for the first
+price that no suite gives. Each model is looked up once. An unknown price is None, never 0.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class PriceList:
         if known is None or not known.prices:
             return None
         price = known.get_prices(datetime.now(UTC)) if isinstance(known.prices, list) else known.prices
-        if id(price) not in self._rates:  # the library keeps its prices, so their ids stay theirs
+        if id(price) not in self._rates:  # the library keeps its price objects, so their ids are not reused
             self._rates[id(price)] = _rates(price)
         return self._rates[id(price)]
 

@@ -3,8 +3,8 @@
 A protocol module has no I/O: it turns a request into a body and a payload into a `Completion`. Sending, time, fallbacks and
 prices belong to `http_model`.
 
-Endpoints differ in what they accept. Whatever one has refused for a model (the name of the token limit, structured output,
-images, a sampling parameter) is kept as that model's `Habits`.
+Endpoints differ in what they accept. A part that one has refused for a model (the name of the token limit, structured output,
+images, a sampling parameter) is kept in that model's `Habits`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habits:
-    """Parts of a request that an endpoint accepts for one model, as its answers have shown."""
+    """Parts of a request that an endpoint accepts for one model, as learned from its answers."""
 
     token_limit: str = "max_tokens"
     structured: bool = True
@@ -117,7 +117,7 @@ def learned(habits: Habits, complaint: Saying, request: ModelRequest) -> Habits:
         return replace(habits, structured=False)
     if unsupported:
         named = [name for name in SAMPLING if getattr(request.parameters, name) is not None and _names(complaint, name)]
-        if "temperature" in named and "top_p" in named:  # "cannot both be specified": the temperature says more
+        if "temperature" in named and "top_p" in named:  # "cannot both be specified": the temperature is kept
             named.remove("temperature")
         if named:
             return replace(habits, unsent=habits.unsent | set(named))
@@ -136,7 +136,7 @@ def has_images(request: ModelRequest) -> bool:
 
 
 def shows(request: ModelRequest, habits: Habits) -> bool:
-    """True if images are sent; a candidate always gets them, because the question is different without them."""
+    """True if images are sent; a candidate always gets them, because without them it would answer another question."""
     return habits.images or request.purpose.role is Role.CANDIDATE
 
 

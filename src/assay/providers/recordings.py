@@ -1,4 +1,4 @@
-"""Recordings: answers of models in a file, found by the purpose of a call.
+"""Recordings: files of model answers, which are found by the purpose of a call.
 
 A recording is JSONL. A line `{"match": {...}, "reply": {...}}` answers every call whose purpose has the values in `match`;
 `"error"` in place of `reply` makes the call fail. If several lines match a call, those with the most values in `match` are used.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
 MATCHED: Final = ("role", "task", "trial", "attempt", "candidate", "judge")
-# Together they keep memory below 600 MB, also if each line holds a character that makes Python take four bytes for all.
+# Together these limits keep memory below 600 MB, even if every line has a character for which Python takes four bytes each.
 MOST_CHARACTERS: Final = 64 << 20
 MOST_LINE: Final = 16 << 20
 MOST_ANSWERS: Final = 300_000
@@ -54,7 +54,7 @@ class Recording:
     """The answers of one file, found by the purpose of a call."""
 
     def __init__(self, lines: Iterable[str], *, name: str) -> None:
-        """Read a recording; raises `SettingsError` that names the line that is wrong."""
+        """Read a recording; raises `SettingsError`, which names the invalid line."""
         self.name = name
         self._groups: dict[tuple[str, ...], dict[tuple[object, ...], _Sequence]] = {}
         for number, line in enumerate(lines, start=1):
@@ -193,7 +193,7 @@ def _check_keys(fields: Mapping[str, JsonValue], names: tuple[str, ...], where: 
 
 
 def describe(purpose: Purpose) -> str:
-    """Return a text for messages with the values of a purpose that recorded lines are matched by."""
+    """Describe, for messages, the values of a purpose that recorded lines are matched by."""
     values = ((name, getattr(purpose, name)) for name in MATCHED)
     return ", ".join(
         f"{name} {value if isinstance(value, int) else str(value)!r}" for name, value in values if value is not None

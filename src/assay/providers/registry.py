@@ -2,11 +2,11 @@
 
 A provider is opened by a function `(model, context)` that returns an object with the two methods of `assay.ports.Provider`.
 Opening must not send anything: Assay opens a provider to check a suite before the run. It raises `SettingsError` if a key or
-an address is missing. With `context.local_only` Assay opens no provider of a package unless its function has a true attribute
-`local`.
+an address is missing. With `context.local_only`, Assay opens a package's provider only if its function has the attribute
+`local = True`.
 
-A new provider of Assay's own that is asked over HTTP is one record in `vendors`; another kind is one module and one line in
-the table below; copy `echo`. A package offers one under the entry-point group `assay.providers`, and models are then written
+To add an HTTP provider to Assay, add a record to `vendors`. To add any other provider, write a module like `echo` and add a
+line to the table below. A package offers one under the entry-point group `assay.providers`, and models are then written
 `NAME/MODEL`. `assay.testing.ProviderContract` tests either.
 """
 

@@ -29,7 +29,7 @@ _LABEL: Final = re.compile(r"\{\{\s*label:\s*(.*?)\s*\}\}")
 
 
 class Replay:
-    """Answers from a recording as a model would."""
+    """A provider that answers from a recording."""
 
     can_judge: ClassVar[bool] = True
 

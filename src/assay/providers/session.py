@@ -1,9 +1,9 @@
 """One HTTP session for all model calls: sends a body, returns status, headers and bytes, and names failures.
 
-House rules. Connections belong to the loop they were opened in, so each loop that asks has a client of its own, opened when it
-first does. Concurrency is the engine's: the connector has no limit of its own. No redirect leaves the origin that was asked, so
-that neither a key nor a document does. Bodies are bytes; protocol modules read them. The addresses that `LocalResolver` has
-checked are the ones that are connected to, so a name that resolves differently a moment later changes nothing.
+House rules. Connections belong to the event loop that opened them, so each loop opens its own client for its first request.
+Concurrency is the engine's: the connector has no limit of its own. Redirects to another origin are refused, so that no key or
+document goes there. Bodies are bytes; protocol modules read them. The addresses that `LocalResolver` has checked are the ones
+that are connected to, so a name that resolves differently a moment later changes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TIMEOUT_S: Final = 120.0
 CONNECT_TIMEOUT_S: Final = 20.0
 LARGEST_ANSWER: Final = 20 * 1024 * 1024
-# aiohttp sends larger bytes in one piece, which blocks the event loop, and warns about it; a stream goes in pieces.
+# aiohttp sends a larger body at once, which blocks the event loop, and warns about it; a stream is sent in pieces.
 _LARGE_BODY: Final = 1024 * 1024
 _TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 # The two redirects that keep method and body; after 301 or 302 clients turn a POST into a GET (RFC 9110, 15.4).
@@ -41,7 +41,7 @@ _MOVED: Final = frozenset({307, 308})
 class Address(NamedTuple):
     """URL, headers and proxy, built once and used for every call.
 
-    `place` is host and port, for messages. A `pinned` host is asked only at addresses on this machine or network.
+    `place` is host and port, for messages. A `pinned` host is called only at addresses on this machine or network.
     """
 
     url: URL
@@ -52,7 +52,7 @@ class Address(NamedTuple):
 
 
 class NotLocal(OSError):
-    """A name that should be on this machine or network resolved to an address elsewhere."""
+    """Raised if a name that should be on this machine or network resolves to an address elsewhere."""
 
 
 class LocalResolver(AbstractResolver):
@@ -146,7 +146,7 @@ class HttpSession:
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "assay-bench"},
-                # With it, aiohttp looks the proxy up on every request and reads `.netrc`; the endpoint has its proxy
+                # With `trust_env`, aiohttp looks up the proxy on every request and reads `.netrc`; the endpoint has its proxy
                 # already.
                 trust_env=False,
             )
@@ -176,7 +176,7 @@ def _translate(error: Exception, place: str, timeout_s: float) -> NoReturn:
             kind, transient = "connection", False
             detail = f"{place} cannot be reached safely: {_reason(error)}."
         case aiohttp.ClientConnectorError() if isinstance(error.os_error, NotLocal):
-            kind, detail, transient = "not_local", f"{place} was not asked: {error.os_error}.", False
+            kind, detail, transient = "not_local", f"{place} was not called: {error.os_error}.", False
         case aiohttp.ClientConnectorError():
             kind, detail, transient = "connection", f"{place} cannot be reached: {_reason(error)}.", True
         case aiohttp.ServerDisconnectedError() | ConnectionResetError():
@@ -188,7 +188,7 @@ def _translate(error: Exception, place: str, timeout_s: float) -> NoReturn:
         case ValueError() if not isinstance(error, aiohttp.ClientError):
             kind, detail, transient = (
                 "connection",
-                f"{place} cannot be asked: the address or the key is malformed.",
+                f"{place} cannot be called: the address or the key is malformed.",
                 False,
             )
         case _:

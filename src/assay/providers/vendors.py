@@ -1,7 +1,7 @@
-"""Providers that are asked over HTTP, one record each.
+"""Model providers that Assay calls over HTTP, one record each.
 
-Another provider whose endpoint speaks the protocol of OpenAI or Anthropic is one more record here. Another protocol is one
-module such as `openai_chat` and one line in `http_model.WIRES`.
+To add a provider that speaks the protocol of OpenAI or Anthropic, add a record here. To add a protocol, write a module like
+`openai_chat` and add a line to `http_model.WIRES`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Vendor:
     Attributes:
         protocol: name of its wire protocol in `http_model.WIRES`.
         address: usual address; `address_variable` names the environment variable of another one.
-        key_variable: environment variable with the key, which `key_required` says is needed at the usual address.
+        key_variable: environment variable with the key; `key_required` is True if the usual address needs it.
         example: a model reference for messages.
         priced: `genai-prices` knows its models.
     """

@@ -1,4 +1,4 @@
-"""Results as JUnit XML, for pipelines that show tests: one testcase for each candidate and task, and one for its whole score.
+"""Write results as JUnit XML, for pipelines that show tests: one testcase for each candidate and task, and one for its whole score.
 
 The caller picks one of two rules, which the file names.
 

@@ -47,14 +47,14 @@ def reading_tree(text: str, *, first_line: int = 1) -> list[Node]:
     """Return a response as a tree like that of `safe_tree`, to be read at length.
 
     Blocks have their first and last source lines as `data-at`, counted from `first_line`, so that a quotation finds its place.
-    A line break stays one, unless the text is wrapped by hand. Formulas are code elements with `data-tex`, and fenced code has
+    A line break is kept, unless the text is wrapped by hand. Formulas are code elements with `data-tex`, and fenced code has
     its `data-marks`.
     """
     return _TreeBuilder(first_line=first_line, breaks=not _is_wrapped(text)).add(_reader().parse(text))
 
 
 def _is_wrapped(text: str) -> bool:
-    """True if lines mostly go on in the next one at about the same length, as editors wrap them."""
+    """True if most lines break at about the same length, as in text that an editor wrapped."""
     lines = text.splitlines()
     inner = [len(line) for line, after in pairwise(lines) if line.strip() and after[:1].isalpha()]
     return len(inner) > 1 and max(inner) <= 100 and 2 * sum(length > 55 for length in inner) > len(inner)

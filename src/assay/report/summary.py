@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionPart:
-    """One criterion of a suite's rubric, with each candidate's mean on it; a mean is None if nothing counts."""
+    """One criterion of a suite's rubric, with each candidate's mean; the mean is None if no trial counts."""
 
     suite: str
     name: str

@@ -1,4 +1,4 @@
-"""Colours of code: how long each piece is and of which kind, so that pages can colour text that they hold already."""
+"""Syntax colours: the length and kind of each piece of code, so that pages can colour text that they already have."""
 
 from __future__ import annotations
 

@@ -45,16 +45,16 @@ def _answer(message: Mapping[str, Any], table: Mapping[str, str]) -> Mapping[str
             return {"value": None}
         return {"value": getattr(imported, name)(**message["arguments"])}
     except MemoryError:
-        return {"stopped": StopKind.MEMORY, "detail": "It needs more memory than it may have."}
+        return {"stopped": StopKind.MEMORY, "detail": "It exceeded its memory limit."}
     except RecursionError:
-        return {"stopped": StopKind.MEMORY, "detail": "It is nested more deeply than can be followed."}
+        return {"stopped": StopKind.MEMORY, "detail": "It is nested too deeply."}
     except BaseException as error:
         # Also SystemExit: a suite's own scorer may call `exit()`, and the child is to go on with the next call.
         return {"stopped": StopKind.CRASHED, "detail": f"{type(error).__name__}: {error}"[:MAX_DETAIL]}
 
 
 def _nothing() -> None:
-    """Do nothing, as the warm-up of a module that declares none."""
+    """Do nothing: the warm-up of a module that declares none."""
 
 
 def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -78,7 +78,7 @@ def _limit_for_good(memory_bytes: int) -> None:
 
 
 def _limit_processor_time(seconds: float | None) -> None:
-    """Allow a little more than the call may take: if the parent is gone, nobody else stops an endless loop."""
+    """Limit processor time to a little more than the call's limit, to stop endless loops if the parent is gone."""
     if "resource" not in sys.modules or seconds is None:
         return
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -103,7 +103,7 @@ def _write(pipe: BinaryIO, answer: Mapping[str, object]) -> None:
         # Python would write NaN, which is not JSON and which the parent would read as a number.
         body = json.dumps(answer, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        stopped = {"stopped": StopKind.CRASHED, "detail": f"Its value cannot be said as JSON: {error}"[:MAX_DETAIL]}
+        stopped = {"stopped": StopKind.CRASHED, "detail": f"Its value cannot be written as JSON: {error}"[:MAX_DETAIL]}
         body = json.dumps(stopped).encode()
     pipe.write(len(body).to_bytes(4, "big") + body)
     pipe.flush()

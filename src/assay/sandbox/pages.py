@@ -83,7 +83,7 @@ def found_chromium(named: str | None = None) -> str | None:
 
 
 def has_own_sandbox() -> bool:
-    """True if Chromium can run in its own sandbox; it refuses to run as root otherwise than without one."""
+    """True if Chromium can run in its own sandbox, which it refuses as root."""
     return not hasattr(os, "geteuid") or os.geteuid() != 0
 
 
@@ -259,7 +259,7 @@ class _Browser:
             case {"method": "Page.loadEventFired"}:
                 self._loaded = True
             case {"method": "Inspector.targetCrashed"}:
-                raise _Lost("the page crashed the browser, most likely for want of memory")
+                raise _Lost("the page crashed the browser, most likely because memory ran out")
             case {"method": "Page.javascriptDialogOpening"}:
                 await self._send("Page.handleJavaScriptDialog", accept=False)
             case {"method": "Fetch.requestPaused", "params": {"requestId": identifier, "request": {"url": url}}}:

@@ -20,7 +20,7 @@ _OWN_PAGES: Final = ("RssAnon:", "RssShmem:")
 
 
 def tree_of(root: int) -> list[int]:
-    """Return the identifiers of a process and its descendants, parents first; only itself where they cannot be listed."""
+    """Return the ids of a process and its descendants, parents first; its own id alone if they cannot be listed."""
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)
@@ -31,7 +31,7 @@ def tree_of(root: int) -> list[int]:
 
 
 def memory_of(pids: Iterable[int]) -> int:
-    """Return the bytes that these processes hold for themselves; 0 where the system does not say."""
+    """Return the bytes of memory that these processes do not share; 0 if the system does not report them."""
     if not sys.platform.startswith("linux"):
         return _memory_by_ps(pids)
     return sum(_status(pid, _OWN_PAGES) for pid in pids)

@@ -82,7 +82,7 @@ class WorkerPool:
         self._turns = asyncio.Semaphore(size)
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Return the function's value, or the reason why there is none; never raises for what the function does."""
+        """Return the function's value, or the reason why there is none; never raises because of the function."""
         message = {
             "function": request.function,
             "arguments": dict(request.arguments),
@@ -90,7 +90,7 @@ class WorkerPool:
         }
         length = sum(len(value) for value in request.arguments.values() if isinstance(value, str))
         if length > MAX_INPUT:
-            return Stopped(StopKind.TOO_LONG, f"It is {length:,} characters long, and {MAX_INPUT:,} are the most.")
+            return Stopped(StopKind.TOO_LONG, f"It is {length:,} characters long; the maximum is {MAX_INPUT:,}.")
         async with self._turns:
             try:
                 child = await self._warm_child(request.function)
@@ -178,7 +178,7 @@ def _environment() -> dict[str, str]:
 
 def _died(code: int) -> Stopped:
     if code == -getattr(signal, "SIGXCPU", 0):
-        return Stopped(StopKind.TIMEOUT, "It used up its processor time.")
+        return Stopped(StopKind.TIMEOUT, "It exceeded its limit of processor time.")
     if code == -signal.SIGKILL:
-        return Stopped(StopKind.MEMORY, "The system ended it, most likely for want of memory.")
+        return Stopped(StopKind.MEMORY, "The system ended it, most likely because memory ran out.")
     return Stopped(StopKind.CRASHED, f"Its process ended with code {code}.")

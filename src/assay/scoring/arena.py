@@ -141,7 +141,7 @@ class PageCodeJudge(EachJudge):
     """The same judge without a browser, for calibration: it grades the code of a page, without pictures."""
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the question about this sitting's only response."""
+        """Return the question about the only response of this sitting (grading attempt)."""
         return (page_request(self.spec, self.rubric, sitting),)
 
 

@@ -1,7 +1,7 @@
 """Order and labels of candidates while a judge grades them.
 
-Judges favour positions, so the order is drawn by lot and balanced over the trials of a task. A candidate's label states its
-place, and hides its name.
+Judges favour positions, so the order is drawn by lot and balanced over the trials of a task. A candidate's label shows its
+place and hides its name.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def shown_order(names: Iterable[str], *, seed: int, turn: int) -> tuple[str, ...]:
-    """Return the names in the order in which a judge sees them; the order in which they are given has no effect.
+    """Return the names in the order in which a judge sees them, whatever order they are passed in.
 
-    In every block of as many turns as there are names, each name stands once in every place (a cyclic Latin square). The
-    next block is the reverse of the first, so that each name also precedes each other equally often. Then a new square is
+    Turns come in blocks, with as many turns as names. In a block, each name takes every place once (a cyclic Latin square). The
+    next block is the reverse of the first, so that any two names precede each other equally often. Then a new square is
     drawn.
 
     Args:

@@ -54,7 +54,7 @@ class ReferenceSample:
 
     @property
     def bypassed(self) -> bool:
-        """True if no judge is ever asked: in a run an empty answer is the candidate's failure."""
+        """True if no judge is called: in a run, an empty answer is the candidate's failure."""
         return not self.response.strip()
 
 

@@ -1,4 +1,4 @@
-"""Grade conversations: rules see the last reply, or every reply with its own reference; judges get the rubric once a turn."""
+"""Grade conversations: rules score the last reply, or each reply against its reference; judges grade each turn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def turn_criterion(turn: int, criterion: str) -> str:
 
 
 def rubric_by_turn(task: Task, rubric: Rubric) -> Rubric:
-    """Return the rubric with every criterion once a turn, if the task is graded turn by turn; else the rubric."""
+    """Return the rubric with every criterion repeated for each turn if the task is graded turn by turn, else the rubric."""
     if not task.by_turn:
         return rubric
     return Rubric(
@@ -102,7 +102,7 @@ class ReplyScorer:
 
 
 def _parts(sitting: Sitting) -> list[tuple[int | None, Sitting]]:
-    """Return what is scored on its own: (turn, the sitting with the replies of that turn), or (None, with the last replies)."""
+    """Return the parts to score: (number, sitting) for each turn, or one (None, sitting) with the last replies."""
     replies = [replies_of(response.text) for response in sitting.responses]
 
     def part(place: int, expected: str | None) -> Sitting:

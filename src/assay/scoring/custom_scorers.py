@@ -1,6 +1,6 @@
 """Scorers of users: a function of a Python file beside the suite, or of an installed package.
 
-They have the form of `scorer_registry.PluginScorer` and run in a child process, so that an endless loop or a crash ends
+They have the form of `scorer_registry.PluginScorer`. They run in a child process, so that an endless loop or a crash fails
 one assessment and not the run.
 """
 

@@ -1,8 +1,8 @@
 """Protocol of evaluators, which grade responses: they return requests, read the replies and do no I/O.
 
-A plain scorer requests nothing, an isolated one a function's value from a child process. A judge asks one model; a
-panel is several judges, each with a slot of its own. An evaluator that needs a second round of questions returns them
-from `read` as `MoreRequests`.
+A plain scorer requests nothing. An isolated scorer requests a function's value from a child process. A judge calls one model;
+a panel is several judges, each with its own slot. An evaluator that needs a second round of questions returns them from
+`read` as `MoreRequests`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Answer: TypeAlias = Reply | IsolatedAnswer | PageAnswer | CommandResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sitting:
-    """One attempt at grading one trial (a sitting).
+    """A sitting: one attempt at grading one trial.
 
     Attributes:
         responses: responses to grade, in the order in which the grader sees them.
-        labels: label shown in place of each candidate's name, by name; for a lone response as well.
+        labels: label shown in place of each candidate's name, by name; also set if there is only one response.
         k: 1-based trial; `attempt`: 1-based attempt at judging it.
         seed: sent with the judge's call if its endpoint takes a seed.
         note: instruction to the judge from the reviewer who requested a rerun.
@@ -51,7 +51,7 @@ class Sitting:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Return the candidates in the order drawn, as an assessment records it: empty for a lone response."""
+        """Return the candidates in the order shown, for the assessment; empty if there is only one response."""
         return tuple(response.candidate for response in self.responses) if len(self.responses) > 1 else ()
 
 
@@ -63,11 +63,11 @@ class MoreRequests:
 
 
 class UnreadableReply(Exception):
-    """The grader's reply has no grades, but asking again may help. The message names the reply's actual content."""
+    """Raised if the grader's reply has no grades, and asking again may help. The message describes the reply."""
 
 
 class Unscorable(Exception):
-    """A scorer could not decide: the response is neither right nor wrong, and asking again would not help.
+    """Raised if a scorer could not decide: the response is neither right nor wrong, and asking again would not help.
 
     `kind` is a short machine word (`pattern_timeout`, `too_long`, `no_reference`), `detail` a sentence for a person;
     `fault` is the candidate's if its own text cannot be evaluated within the limits, else the harness's.

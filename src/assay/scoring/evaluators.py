@@ -29,8 +29,8 @@ def evaluators_for(
     """Return the evaluators of a task: every judge for `score: judge`, else the one deterministic scorer.
 
     Args:
-        rubric: the suite's; None takes the default that suits the task and the judge.
-        k: only those that grade the k-th trial (from 1); None for all of them.
+        rubric: the suite's rubric; None takes the default for the task and the judge.
+        k: return only evaluators that grade the k-th trial (from 1); None returns all.
 
     Raises:
         SuiteError: no judge for a judged task, or a scorer that does not exist or has wrong options.

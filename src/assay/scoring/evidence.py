@@ -1,4 +1,4 @@
-"""Search for a judge's quotations in the code, and for names in its sentences that occur nowhere in the code.
+"""Find a judge's quotations in the code, and names in its sentences that occur nowhere in the code.
 
 A quotation is compared without white space, because judges re-indent and re-wrap; the pieces between `...` are compared one by one.
 Names are compared leniently: `lock` is found in `self._lock`, since prose shortens names.
@@ -45,9 +45,7 @@ def _readings_of(evidence: str) -> Iterable[str]:
     if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'":
         yield bare[1:-1]
     yield bare.rstrip(";,.:")
-    yield re.sub(
-        r"(?<!\s)\s+(?:#|//|--).*$", "", bare, flags=re.MULTILINE
-    )  # a remark of the judge's own behind the code
+    yield re.sub(r"(?<!\s)\s+(?:#|//|--).*$", "", bare, flags=re.MULTILINE)  # the judge's own remark after the code
 
 
 _BLOCK: Final = 1 << 15
@@ -184,7 +182,7 @@ def names_nowhere(span: str, known: Vocabulary) -> tuple[str, ...]:
 
 
 def _is_prose(text: str) -> bool:
-    """True for three words or more without any sign of code."""
+    """True for a text of three words or more without any sign of code."""
     return len(text.split()) >= 3 and not looks_like_code(text)
 
 

@@ -1,4 +1,4 @@
-"""Extraction of the part of a response that a scorer reads, which the suite's `extract` names."""
+"""Extract the part of a response that a scorer reads, as the suite's `extract` specifies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extraction of fields from answers and inputs, by descriptions that a user writes."""
+"""Extract fields from answers and inputs, by descriptions that a user writes."""
 
 from __future__ import annotations
 

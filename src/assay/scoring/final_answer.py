@@ -1,7 +1,7 @@
-"""Final answers of mathematics: extraction from a response, and comparison by their text.
+"""Extract final answers of mathematics from responses, and compare them by their text.
 
-This module computes only exact fractions, so it runs in the process of the run. Comparisons that need algebra are left
-open (None) for a child process. Both use the same comparison of lists, intervals and equations: the child passes in a
+This module computes only exact fractions, so it runs in the process of the run. Comparisons that need algebra return None,
+and a child process decides them. Both use the same comparison of lists, intervals and equations: the child passes in a
 function that compares single expressions by algebra.
 """
 
@@ -422,7 +422,7 @@ _DECIMAL_POINT: Final = re.compile(r"[-+]?\d*\.\d+")
 
 
 def _with_decimal_comma(given: str, wanted: str) -> tuple[Number, Number] | None:
-    """Return both as numbers if one writes 1,22 and the other 1.22; alone, `1,22` is a list."""
+    """Return both as numbers if one is written 1,22 and the other 1.22; otherwise `1,22` is a list."""
     for comma, point in ((given, wanted), (wanted, given)):
         if _DECIMAL_COMMA.fullmatch(comma) and _DECIMAL_POINT.fullmatch(point):
             read, other = number_in(comma.replace(",", ".")), number_in(point)

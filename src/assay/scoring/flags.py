@@ -1,6 +1,6 @@
 """Flags: what a person should check in a judge's assessment, one sentence each.
 
-A flag costs a reviewer's attention, so a clean report must hardly ever get one: a rule that cannot decide gives no flag.
+A flag costs a reviewer's attention, so a correct report should hardly ever get one: an undecided rule raises no flag.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def flags_of(
     responses: Sequence[Response],
     token_limit_hit: bool,
 ) -> tuple[Flag, ...]:
-    """Return the flags of an assessment: first on completeness, then on consistency, then on truth."""
+    """Return the flags of an assessment: for missing parts, then for contradictions, then for false quotations."""
     return (
         *_truncated(reading, token_limit_hit=token_limit_hit),
         *_missing(reading, grades, labels),
@@ -219,7 +219,7 @@ def _nowhere(
     responses: Sequence[Response],
     rubric: Rubric,
 ) -> Iterator[Flag]:
-    """Return flags for quotations and names that are in no text the judge was shown about the candidate it describes."""
+    """Return flags for quotations and names that occur in no text that the judge saw about the candidate."""
     told = (
         task.thing,
         task.context,
@@ -256,7 +256,7 @@ def _nowhere(
     if unknown:
         yield Flag(
             kind=FlagKind.QUOTE_NOT_FOUND,
-            detail=f"Named in the report, but nowhere in the work it speaks of: {_listed(unknown)}.",
+            detail=f"Named in the report, but nowhere in the work that it describes: {_listed(unknown)}.",
         )
 
 

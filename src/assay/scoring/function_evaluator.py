@@ -1,4 +1,4 @@
-"""Base of evaluators that grade each response with a function instead of a model, in one round of requests."""
+"""Base class of evaluators that grade each response with a function instead of a model, in one round of requests."""
 
 from __future__ import annotations
 

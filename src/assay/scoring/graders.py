@@ -3,7 +3,7 @@
 A grader is a function `(task, response, options)`. It returns a mapping of each criterion to a number from 0 to 1, or to
 `{"score": …, "reason": …, "weight": …, "confidence": …}`. `task` is a mapping with `id`, `thing`, `context`, `prompt`, `messages`,
 `expected`, `language`, `tags`, `columns` and `metadata`. A package offers one under the entry-point group `assay.graders`, and a
-task names it as `score: NAME`. It runs in a child process under a time limit, and cannot reach any key.
+task names it as `score: NAME`. It runs in a child process with a time limit and without access to any key.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class PersonJudge:
         return (Slot(grader=self.grader, candidate=None, by_model=True),) if candidates else ()
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Nothing."""
+        """Request nothing."""
         return ()
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:

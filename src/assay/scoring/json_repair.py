@@ -10,7 +10,7 @@ House rules:
 - Nothing here raises on any text, and nothing is invented: a missing value stays missing, and a bare word or
   number that the end of the text cut off (`"score": 1` may have been going to be 10) is dropped. A string that was cut
   off is a `CutText`, so that nobody reads a number out of it.
-- Work is bounded: nesting by `MAX_DEPTH`, failed starts by a budget proportional to the text.
+- Work is limited: `MAX_DEPTH` limits nesting, and a budget proportional to the text limits failed starts.
 - A model's thoughts (`<think>`) are not its answer and are skipped.
 """
 
@@ -39,7 +39,7 @@ MAX_STRICT_TRIES: Final = 50
 
 
 class CutText(str):
-    """A string whose end is missing because the reply was cut off."""
+    """A string without its end, because the reply was cut off."""
 
     __slots__ = ()
 

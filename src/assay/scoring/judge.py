@@ -1,7 +1,7 @@
-"""Judges: an LLM gets the responses and the rubric, and its reply is parsed into grades with flags.
+"""Judges: an LLM receives the responses and the rubric, and its reply is parsed into grades with flags.
 
-`JointJudge` shows all candidates of a task in one call, so that their scores mean the same; `EachJudge` makes one call
-per candidate. Candidates' responses are data: they are put between markers with a nonce that no candidate can know.
+`JointJudge` shows all candidates of a task in one call, so that their scores mean the same; `EachJudge` makes one call per
+candidate. Candidates' responses are data: they are put between markers with a nonce that no candidate can know.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def shown_work(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str
 
 
 def _nonce(sitting: Sitting) -> str:
-    """Return eight characters that no candidate's text contains; a repeated call with the same sitting returns the same ones."""
+    """Return eight characters that no candidate's text contains; the same for the same sitting."""
     everything = "\n".join(response.text for response in sitting.responses)
     drawn = text_digest(f"{sitting.seed}\x1f{sitting.task.digest}\x1f{sitting.k}\x1f{sitting.attempt}")[:8]
     while drawn in everything:

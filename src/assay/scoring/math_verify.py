@@ -1,4 +1,4 @@
-"""Algebra on hostile text: compares two expressions by math-verify. Runs only in a child process.
+"""Compare two expressions of hostile text by algebra, with math-verify. Runs only in a child process.
 
 Nothing is evaluated as Python. math-verify's own reader of plain expressions is not used, because it passes text to
 SymPy's `parse_expr`, which evaluates it. This module converts plain expressions to LaTeX, and a grammar parses LaTeX.

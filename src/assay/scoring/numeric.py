@@ -1,7 +1,7 @@
-"""Scoring by a number in the response: `numeric`.
+"""The `numeric` scorer: compares a number in the response with the reference.
 
-Full credit within a relative tolerance of 1%, then 1 - sqrt(error / 0.25), which is 0 at 25%. The curve starts at
-0.8, so there is a step just above the tolerance; `curve: continuous` has none.
+Full credit within a relative tolerance of 1%, then 1 - sqrt(error / 0.25), which is 0 at 25%. At 1% the formula gives 0.8, so
+the score drops by a step just above the tolerance; `curve: continuous` has no step.
 """
 
 from __future__ import annotations

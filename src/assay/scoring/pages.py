@@ -1,4 +1,4 @@
-"""Extraction of the web page in a response: fenced or bare, whole or a part, one file or several."""
+"""Extract the web page in a response: fenced or bare, whole or a part, one file or several."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Pairwise judging: compares every two candidates of a task, in both orders.
 
-Judges favour what they read first, or last, and only the pair of verdicts shows by how much. A candidate wins a pair if both
-orders name it; if they disagree the pair is a tie, with a flag that says so. A candidate's score is the
-share of its pairs it won, a tie counting half: 1, 0.5 or 0 against a single opponent.
+Judges favour the response that they read first, or last, and only both verdicts together show by how much. A candidate wins a
+pair if both orders name it; if they disagree, the pair is a tie with a flag. A candidate's score is the share of its pairs it
+won, a tie counting half: 1, 0.5 or 0 against a single opponent.
 
-Calls are made one at a time: each reply is read before the next call, so that only an unreadable one is asked again.
+Calls are made one at a time: each reply is read before the next call, so that only an unreadable reply is requested again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Planted checks: copies of real assessments with one deliberate error, or none.
+"""Planted checks: copies of real assessments with one deliberate error, or unaltered.
 
 A planted check is made from a judge's real assessment, so that only the error reveals it. It records its error.
 Unaltered copies measure false alarms, because a reviewer who suspects everything finds every error.
@@ -26,8 +26,8 @@ GOOD: Final = "known_good"
 KINDS: Final = ("swapped_scores", "moved_score", "reason_against_score", "invented_quote", "other_task")
 """Kinds of deliberate errors."""
 
-_CLOSE: Final = 0.25  # least difference of two candidates' scores that are swapped
-_FAR: Final = 0.3  # least difference, on 0 to 1, of two grades whose reasons do not fit each other's score
+_CLOSE: Final = 0.25  # smallest difference between two candidates' scores that are swapped
+_FAR: Final = 0.3  # smallest difference, on 0 to 1, at which one grade's reason contradicts the other's score
 _MOVED: Final = (0.2, 0.4)  # distance that a score is moved, on 0 to 1: two to four points of ten
 _CALL: Final = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]{2,})\(")
 _UNDERSCORED: Final = ("_checked", "_once", "_safely", "_locked", "_or_fail")
@@ -45,7 +45,7 @@ _CALLED: Final = re.compile(
 _BARE: Final = re.compile(r"()\b([A-Z]{1,2})\b")
 _QUOTED: Final = re.compile(r"(“[^“”]*”|`[^`]*`)")
 _BARE_IN: Final = (FlagKind.ORDER_DECIDES, FlagKind.CODE_CUT)
-_OF_THE_REPORT: Final = (FlagKind.QUOTE_NOT_FOUND, FlagKind.ADDRESSES_REVIEWER)  # where they name no candidate
+_OF_THE_REPORT: Final = (FlagKind.QUOTE_NOT_FOUND, FlagKind.ADDRESSES_REVIEWER)  # in texts that name no candidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class DecidedAssessment:
 
     Attributes:
         assessment: what the judge wrote.
-        responses: the text of each candidate's response, by name; an invented function call occurs in none of them.
+        responses: the text of each candidate's response, by name; an invented function call must occur in none of them.
         other: the same judge's assessment of another task, of the same candidates by the same criteria, if there is one.
     """
 
@@ -182,7 +182,7 @@ def _moved(source: DecidedAssessment, at: float) -> Plant | None:
 
 
 def _contradicting(source: DecidedAssessment, at: float) -> Plant | None:
-    """Replace a reason by that of a far better or worse grade of the same criterion which names nobody."""
+    """Replace a reason by that of a far better or worse grade on the same criterion, if that reason names no candidate."""
     grades, names = source.assessment.grades, source.assessment.scores
     fitting = [
         (grade, other)

@@ -1,4 +1,4 @@
-"""Prompt templates of judges: Assay's own and a user's.
+"""Prompt templates of judges: Assay's and users'.
 
 A template is plain text with `{{placeholders}}`; each is replaced once, nothing is evaluated, and inserted
 text is not searched for placeholders again: a candidate's code may hold `{{rubric}}` and stays as it is.

@@ -1,4 +1,4 @@
-"""Grades written without JSON: as lines, in a table, as YAML or tags, in sentences.
+"""Read grades that a judge wrote without JSON: as lines, in a table, as YAML or tags, in sentences.
 
 House rule: a score is read only if its candidate and its criterion are clear. Ranges (`7-8`), denials, conditions and two
 different scores for one thing are left unread. So is a number that may be the answer under judgement: "the final answer 3/4 is
@@ -110,7 +110,7 @@ def _spoken_score(prose: str, called: tuple[str, ...], criterion: Criterion) -> 
 
 
 def _whole_score(prose: str, criterion: Criterion) -> ReadScore | None:
-    """Read a reply that consists of the score."""
+    """Read the score of a reply that has nothing else."""
     score = read_score(prose, criterion) if len(prose) <= 40 else None
     return score if score and score.raw is not None else None
 

@@ -1,6 +1,6 @@
-"""Scoring by a regular expression: `regex`.
+"""The `regex` scorer: searches the response for a regular expression.
 
-Two engines. RE2 runs in time linear in the text whatever the pattern, so no pattern can hang it; it has no look-around
+There are two engines. RE2 takes time linear in the text for every pattern, so no pattern can hang it; it has no look-around
 and no back-references. A pattern that needs those runs on the `regex` library, which backtracks, under a limit of half a
 second and after a check of its repetitions, because counted repetitions inside each other are unrolled in memory. In both,
 `\\d`, `\\w`, `\\s` and `\\b` mean ASCII, and `$` holds at the end of the text and before a line break that ends it.

@@ -164,7 +164,7 @@ class _Walked:
             self.grades[candidate, criterion] = grade
 
     def take_whom_it_lacks(self, other: _Walked) -> None:
-        """Take over grades of another document, because some judges write a document per candidate or per grade."""
+        """Copy missing grades from another document, because some judges write one document per candidate or per grade."""
         lacked = other.graded - self.graded
         self.grades.update({key: grade for key, grade in other.grades.items() if key not in self.grades})
         self.ranking = self.ranking or other.ranking
@@ -274,7 +274,7 @@ def _note_grade(
     whose: str | _Stranger | None,
     about: Criterion | None,
 ) -> frozenset[str]:
-    """Note the grade that this object is, if it is one; return the keys it used."""
+    """If this object is a grade, note it; return the keys that were used."""
     criterion = about or names.lone_criterion
     if criterion is None:
         return frozenset()

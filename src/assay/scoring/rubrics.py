@@ -181,7 +181,7 @@ def is_code(task: Task) -> bool:
 
 
 def default_rubric(task: Task) -> Rubric:
-    """Return the rubric of a suite that has none: that for code, or that for answers of any subject."""
+    """Return the default rubric of a suite without one: the rubric for code, or the one for answers on any subject."""
     return CODE_RUBRIC if is_code(task) else QUALITY
 
 
@@ -198,8 +198,8 @@ _PROSE_WORDS: Final = 25
 
 def looks_like_code(text: str) -> bool:
     """True if most lines of a text are code, or most of it is in code fences."""
-    fences = re.findall(r"^```.*?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    if sum(map(len, fences)) > len(text) / 2:
+    fenced = re.split(r"^```[^\n]*\n?", text, flags=re.MULTILINE)[1::2]
+    if sum(map(len, fenced)) > len(text) / 2:
         return True
     lines = [line[:400] for line in text.splitlines() if line.strip()][:_LINES_READ]
     return 2 * sum(_LINE_OF_CODE.search(line) is not None for line in lines) > len(lines)

@@ -1,4 +1,4 @@
-"""Result of a deterministic scorer: a score, or the reason for its absence."""
+"""Result of a deterministic scorer: a score, or the reason why there is none."""
 
 from __future__ import annotations
 

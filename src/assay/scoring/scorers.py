@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Scorer(Protocol):
-    """A pure function from a response and its reference to a score."""
+    """A pure function that compares a response with its reference and returns a score."""
 
     def __call__(self, response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome: ...
 
@@ -52,12 +52,12 @@ _OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def method_problems(method: str) -> tuple[str, ...]:
-    """Return a sentence for an unknown scoring method, else nothing."""
+    """Return the problem of an unknown scoring method, as a sentence; empty for a known one."""
     known = (*SCORERS, MATH, TESTS, *JUDGED)
     if method in known:
         return ()
     listed = ", ".join(f"`{name}`" for name in known)
-    return (f"There is not a scoring method {method!r}.{did_you_mean(method, known)} Known are {listed}.",)
+    return (f"There is no scoring method {method!r}.{did_you_mean(method, known)} Known are {listed}.",)
 
 
 def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Verdicts on a pair of answers, written without JSON: `[[A>B]]`, `Verdict: A`, "Output (a) is better", "A 更好".
+"""Read verdicts on a pair of answers that a judge wrote without JSON: `[[A>B]]`, `Verdict: A`, "Output (a) is better", "A 更好".
 
 House rule: a verdict is read only if the reply states it outright and every statement agrees. Denials, conditions, praise
 for one aspect, and brackets with other labels are left unread.
@@ -102,7 +102,7 @@ class _Pair:
         self._statements.append((re.compile(worse, re.IGNORECASE), True))
 
     def relation(self, content: str) -> str | None:
-        """Return the verdict that a text consists of: a label, `A>B`, or a tie; None if it is none."""
+        """Return the verdict that a text consists of: a label, `A>B`, or a tie; None for any other text."""
         bare = content.strip(WRAPPING + ".。!")
         if match := self._compared.fullmatch(bare):
             left, sign, right = match[1].casefold(), match[2], match[3].casefold()

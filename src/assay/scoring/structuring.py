@@ -1,4 +1,4 @@
-"""Structuring: a model takes a response or a model solution apart into assumptions, steps, results and the final answer."""
+"""Structuring: a model splits a response or a model solution into assumptions, steps, results and the final answer."""
 
 from __future__ import annotations
 
@@ -41,8 +41,6 @@ Reply with one JSON object: `assumptions` (text), `steps` (a list of texts, in o
 
 _TEXTS: Final = ("assumptions", "final_answer", "format_notes")
 _LISTS: Final = ("steps", "intermediate_results")
-_REQUIRED: Final = ("steps", "final_answer")
-_NAMES: Final = ("assumptions", "steps", "intermediate_results", "final_answer", "format_notes")
 
 
 def structuring_request(
@@ -55,8 +53,8 @@ def structuring_request(
     template = PROMPT if structuring.prompt is None else structuring.prompt
     content = filled(template, {"prompt": prompt_text(sitting.task), "answer": text})
     properties: dict[str, JsonValue] = {
-        name: {"type": "string"} if name in _TEXTS else {"type": "array", "items": {"type": "string"}}
-        for name in _NAMES
+        **{key: {"type": "array", "items": {"type": "string"}} for key in _LISTS},
+        **{key: {"type": "string"} for key in _TEXTS},
     }
     return ModelRequest(
         model=structuring.model,
@@ -67,7 +65,12 @@ def structuring_request(
         ),
         answer_schema=AnswerSchema(
             name="structure",
-            schema={"type": "object", "properties": properties, "required": [*_NAMES], "additionalProperties": False},
+            schema={
+                "type": "object",
+                "properties": properties,
+                "required": [*properties],
+                "additionalProperties": False,
+            },
         ),
     )
 
@@ -85,11 +88,10 @@ def foreseen_structuring(rubric: Rubric, sitting: Sitting, *, k: int) -> Iterato
 
 def read_structure(reply: Reply) -> StructuredAnswer:
     """Return the parts in a reply; raises `UnreadableReply` if it has no JSON object with steps and a final answer."""
-    documents = [document.value for document in read_loosely(reply.text).documents]
-    for value in reversed(documents):
-        if isinstance(value, dict):
-            parts = {key.strip().lower().replace(" ", "_"): part for key, part in value.items()}
-            if all(name in parts for name in _REQUIRED):
+    for document in reversed(read_loosely(reply.text).documents):
+        if isinstance(document.value, dict):
+            parts = {key.strip().lower().replace(" ", "_"): part for key, part in document.value.items()}
+            if "steps" in parts and "final_answer" in parts:
                 texts = {name: _text(parts[name]) for name in _TEXTS if name in parts}
                 lists = {name: _list(parts[name]) for name in _LISTS if name in parts}
                 return StructuredAnswer(**texts, **lists)  # type: ignore[arg-type] # names and values agree

@@ -44,8 +44,8 @@ _NOT_STARTED: Final = (126, 127)
 _NO_TESTS: Final = 5  # of pytest, and of unittest since Python 3.12
 _STOPPED: Final[Mapping[CommandEnd, str]] = MappingProxyType(
     {
-        CommandEnd.OUT_OF_MEMORY: "needed more memory than they may have",
-        CommandEnd.DISK_FULL: "wrote more than they may",
+        CommandEnd.OUT_OF_MEMORY: "exceeded their memory limit",
+        CommandEnd.DISK_FULL: "exceeded their disk limit",
     }
 )
 

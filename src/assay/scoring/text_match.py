@@ -1,4 +1,4 @@
-"""Scoring by the text itself: `exact`, `similarity` with credit for near misses, and `boolean`, a contains check."""
+"""Scorers that compare texts: `exact`, `similarity` with credit for near misses, and `boolean`, a contains check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flags that a rubric's rules raise, and the verification of final answers beside a judge."""
+"""Flags that a rubric's rules raise, and the check of a judge's score by comparing the final answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIFFERS: Final = "Final answer does not match."
 
 
 def rule_flags(rules: VerdictRules, grades: Sequence[Grade], labels: Mapping[str, str]) -> Iterator[Flag]:
-    """Yield the flags of grades that the rules want a person to see; `labels` are those that the judge saw."""
+    """Yield the flags of grades that the rules want a person to check; `labels` are those that the judge saw."""
     for candidate, label in labels.items():
         own = [grade for grade in grades if grade.candidate == candidate]
         scores = [grade.score for grade in own]
@@ -42,7 +42,7 @@ def rule_flags(rules: VerdictRules, grades: Sequence[Grade], labels: Mapping[str
 def with_verification(
     assessment: Assessment, candidate: str, score: float | None, *, scorer: str, problem: str = "", flags: bool = True
 ) -> Assessment:
-    """Return the assessment with the result of verifying one final answer beside it; the scores stay the judge's.
+    """Add the result of verifying one final answer to an assessment; the scores remain the judge's.
 
     `score` is the scorer's, None if it could not decide for the reason in `problem`; with `flags`, a failure is flagged.
     """

@@ -3,7 +3,7 @@
 Theory. Alpha is 1 - D_o / D_e, observed over expected disagreement between pairable ratings. For squared differences
 both are moments: with n_u ratings in unit u and SS_u their squared deviations from the unit's mean,
 D_o = (1/n) Σ 2 n_u SS_u / (n_u - 1) and D_e = 2 SS_total / (n - 1), n = Σ n_u over units with two ratings or more.
-Ordinal alpha is interval alpha of the midranks, for its metric is the squared distance of midranks. Nominal alpha
+Ordinal alpha is interval alpha of the midranks, because its metric is the squared distance of midranks. Nominal alpha
 needs counts of (unit, value). Only the ratio metric needs all pairs of distinct values.
 """
 
@@ -177,7 +177,7 @@ class _Disagreement:
         n_pairable = float(self.count.sum())
         spread = float(self.squares.sum()) - float(self.total.sum()) ** 2 / max(n_pairable, 1.0)
         if spread < 1e-6 * n_pairable and n_pairable < value.size:
-            # Units rated once can stretch the scale so far that the others' variation is lost to rounding: rescale without them.
+            # Units rated once can widen the scale so far that rounding hides the variation of the others: rescale without them.
             keep = paired[unit]
             self._moments(unit[keep], value[keep], paired)
             return

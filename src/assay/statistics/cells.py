@@ -6,7 +6,7 @@ A decision adds or withdraws one score: Welford's update and its inverse, O(1), 
 
 House rules. Arrays are laid out (candidate, task) and (pair, task), so that a sum over tasks runs along memory. The
 inverse update loses digits when little spread is left, and a withdrawn extreme leaves the range unknown; such cells are
-`stale`: usable, on the wide side, until `recompute` is given their scores.
+`stale`: their ranges are usable but wide until `recompute` gets their scores.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -142,7 +142,7 @@ class Cells:
         size = self.n.size
         n, total = np.zeros(size), np.zeros(size)
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
-        # Rows are summed in pieces: temporary arrays of a million rows would cost as much as the sums themselves.
+        # Rows are summed in pieces, because temporary arrays of a million rows would cost as much as the sums.
         step = max(ROWS_AT_A_TIME, size)
         # Never fewer rows than cells, because every piece also costs a pass over the cells.
         pieces = [slice(start, start + step) for start in range(0, score.size, step)]

@@ -1,4 +1,4 @@
-"""Comparison of two candidates: the difference, its test and interval, and the data that would decide it if it is open.
+"""Compare two candidates: the difference, its test and interval, and the data that would decide an open comparison.
 
 Theory. `contrasts` computes both scopes; the caller or the rule in `scopes` chooses the headline, and the other answer
 becomes `other_scope`. Effect sizes, second opinion and plan accompany the headline and never change its decision. Only
@@ -78,8 +78,8 @@ class Comparison:
 
     `difference` is a - b on 0 to 1, `points` the same times 100. `decision` is better or worse when p <= .05, else
     equivalent when the margin was set and its test holds, else not_decided. `reason` is set only where the interval or
-    the p-value is None. `other_scope` answers the other question (new tasks or the same again). `to_decide` says what
-    would settle an undecided comparison.
+    the p-value is None. `other_scope` answers the other question (new tasks or the same again). `to_decide` says the data
+    that would decide an undecided comparison.
     """
 
     a: Hashable
@@ -295,8 +295,8 @@ class _Assembly:
 
     def _second_opinion(self, rng: np.random.Generator | None) -> SecondOpinion:
         if self.at.size > 1:
-            # Signs of task differences, not labels within tasks: those answer for exactly these tasks, and read as an
-            # answer for tasks like these they erred in 29% of simulated benchmarks of 10 tasks with 5 trials.
+            # The signs of task differences are permuted, not labels within tasks: label permutation is about exactly these
+            # tasks, and taken for tasks like these it erred in 29% of simulated benchmarks of 10 tasks with 5 trials.
             values, weight = self.pair.difference[0, self.at], self.cells.weight[self.at]
             if self.cells.family is not None:  # whole families are flipped, because their tasks go together
                 values, weight = by_family(values, weight, self.cells.family[self.at])

@@ -1,4 +1,4 @@
-"""Differences between candidates, computed from cells for every pair at once and in either scope.
+"""Compute the differences of all pairs of candidates at once, from cells (sums per task and candidate), in either scope.
 
 Theory. Each scope reduces a pair to a difference with a variance and degrees of freedom. For tasks like these the units
 are differences of task means, and with complete tables all pairs come from one matrix product. For exactly these tasks
@@ -142,7 +142,7 @@ class LikeThese:
         self.t, self.p, self.half = _tested(self.estimate, self.std_err, self.df)
 
     def scoped(self, i: int) -> ScopedDifference:
-        """Pair i in words that people and programs read."""
+        """Return pair i as a record of plain values."""
         n_shared = int(self.pairs.n_shared[i])
         means = (float(self.estimate[i]), float(self.sides[0][i]), float(self.sides[1][i]))
         if n_shared == 0:
@@ -204,7 +204,7 @@ class TheseTasks:
         self.t, self.p, self.half = _tested(self.estimate, self.std_err, self.df)
 
     def scoped(self, i: int) -> ScopedDifference:
-        """Pair i in words that people and programs read."""
+        """Return pair i as a record of plain values."""
         n_shared = int(self.pairs.n_shared[i])
         means = (float(self.estimate[i]), float(self.sides[0][i]), float(self.sides[1][i]))
         scope = THIS_TASK_ONLY if n_shared == 1 else THESE_TASKS

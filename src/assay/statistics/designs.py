@@ -1,4 +1,4 @@
-"""Variances for planning a benchmark, estimated from data."""
+"""Estimate from data the variances that planning a benchmark needs."""
 
 from collections.abc import Hashable
 

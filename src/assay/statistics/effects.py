@@ -31,7 +31,7 @@ def small_sample_factor(df: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectSizes:
-    """Standardised differences a - b over shared tasks; None where the spread they divide by is 0 or unknown.
+    """Standardised differences a - b over shared tasks; None if the spread that divides them is 0 or unknown.
 
     `d_total` divides by the spread of a single trial of a random task and is what .2, .5, .8 refer to; on one task it
     is Hedges' g. `d_within` divides by rerun noise alone. `d_z` divides by the spread of task differences and serves

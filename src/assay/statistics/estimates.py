@@ -111,7 +111,7 @@ class Estimate:
         if self.mean is None:
             return None
         columns = self.columns
-        # Computed when it is read: a report of many candidates seldom needs the other scope.
+        # Computed when read, because a report of many candidates seldom needs the other scope.
         moments = {name: getattr(columns, name)[None] for name in _MOMENTS}
         lifted = _Means(TaskColumns(tasks=columns.tasks, family=columns.family, **moments))
         if self.scope == TASKS_LIKE_THESE:
@@ -130,7 +130,7 @@ class Estimate:
         return _by_task(self.columns)
 
     def on_tasks(self, tasks: Collection[Hashable]) -> tuple[TaskEstimate, ...]:
-        """Return the same for some tasks alone: a table that shows few of a thousand tasks needs no more."""
+        """Return `by_task` for some tasks alone, because a table may show few of a thousand tasks."""
         columns = self.columns
         places = [i for i, task in enumerate(columns.tasks) if task in tasks]
         moments = {name: getattr(columns, name)[places] for name in _MOMENTS}

@@ -18,7 +18,7 @@ class Coded:
 
 
 class _FirstSeen(dict[Hashable, int]):
-    """Numbers labels in the order in which they are looked up, in one pass and without a Python-level branch."""
+    """A dictionary that numbers labels in the order of their first look-up, without a Python-level branch."""
 
     def __missing__(self, label: Hashable) -> int:
         code = self[label] = len(self)
@@ -42,7 +42,7 @@ def coded(column: Sequence[Hashable] | NDArray[np.generic]) -> Coded:
 
 
 def places(column: Sequence[Hashable] | NDArray[np.generic]) -> tuple[Ints, int]:
-    """Return one code per distinct label, and a number above all codes; cheaper than `coded`, but with gaps and without labels."""
+    """Return one code per distinct label, and a number above all codes; faster than `coded`, but with gaps and without labels."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size:
         low, high = int(column.min()), int(column.max())
         if low > -(2**62) and high - low <= 4 * column.size + 1024 and high < 2**62:

@@ -1,8 +1,8 @@
-"""Tests of fair reviewing: rates of approval by candidate, and rejections by which candidate was ahead.
+"""Tests of fair reviewing: compare approval rates between candidates, and rejections by which candidate was ahead.
 
 Rejecting only one candidate's poor trials biases a comparison and shows in the rates. A joint trial is rejected for all its
-candidates at once, so rates cannot differ; there the differences in rejected trials are compared with those in
-counted ones, task by task.
+candidates at once, so rates cannot differ; for joint trials, the score differences in rejected and in counted trials are
+compared, task by task.
 """
 
 from collections.abc import Hashable, Sequence
@@ -20,7 +20,7 @@ MOST_TABLES = 200_000
 MOST_SPLITS = 200_000
 # More would take seconds to draw, and with so many trials the normal law is close to exact.
 MOST_NUMBERS_DRAWN = 30_000_000
-# Tables as likely as the one seen count with it; rounding may set them apart in the last digits.
+# Tables as likely as the observed one count too; rounding may separate them in the last digits.
 SLACK = 1e-7
 
 
@@ -203,7 +203,7 @@ def _permuted(
 ) -> tuple[float | None, str | None, str | None]:
     if not strata:
         return None, None, "no_task_with_both"
-    # Arrangements as extreme as the one seen count with it, although rounding may set them apart.
+    # Arrangements as extreme as the observed one count too, although rounding may separate them.
     bar = abs(seen) - 1e-9
     ways = 1
     for values, k, _ in strata:

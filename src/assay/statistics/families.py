@@ -1,4 +1,4 @@
-"""Tasks in families: questions on one passage, issues of one repository, variants of one template.
+"""Families of related tasks: questions on one passage, issues of one repository, variants of one template.
 
 Theory. Tasks of a family share what makes them easy or hard, so they are not independent: of 100 benchmarks of 8 families
 with 6 tasks, a test over tasks called a false winner in 32, and its 95% range covered 68%. The family is therefore the
@@ -82,7 +82,7 @@ def bell_mccaffrey(weights: Floats) -> Floats:
     share = shares_of(weights)
     square = (share * share).sum(axis=-1, keepdims=True)
     rest = 1.0 - 2.0 * share + square
-    # A unit with nearly all the weight leaves no rest, and its own term is then unknown.
+    # If one unit has nearly all the weight, its own term cannot be computed.
     usable = rest > 1e-12
     a = np.where(usable, share * share / np.where(usable, rest, 1.0), 0.0)
     u = square / 2 - share

@@ -73,10 +73,10 @@ class Proportion:
 
 
 def proportion(successes: int, n: int) -> Proportion:
-    """Share of successes in n independent tries, with 95% intervals.
+    """Return the share of successes in n independent tries, with 95% intervals.
 
-    `ci95` is Wilson's, or the identical-scores interval at 0 of n and n of n. Clopper-Pearson is for when the
-    coverage must be guaranteed rather than met on average.
+    `ci95` is Wilson's, or the identical-scores interval at 0 of n and n of n. Use Clopper-Pearson if the coverage must be
+    guaranteed and not only met on average.
 
     Args:
         successes: 0 to n.

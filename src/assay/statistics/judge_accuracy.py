@@ -45,7 +45,7 @@ class Calibration:
 
 
 def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> Calibration:
-    """Bias, error and correlation of a judge's scores with people's, with intervals.
+    """Compute bias, error and correlation of a judge's scores with people's, with intervals.
 
     Args:
         judge, human: scores of the same responses in the same order, finite.

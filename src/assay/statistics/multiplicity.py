@@ -1,4 +1,4 @@
-"""Multiple comparisons: p-values adjusted so that the chance of a false claim keeps its promised level."""
+"""Multiple comparisons: adjust p-values so that false claims stay at the chosen level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Adjusted:
     """Adjusted p-values in the order given; None stays None and does not count as a comparison.
 
     `holm`: the chance of even one false claim stays below the level. `bh`: the expected share of false claims does;
-    for screening lists. `bonferroni`: for intervals that should agree with Holm's claims.
+    for screening lists. `bonferroni`: for intervals that accompany Holm's claims.
     """
 
     holm: tuple[float | None, ...]

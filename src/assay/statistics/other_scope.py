@@ -1,9 +1,9 @@
 """Consistency of the two answers to one comparison: about tasks like these, and about exactly these tasks.
 
-Theory. New tasks bring the same trial noise as these and their own differences besides, so a range for tasks like these
+Theory. New tasks have the same trial noise as these and differ among themselves as well, so a range for tasks like these
 is in truth at least as wide as one for exactly these tasks. Both are estimates, and on few tasks the first can come out narrower,
-because the tasks happen to agree. Printed below "Not decided, p = 0.19", such an accident read "about tasks like
-these: +4.2 to +13.5, p = 0.026".
+because the tasks happen to agree. Such an accident once printed "about tasks like these: +4.2 to +13.5, p = 0.026" below "Not
+decided, p = 0.19".
 
 The headline is never changed. The second answer is withheld, with a reason, where it would contradict the headline:
 

@@ -1,4 +1,4 @@
-"""Jointly graded trials: the scores of one judge call belong together, so differences are taken trial by trial.
+"""Jointly graded trials: the scores of one judge call are related, so differences are computed trial by trial.
 
 A task is compared by trial if every counted trial of both candidates on it was graded jointly and at least one trial
 counts for both; otherwise the two count as graded apart. Pairing by trial is exact for any correlation between the two
@@ -16,7 +16,7 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTrials:
-    """Differences first - second per task, over trials that count for both; `n` is 0 where graded apart.
+    """Differences first - second per task, over trials that count for both; `n` is 0 for tasks graded apart.
 
     All fields have shape (..., tasks). `middle` is the mean of the two candidates' scores over the same trials.
     """

@@ -1,4 +1,4 @@
-"""Benchmark planning: the difference that a design can detect, and the tasks, trials and money that another one needs.
+"""Plan benchmarks: the difference that a design can detect, and the tasks, trials and money to detect another.
 
 Model. Over G tasks with n trials of each candidate on each, the variance of a mean difference is
 (σ²_int + σ²_trial / n) / G, where σ²_int is how much the true difference varies from task to task and σ²_trial is the
@@ -49,11 +49,11 @@ class Plan:
 
     `mde`: smallest difference the present design detects. `tasks_needed`: tasks with the present trials per task, None
     when only these tasks are asked about. `families_needed`: the families they must come from, each as large as now; None if
-    tasks share no families (`n_families` is None then). `trials_needed`: trials per task on the present tasks; None with
-    `more_trials_can_decide` False when no number of trials on these tasks is enough (`floor_mde` is what infinitely
-    many would detect), both None when that is not known because no task has two trials yet. `best_trials`: trials per
-    task that buy most per cost, None without prices. `cost`: of the cheaper of the two ways from here, in the prices'
-    currency, None without prices. Numbers above ten million are None.
+    tasks share no families. `trials_needed`: trials per task on the present tasks; None with `more_trials_can_decide` False
+    when no number of trials on these tasks is enough (`floor_mde` is what infinitely many would detect), both None when that
+    is not known because no task has two trials yet. `best_trials`: trials per task that buy most per cost, None without
+    prices. `cost`: of the cheaper of the two ways from here, in the prices' currency, None without prices. Numbers above ten
+    million are None.
     """
 
     detect: float

@@ -37,7 +37,7 @@ def position_effects(
     family: Ints | None = None,
     level: float = 0.95,
 ) -> tuple[PositionEffect, ...]:
-    """Estimate how much higher a judge scores a candidate for the position in which it stands.
+    """Estimate how much a candidate's position in the prompt raises the score that a judge gives it.
 
     The model is score = candidate + sitting + position + noise, by least squares. Positions sum to 0, so that an effect is the
     difference from the mean of all positions. With an order that is balanced within tasks, the estimate is the mean over

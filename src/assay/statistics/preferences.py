@@ -49,10 +49,10 @@ class StrengthDifference:
 class BradleyTerry:
     """Strengths in log-odds, centred at 0 over the items that have one.
 
-    `log_strength`, `elo` (1500 centred, 400 points for odds of ten) and `borda` (share of opponents beaten, ties half)
-    follow `items`. `reason` is `separation` where some item never loses or never wins against the rest, `disconnected`
-    where two groups never met, `no_comparisons` without any; then the items in `separated` have None.
-    `independent` is the covariance as if comparisons did not share tasks; `spread` chooses between the two for a range.
+    `log_strength`, `elo` (1500 centred, 400 points for odds of ten) and `borda` (share of opponents beaten, ties half) follow
+    `items`. `reason` is `separation` where some item never loses or never wins against the rest, `disconnected` where two
+    groups never met, `no_comparisons` without any; then the items in `separated` have None. `independent` is the covariance as
+    if comparisons did not share tasks; `spread` chooses which of the two a range uses.
     """
 
     items: tuple[Hashable, ...]

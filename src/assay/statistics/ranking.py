@@ -257,7 +257,7 @@ def _warnings(cells: Cells, each: tuple[Estimate, ...]) -> tuple[Caution, ...]:
     if mine.size and (mine != mine[0]).any():
         results.append(caution("unequal_tasks"))
     n_families = None if cells.family is None else cells.planned_families
-    # An effective number is that of a candidate, whose own warnings have it.
+    # The effective number of tasks belongs to a candidate, whose own warnings show it.
     return (*results, *about_sample(cells.planned_tasks, n_families, n_eff=2.0))
 
 

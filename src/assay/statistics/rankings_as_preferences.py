@@ -1,4 +1,4 @@
-"""Conversion of jointly graded trials to pairwise preferences between candidates."""
+"""Convert jointly graded trials to pairwise preferences between candidates."""
 
 from dataclasses import dataclass
 

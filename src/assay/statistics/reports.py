@@ -1,4 +1,4 @@
-"""Report of all estimates and all pairs, from a score table or from its cells (sums per task and candidate) alone."""
+"""Compute all estimates and all pairs from a score table, or from its cells (sums per task and candidate) alone."""
 
 from dataclasses import dataclass
 

@@ -23,7 +23,7 @@ from assay.statistics.sampled_review import Influence, difference, sampled_mean
 class SampledDifference:
     """The difference A - B over the tasks of both, for tasks like these, from a review sample; never the result itself.
 
-    `lam` is the weight of the judge's difference, `n_reviewed` of `n_trials` trials are reviewed. `floor` is the variance after a
+    `lam` is the weight of the judge's difference; `n_reviewed` of `n_trials` are reviewed. `floor` is the variance after a
     review of everything. `decision` uses p alone; in a list of pairs `p_holm` is set and decides. `assumes` is `random_review`.
     """
 
@@ -106,7 +106,7 @@ def _decision(value: float, p: float | None) -> str:
 
 
 def more_reviews(pair: SampledDifference, *, detect: float, power: float = 0.8) -> int | None:
-    """Return the further reviews of trials with which `detect` is found with the given power; None if a full review is not enough.
+    """Return how many more trials to review to detect `detect` with the given power; None if a full review is not enough.
 
     Args:
         detect: difference on 0 to 1, above 0; the present one answers how many would decide this comparison.

@@ -1,6 +1,6 @@
 """Scopes of an interval (new tasks of the kind, exactly these tasks, one task) and the rule for the default one.
 
-The two answers differ by a factor of 2 to 5, so every number names its scope. The default counts the tasks
+The ranges of the two scopes differ by a factor of 2 to 5, so every number names its scope. The default counts the tasks
 *planned*, so that it cannot flip while reviews come in; choosing the scope that happens to be significant is a form of
 peeking.
 """

@@ -1,4 +1,4 @@
-"""Sensitivity of a comparison to rejected trials: the same comparison with them counted at the judge's score."""
+"""Test how rejected trials affect a comparison, by repeating it with them counted at the judge's score."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

@@ -37,7 +37,7 @@ class EValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedLooks:
-    """Two-sided nominal p-values to beat at each of equally spaced looks; with 1 look it is that of the fixed-size test."""
+    """Two-sided p-value thresholds, one for each of equally spaced looks; with 1 look, that of the fixed-size test."""
 
     looks: int
     alpha: float
@@ -47,7 +47,7 @@ class PlannedLooks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EProcess:
-    """A path of task differences looked at after each one.
+    """Evidence after each of a series of task differences.
 
     `max_e_value` decides: 20 or more is a claim at 5% whenever it was reached. `ci95` holds now and at all other times;
     `decision` is better, worse or not_decided.

@@ -9,8 +9,8 @@ Theory. Let W_t be the normalised task weights, m_t the task values (means, or d
   Satterthwaite's degrees of freedom; a task with one trial borrows the variance of the others, in proportion to their
   degrees of freedom.
 
-House rules. Everything broadcasts over leading axes; the last axis is the task. Weight 0 marks an absent task. No division may give
-NaN: a mask flags values that cannot be computed, and the arrays hold 0 there.
+House rules. Everything broadcasts over leading axes; the last axis is the task. Weight 0 marks an absent task. No division
+returns NaN: a mask flags values that cannot be computed, and the arrays hold 0 there.
 """
 
 from dataclasses import dataclass
@@ -190,8 +190,8 @@ def within_tasks(n: Floats, m2: Floats, shares: Floats) -> WithinTasks:
     used = shares > 0
     repeated = used & (n >= 2)
     nu = np.where(repeated, n - 1.0, 0.0)
-    # Each task keeps its own variance. One pooled over tasks is a little narrower, but with selective rejection it
-    # covered 90.6% where this covers 93.2%.
+    # Each task keeps its own variance. A pooled variance gives slightly narrower ranges, but with selective rejection they
+    # covered 90.6% instead of 93.2%.
     s2 = np.where(repeated, m2, 0.0) / np.where(repeated, n - 1.0, 1.0)
     square = shares * shares
     lent = np.where(used & (n == 1), square, 0.0).sum(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Score table, the input of all statistics: one row for each trial, checked once on entry."""
+"""The score table, which is the input of all statistics: one row for each trial, checked once when it is built."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -153,7 +153,7 @@ class ScoreTable:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Finds the words to name a row in a message."""
+    """Names a row in error messages."""
 
     task: Column
     candidate: Column

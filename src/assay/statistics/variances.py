@@ -77,7 +77,7 @@ def total_variance(n: Floats, mean: Floats, m2: Floats) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceComponents:
-    """One candidate's variance split into tasks, trials and, where a trial had several judge calls, judge calls.
+    """One candidate's variance, split into tasks, trials and, if trials had several judge calls, judge calls.
 
     `icc1`: share of the variance of a single trial that tasks explain, with its F interval (None if tasks share families).
     `reliability`: the same for the mean of `n_trials_per_task` trials, None where trials per task differ. With one judge call

@@ -62,7 +62,7 @@ def about_sample(n_tasks: int, n_families: int | None, n_eff: float) -> list[Cau
 
 
 def few_names(labels: list[object], *, shown: int = 5) -> str:
-    """The first labels, comma-separated, with the number of those not shown."""
+    """Return the first labels, separated by commas, and the number of the others."""
     rest = len(labels) - shown
     head = ", ".join(str(label) for label in labels[:shown])
     return f"{head} and {rest} more" if rest > 0 else head

@@ -1,8 +1,8 @@
-"""Names of candidates: rename, merge and undo, each in one transaction and recorded as an event.
+"""Rename and merge candidates, and undo both. Each change is one transaction, which an event records.
 
-A run keeps what it wrote: its plan, its assessments and `run_candidate.name`. A rename changes the name of a candidate. A
-merge moves the rows of one candidate's runs to another. The old name keeps meaning the candidate (`candidate_alias`), so
-that a run that is resumed, extended or regraded finds its candidate again.
+A run's own records never change: its plan, its assessments and `run_candidate.name`. A rename changes the name of a
+candidate. A merge moves the rows of one candidate's runs to another. The old name still refers to the candidate
+(`candidate_alias`), so that a run that is resumed, extended or regraded finds its candidate again.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ class Renaming:
             if taken is not None and taken.key != row.key:
                 raise Refused(
                     target,
-                    "is another candidate already.",
+                    "is already another candidate.",
                     remedy=f"If both are the same candidate: assay candidates merge {source} {target}",
                 )
             self._check_free(connection, name, row.key)
             if name == row.name:
-                raise Refused(target, "is its name already.")
+                raise Refused(target, "is already its name.")
             self._names.forget()
             alias = schema.candidate_alias
             # It may be an old name of this same candidate, which becomes the name again.
@@ -117,7 +117,7 @@ class Renaming:
         def merge(connection: Connection) -> NameEvent:
             source_row, target_row = _candidate(connection, source), _candidate(connection, target)
             if source_row.key == target_row.key:
-                raise Refused(source, f"and {target!r} are one candidate already.")
+                raise Refused(source, f"and {target!r} are already one candidate.")
             moved, of_target = _runs_of(connection, source_row.key), set(_runs_of(connection, target_row.key))
             both = [run for run in moved if run in of_target]
             if both:
@@ -127,7 +127,7 @@ class Renaming:
             self._names.forget()
             _move(connection, moved, source_row.key, target_row.key)
             alias = schema.candidate_alias
-            # Kept in the event, so that an undo turns back exactly these aliases.
+            # Kept in the event, so that an undo reverts exactly these aliases.
             turned = tuple(
                 connection.execute(select(alias.c.folded).where(alias.c.candidate_key == source_row.key)).scalars()
             )

@@ -1,4 +1,4 @@
-"""Check a whole store: the database itself, references, the chains of hashes, counters, and contents against digests."""
+"""Check a whole store: the database itself, references, hash chains, counters, and contents against digests."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _integrity(connection: Connection) -> tuple[int, list[str]]:
 
 
 def _values(connection: Connection) -> tuple[int, list[str]]:
-    """Check that values have the type of their column, times are times and states exist; SQLite itself takes anything."""
+    """Check column types, times and states of all values, because SQLite accepts any value."""
     checked, problems = 0, []
     for table in schema.metadata.sorted_tables:
         for column in table.columns:
@@ -103,7 +103,7 @@ def _values(connection: Connection) -> tuple[int, list[str]]:
 
 
 def _wrong_values(connection: Connection, column: Column[Any]) -> ColumnElement[bool] | None:
-    """Return the condition of an impossible value in a column; None if the database rules it out."""
+    """Return an SQL condition that matches impossible values of a column; None if the database itself refuses them."""
     conditions: list[ColumnElement[bool]] = []
     if connection.dialect.name == "sqlite":
         kinds = next(names for kind, names in _KINDS if isinstance(column.type, kind))
@@ -155,7 +155,7 @@ _STATES: Final[dict[tuple[str, str], type[RunState | TrialState | AssessmentStat
 
 
 def _references(connection: Connection) -> tuple[int, list[str]]:
-    """Check every foreign key, also those that imports write with the database's own check switched off."""
+    """Check every foreign key, including those that imports write while the database's own check is off."""
     checked, problems = 0, []
     for table in schema.metadata.sorted_tables:
         for key in table.foreign_keys:
@@ -169,7 +169,7 @@ def _references(connection: Connection) -> tuple[int, list[str]]:
             checked += 1
             if n := int(connection.execute(lost).scalar_one()):
                 where = f"{table.name}.{column.name}"
-                problems.append(f"{n:,} {where} lead to no row of {key.column.table.name}")
+                problems.append(f"{n:,} {where} refer to missing rows of {key.column.table.name}")
     return checked, problems
 
 

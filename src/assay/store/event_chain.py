@@ -46,7 +46,7 @@ def append_event(
 
 
 def as_stored(decision: Decision) -> Decision:
-    """Return a decision with its texts as columns hold them, to compare it with a stored one."""
+    """Return a decision with its texts in their stored form, to compare it with a stored decision."""
     return replace(
         decision,
         reviewer=plain(decision.reviewer),

@@ -177,11 +177,11 @@ def _prepare_file(path: Path, *, where: str, create: bool) -> None:
             raise StoreError(where, "is a folder, not a file.", remedy="Name a file in it, for example assay.db.")
         return
     if not create:
-        raise StoreError(where, "there is no store yet.", remedy="`assay run` makes one, or name another with --store.")
+        raise StoreError(where, "there is no store yet.", remedy="Create one with `assay run`, or name one by --store.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        problem = f"its folder cannot be made: {error.strerror}."
+        problem = f"its folder cannot be created: {error.strerror}."
         raise StoreError(where, problem, remedy="Name another file with --store.") from error
     _begin_in_wal(path)
 
@@ -262,7 +262,7 @@ def _bring_up_to_date(database: Database, *, create: bool) -> None:
 
 def _bring_along(database: Database) -> str:
     aside = "Move the file away" if database.is_sqlite else "Name an empty database with --store"
-    return f"{aside}, then `assay import results --rebuild` brings its runs along from the results folder."
+    return f"{aside}, then `assay import results --rebuild` restores its runs from the results folder."
 
 
 def _version(connection: Connection) -> str | None:
@@ -278,19 +278,19 @@ def _refuse_foreign(connection: Connection, database: Database, *, create: bool)
         problem = f"holds tables that are not Assay's ({', '.join(sorted(foreign)[:3])})."
         raise StoreError(database.where, problem, remedy="Name an empty database, or a file that does not exist yet.")
     if not create:
-        raise StoreError(database.where, "there is no store yet.", remedy="`assay run` makes one.")
+        raise StoreError(database.where, "there is no store yet.", remedy="`assay run` creates one.")
 
 
 def _create(connection: Connection) -> None:
     """Create the current tables directly, so that a new store runs no migration and does not import Alembic."""
-    for statement in _table_statements(connection.dialect.name, connection.dialect.driver):
+    for statement in table_statements(connection.dialect.name, connection.dialect.driver):
         connection.exec_driver_sql(statement)
     connection.execute(insert(schema.key_source), [{"name": name, "next": 1} for name in KEYED])
     connection.execute(insert(schema.version), [{"version_num": schema.VERSION}])
 
 
 @cache
-def _table_statements(dialect: str, driver: str) -> tuple[str, ...]:
+def table_statements(dialect: str, driver: str) -> tuple[str, ...]:
     """Return the statements that create all tables and indexes; compiling them takes longer than executing them."""
     statements: list[str] = []
 

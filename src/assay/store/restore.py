@@ -43,7 +43,7 @@ class Restored:
     """The result of a restore: the runs that were stored, and decisions whose records had been changed.
 
     Attributes:
-        runs: ids of the runs stored now; those of `there` were in the store already and stay as they are.
+        runs: ids of the runs stored now; `there` has those that the store had already, which stay unchanged.
         renumbered: True if trials and assessments got new numbers.
         altered, altered_votes: numbers of decisions and votes whose hash differs from the one in the record.
     """
@@ -375,7 +375,7 @@ def _event(connection: Connection, event: Line, keys: _Keys, hashes: dict[int, s
                 select(table.c.id).where(table.c.idempotency_key == values["idempotency_key"])
             ).first()
         ):
-            # The key is unique, and a decision in this store has it; the event is worth more than its key.
+            # A decision in this store has this unique key already, so the restored event gets none.
             values["idempotency_key"] = None
     number = connection.execute(insert(table).values(**values).returning(table.c.id)).scalar_one()
     hashes[int(number)] = event["hash"]

@@ -118,7 +118,7 @@ class RunRemoval:
             return connection.execute(select(table.c.key).where(*aside)).first() is not None
 
     def events(self) -> tuple[RunEvent, ...]:
-        """Return all events by which runs left use or came back, oldest first."""
+        """Return all events that took runs out of use or brought them back, oldest first."""
         with self._database.reading() as connection:
             return _events(connection, None)
 

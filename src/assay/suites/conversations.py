@@ -73,7 +73,7 @@ def _read_turn(value: Value, path: Path, context: ReadContext) -> Turn | None:
         text = read_text(value, path, context)
         turn = None if text is None else Turn(content=text)
     if turn is not None and not turn.content.strip():
-        context.report(path, "is empty, expected what the user says.")
+        context.report(path, "is empty, expected the user's message.")
     return turn
 
 

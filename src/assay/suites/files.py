@@ -1,4 +1,4 @@
-"""Files that a suite names: read as text or images within its folders, and remembered by digest."""
+"""Read the files that a suite names, as text or images and only within its folders, and keep their digests."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _read_prompt(value: Value, path: Path, context: ReadContext) -> tuple[Messag
     if not isinstance(value, list):
         text = read_text(value, path, context)
         if text is not None and not text.strip():
-            context.report(path, "is empty, expected what the candidates are asked.")
+            context.report(path, "is empty, expected the candidates' prompt.")
         return None if text is None else (Message(role="user", content=text),)
     messages = []
     for position, item in enumerate(value):
@@ -174,7 +174,7 @@ def _read_user_template(value: Value, path: Path, context: ReadContext) -> Templ
     if "{{" in line or "\n" in line:
         return template
     if any(char.isspace() for char in line) and not (context.files.folder / line).is_file():
-        context.report(path, f"is {shown(line)}, which names no column, so every task would be asked the same.", _HOW)
+        context.report(path, f"is {shown(line)}, which names no column, so every task would get the same prompt.", _HOW)
         return None
     return _in_file(line, path, context)
 
@@ -186,7 +186,7 @@ def asks_the_same(templates: Sequence[str], path: Path, context: ReadContext) ->
     """True after a report at `path` if none of the templates names a column."""
     if any(columns_named(template) for template in templates):
         return False
-    context.report(path, "names no column, so every task would be asked the same.", _HOW)
+    context.report(path, "names no column, so every task would get the same prompt.", _HOW)
     return True
 
 

@@ -93,7 +93,7 @@ def _read_spaced_words(words: list[Value], path: Path, context: ReadContext) -> 
         if name is None:
             return ()
         if name.casefold() in seen:
-            context.report((*path, position), f"is a second word {name!r}.", "Name each step of the scale once.")
+            context.report((*path, position), f"repeats the word {name!r}.", "Name each step of the scale once.")
             return ()
         seen.add(name.casefold())
     return tuple((name or "", position / (len(names) - 1)) for position, name in enumerate(names))
@@ -108,7 +108,7 @@ def _read_valued_words(values: dict[str, Value], path: Path, context: ReadContex
         if content is None:
             context.report((*path, word), f"is {shown(value)}, expected a number.")
         elif name is not None and name.casefold() in labels:
-            problem = f"is a second word {name!r}."
+            problem = f"repeats the word {name!r}."
             context.report((*path, word), problem, "Name each step of the scale once.", at_key=True)
         elif name is not None:
             labels[name.casefold()] = (name, content)
@@ -197,16 +197,11 @@ class StructuringKeys(ModelKeys):
 def _structuring(keys: StructuringKeys) -> Structuring | None:
     model = described_model(keys)
     if keys.prompt is not None and "answer" not in columns_named(keys.prompt.text):
-        keys.node.report("prompt", "does not name {{answer}}, so that the model would not see the answer.")
+        keys.node.report("prompt", "does not name {{answer}}, so the model would not see the answer.")
     if model is None:
         return None
     model = replace(model, parameters=keys.parameters or Parameters())
-    prompt = keys.prompt
-    return Structuring(
-        model=model,
-        prompt=None if prompt is None else prompt.text,
-        prompt_path=None if prompt is None else prompt.path,
-    )
+    return Structuring(model=model, prompt=None if keys.prompt is None else keys.prompt.text)
 
 
 _DESCRIBED_STRUCTURING: Final = made_of(StructuringKeys, _structuring)

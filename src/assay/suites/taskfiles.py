@@ -87,7 +87,7 @@ def _read_row_mapping(value: Value, path: Path, context: ReadContext) -> RowMapp
     if keys is None:
         return None
     if not value:
-        context.report(path, "is empty, expected fields of the file by key of a task, such as {prompt: question}.")
+        context.report(path, "is empty, expected a mapping of task keys to fields, such as {prompt: question}.")
     snippets = keys.pop("snippets") if isinstance(keys.get("snippets"), dict) else {}
     return RowMapping(keys, snippets) if len(context) == before else None
 

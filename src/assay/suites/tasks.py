@@ -214,7 +214,7 @@ def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
     elif turns or persona:
         first = columns_of(task).get("prompt")
         if first is None and task.prompt:
-            node.report("prompt", "has no message of the user, with which a conversation begins.")
+            node.report("prompt", "has no user message, but a conversation begins with one.")
         turns = (Turn(content=first or ""), *turns)
     columns = columns_of(task)
     for name in columns_named(persona or ""):
@@ -230,7 +230,7 @@ def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
         problem = "has `expected` for a turn, which counts only if the task is graded turn by turn."
         node.report("turns", problem, "Add `grade_by: turn`, or write the `expected` of the last reply at the task.")
     if by_turn and not task.scoring.judged and not any(turn.expected is not None for turn in turns):
-        node.report("turns", "has no `expected`, with which a reply could be compared.", "Add it to a turn at least.")
+        node.report("turns", "has no `expected` to compare a reply with.", "Add it to at least one turn.")
     return replace(task, turns=turns, persona=filled_in(persona or "", columns), by_turn=by_turn)
 
 

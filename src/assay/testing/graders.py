@@ -20,7 +20,7 @@ class GraderContract:
         grader: the function, as `staticmethod(function)`.
         task: the keys of a task that the grader reads; the others are empty.
         good: a response that scores higher than `bad`.
-        options: options for both.
+        options: options for grading both.
     """
 
     grader: ClassVar[Callable[..., object]]

@@ -70,7 +70,7 @@ class ImporterContract:
     def test_its_sample_gives_sound_records(self, tmp_path: Path) -> None:
         records = self._read(self.write_sample(tmp_path))
         assert records
-        # Files of another role add to a run that the results beside them open.
+        # Files of another role add to the run of the result files that they come with.
         opened = getattr(self.importer, "ROLE", "results") != "results"
         for record in records:
             assert isinstance(record, _RECORDS)

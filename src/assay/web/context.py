@@ -61,13 +61,13 @@ def rooms_of(request: Request) -> Rooms:
 
 
 def reviewer_of(request: Request, named: str | None = None) -> str:
-    """Return under which name a request reviews.
+    """Return the reviewer's name for a request.
 
-    An invited person has one name. The owner has the name in the request, else the one chosen in this browser, else the
-    one of the workspace.
+    An invited person has one name. The owner reviews under the name in the request, else the name chosen in this browser,
+    else the workspace's name.
 
     Raises:
-        Refused: an invited person sends a decision of somebody else, such as one that an earlier visitor of this browser left.
+        Refused: an invited person sends another person's decision, such as one left in this browser by an earlier visitor.
     """
     invited = visitor_of(request).name
     if invited is not None:

@@ -1,6 +1,6 @@
 """Pages for failed requests: what happened, the invalid value, valid values, and a helpful link.
 
-Programs get the same as JSON, see `errors`. Remedies that name commands are for terminals; pages show a link instead.
+Programs get the same facts as JSON; see `errors`. Remedies that name commands are for terminals; pages show a link instead.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _no_page(scope: MutableMapping[str, Any]) -> Mapping[str, object]:
 
 
 def _instead(scope: MutableMapping[str, Any], name: str, near: str) -> str | None:
-    """Return this request's address with an unknown name replaced; None if the address does not contain it."""
+    """Return the request's address with the unknown name replaced; None if the address does not contain that name."""
     parts = str(scope["path"]).split("/")
     query = _query(scope)
     if name not in (*parts, *(value for _, value in query)):

@@ -1,4 +1,4 @@
-"""Keyboard shortcuts of all pages, in one table for handlers, key badges, help sheets, documentation and tests.
+"""Keyboard shortcuts of all pages: one table from which handlers, key badges, help sheets, documentation and tests read.
 
 House rules: nothing is bound to Backspace, Delete or Space, and Enter alone never approves. An action that discards grades
 or costs a model call takes two keys. `keys` are values of `KeyboardEvent.key`; the keys of a sequence are separated by a space.

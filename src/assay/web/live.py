@@ -73,7 +73,7 @@ class Live:
         """Stream server-sent events: all runs, then changed runs, the number of pending assessments, and a signal per decision."""
         self._listeners += 1
         if self._looking is None or self._looking.done():
-            # Read while somebody listened last: a page that saw a deleted run in it would draw itself anew.
+            # This state is as old as the last listener: a page that saw a deleted run in it would reload.
             self._rows = {}
             self._looking = asyncio.create_task(self._look())
         seen: dict[str, bytes] = {}

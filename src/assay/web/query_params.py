@@ -34,7 +34,7 @@ def whole(name: str, text: str, *, low: int = 0, high: int = 10**9) -> int:
     # Length first: Python itself raises an error for numbers with more than 4,300 digits.
     if text.isascii() and text.isdecimal() and len(text) <= 19 and low <= int(text) <= high:
         return int(text)
-    raise InputError(name, f"is {text!r}, expected a whole number from {low} to {high}.", remedy=f"Take {name} away.")
+    raise InputError(name, f"is {text!r}, expected a whole number from {low} to {high}.", remedy=f"Remove {name}.")
 
 
 def place_of(name: str, text: str) -> tuple[int, int] | None:
@@ -48,7 +48,7 @@ def place_of(name: str, text: str) -> tuple[int, int] | None:
 
 
 def known(kind: str, value: str, names: Iterable[str]) -> str:
-    """Return the name as it is stored, ignoring case; raises `UnknownName` with similar and existing names."""
+    """Return the stored spelling of a name, ignoring case; raises `UnknownName` with similar and existing names."""
     choices = tuple(dict.fromkeys(names))
     choice = next((each for each in choices if each.casefold() == value.casefold()), None)
     if choice is not None:
@@ -60,7 +60,7 @@ def known(kind: str, value: str, names: Iterable[str]) -> str:
 def within(name: str, start: int, of: int) -> int:
     """Return a list position if it is valid; raises `UnknownName` if the list is shorter."""
     if start and start >= of:
-        raise UnknownName(f"row {start + 1} in a list of {of}; {name} =", str(start), remedy=f"Take {name} away.")
+        raise UnknownName(f"row {start + 1} in a list of {of}; {name} =", str(start), remedy=f"Remove {name}.")
     return start
 
 

@@ -42,7 +42,7 @@ class Body(BaseModel):
 
 
 def _whole(content: Any) -> Any:
-    """Return a JSON value with U+FFFD in place of every lone surrogate."""
+    """Replace every lone surrogate in a JSON value by U+FFFD."""
     match content:
         case str():
             return (

@@ -78,7 +78,7 @@ def _narrowed(rooms: Rooms, selection: Selection) -> dict[str, int] | None:
 
 @contextmanager
 def by_its_name(name: str, key: AssessmentKey) -> Iterator[None]:
-    """Replace the assessment number in error messages by the id from the request: a reviewer knows no numbers."""
+    """Replace the assessment number in error messages by the id from the request, because reviewers see no numbers."""
     number = re.compile(rf"\b{shown_assessment(key)}\b")
     try:
         yield
@@ -92,7 +92,7 @@ def by_its_name(name: str, key: AssessmentKey) -> Iterator[None]:
 
 
 def is_sealed(request: Request) -> bool:
-    """True if the sender gets items under opaque names, so that they can open only what the queue handed out."""
+    """True if the sender gets opaque item names, and can therefore open only items from the queue."""
     return visitor_of(request).role is VisitorRole.REVIEWER
 
 
@@ -102,7 +102,7 @@ def key_of(request: Request, text: str) -> AssessmentKey:
 
 
 def as_named(request: Request, item: Item) -> Item:
-    """Return an item under the names that its reader gets."""
+    """Return an item with the ids that the request's sender may see: opaque ids for a reviewer."""
     if not is_sealed(request):
         return item
     names = rooms_of(request).concealment

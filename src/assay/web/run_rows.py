@@ -1,4 +1,4 @@
-"""Runs as the pages and the API show them."""
+"""Documents about runs that the pages and the API show."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class ListedAssessmentDocument:
 
 @document
 class TelemetryDocument:
-    """The usage of runs, summed; null if not measured."""
+    """Total usage of runs; null if not measured."""
 
     input_tokens: int
     output_tokens: int
@@ -227,7 +227,7 @@ def run_row(
 
 
 def _corrected_are(judges: Collection[str]) -> str:
-    """Return the meaning of `corrected` in a run: `graded` if only people grade, `either` if judges do too."""
+    """Return the word for `corrected` in a run: `graded` if only people grade, `either` if judges do too."""
     if PERSON not in judges:
         return "corrected"
     return "graded" if set(judges) == {PERSON} else "either"
@@ -312,7 +312,7 @@ def run_document(
 
 
 def telemetry(summaries: Sequence[RunSummary], stated: object = None) -> TelemetryDocument:
-    """Sum the usage of runs. `stated` is the harness's own report, for figures that Assay does not measure."""
+    """Sum the usage of runs. `stated` holds the harness's figures, for those that Assay does not measure."""
     costs = [summary.cost_usd for summary in summaries if summary.cost_usd is not None]
     # If one cost is unknown, the total is unknown: a partial sum would be too low.
     cost = sum(costs) if len(costs) == len(summaries) else None

@@ -277,7 +277,7 @@ def _listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise SettingsError(
             f"port {port}",
-            f"cannot be listened on at {host}: {error.strerror or error}.",
+            f"cannot be opened on {host}: {error.strerror or error}.",
             remedy="Choose another with --port; 0 picks a free one.",
         ) from error
     return listening
@@ -287,7 +287,7 @@ def _expected(request: Request, error: Exception) -> Response:
     if not isinstance(error, AssayError):
         raise error
     if isinstance(error, UnknownName) and visitor_of(request).role is VisitorRole.REVIEWER:
-        # Without similar names: a guess would bring the names of judges, tasks and candidates.
+        # Without similar names, which would reveal the names of judges, tasks and candidates.
         error = UnknownName(error.kind, error.name)
     if _wants_page(request):
         return error_pages.problem_page(request.scope, status_of(error), error)
@@ -337,7 +337,7 @@ def _unexpected(request: Request, error: Exception) -> Response:
 
     Middleware does not run for it, so it sets the security headers itself.
     """
-    message = "the server made a mistake; its log says more."
+    message = "an internal error occurred; the server's log has the details."
     answer: Response = JSONResponse(problem(request.url.path, message), status_code=500)
     if _wants_page(request):
         with suppress(Exception):  # rendering a page may itself fail

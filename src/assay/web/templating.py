@@ -170,7 +170,7 @@ def duration(seconds: float) -> str:
 
 
 def frame_of(visitor: Visitor | None) -> dict[str, object]:
-    """Return the parts of the page frame that depend on the visitor: links only to pages that they may open."""
+    """Return the parts of the page frame that depend on the visitor, with links only to pages that they may open."""
 
     def can(address: str) -> bool:
         return visitor is not None and visitor.may_open("GET", address)

@@ -41,7 +41,7 @@ def test_a_reference_is_provider_and_name(text: str, expected: tuple[str, str]) 
         ("bedrock/titan", "base_url"),
         ("openai/", "names a provider but no model"),
         ("openai", "names a provider but no model"),
-        ("", "does not say who provides it"),
+        ("", "names no provider"),
     ],
 )
 def test_invalid_model_reference_shows_a_valid_one(text: str, says: str) -> None:

@@ -143,8 +143,8 @@ def test_a_prompt_may_be_in_a_file(load: Load, tmp_path: Path) -> None:
     [
         ("prompt: trse.txt", "names 'trse.txt', which does not exist. Did you mean 'terse.txt'?"),
         ("prompt: ../terse.txt", "lies outside the suite's folder"),
-        ("prompt: Answer tersely.", "names no column, so every task would be asked the same."),
-        ('prompt: "Answer\\ntersely."', "names no column, so every task would be asked the same."),
+        ("prompt: Answer tersely.", "names no column, so every task would get the same prompt."),
+        ('prompt: "Answer\\ntersely."', "names no column, so every task would get the same prompt."),
         ("prompt: ''", "is empty, expected a template or the path of its file."),
         ("prompt: '{{expected}}'", "names {{expected}}, the right answer, which a candidate must not see."),
         ("prompt: '{{prompt}}', messages: [{role: user, content: '{{prompt}}'}]", "is given beside `prompt`."),

@@ -186,6 +186,6 @@ def test_failing_judge_is_not_named_to_a_blind_reviewer(
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert (said["status"], said["error"]["problem"]) == (
-        "failed", "the judge gave no new grades (http_400); what was there stays.",
+        "failed", "the judge gave no new grades (http_400); the earlier grades remain.",
     )  # fmt: skip
     assert JUDGE not in json.dumps(said)

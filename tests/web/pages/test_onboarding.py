@@ -199,7 +199,7 @@ def test_invalid_addition_is_explained_at_its_field(first: Page, empty: Served, 
     expect(first.locator("#more-wrong")).to_have_text("", use_inner_text=True)
     join.fill("nonsense")
     first.get_by_role("button", name="Estimate cost").click()
-    first.locator("#join-wrong").get_by_text("model 'nonsense' does not say who provides it").wait_for()
+    first.locator("#join-wrong").get_by_text("model 'nonsense' names no provider").wait_for()
     assert empty.states() == {"pending": 35}, "nothing was added"
 
 

@@ -119,7 +119,7 @@ def test_nothing_is_marked_as_wrong_before_anything_was_done(page: Page, served:
     page.locator("#add-judge").fill("foo")
     page.get_by_role("button", name="Add judge").click()
     page.locator("#judges label", has_text="human").click()
-    page.locator('[data-error="judge"]').get_by_text("Model 'foo' does not say who provides it").wait_for()
+    page.locator('[data-error="judge"]').get_by_text("Model 'foo' names no provider").wait_for()
     expect(page.locator("#problems li")).to_have_count(0)
     page.goto(f"{served.url}/start?suite=")
     expect(page.get_by_role("heading", level=1)).to_have_text("Start a run", use_inner_text=True)

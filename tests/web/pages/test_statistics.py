@@ -71,7 +71,7 @@ def test_the_page_follows_a_decision_without_being_loaded_anew(page: Page, serve
     network.detach()
     forest = page.locator("#stats-candidates tbody")
     before = forest.inner_html()
-    assert decide(served, "reject", counted[0], reason="It quotes what is not there")
+    assert decide(served, "reject", counted[0], reason="It quotes text that does not exist")
     eventually(lambda: "1 rejected" in page.locator("#stats-candidates").inner_text())
     assert any(decide(served, "approve", one) for one in counted[1:])
     eventually(lambda: "7 approved trials count" in page.locator("#stats-candidates").inner_text())
@@ -113,7 +113,7 @@ def test_a_filter_of_a_long_name_keeps_its_cross_in_sight(page: Page, served: Se
 
 
 def test_sensitivity_figures_link_to_their_trials(page: Page, served: Served, counted: list[str]) -> None:
-    assert decide(served, "reject", counted[0], reason="It quotes what is not there")
+    assert decide(served, "reject", counted[0], reason="It quotes text that does not exist")
     page.goto(f"{served.url}/statistics/behind?run={served.run_id}")
     moved = page.locator("section[aria-labelledby=pressure-title]")
     assert moved.locator("thead th").all_inner_texts()[1:] == [

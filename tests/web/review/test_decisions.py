@@ -49,7 +49,7 @@ def test_buttons_act_like_their_keys(review: Page, served: Served) -> None:
     eventually(lambda: state_of(served, first) == "pending")
     assert item_of(review) == first
     review.get_by_role("button", name="Reject").click()
-    review.get_by_role("button", name="It quotes what is not there").click()
+    review.get_by_role("button", name="It quotes text that does not exist").click()
     eventually(lambda: state_of(served, first) == "rejected")
 
 

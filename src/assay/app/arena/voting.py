@@ -53,7 +53,7 @@ class VotableRun:
 
     Attributes:
         pairs: number of pairs of candidates.
-        items: most comparisons of two responses that are possible.
+        items: the largest possible number of comparisons of two responses.
         has_pages: True if the first answer contains a web page; None without an answer.
     """
 

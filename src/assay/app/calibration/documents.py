@@ -78,7 +78,7 @@ class CorrectionsDocument:
 
 @document
 class JudgedReferenceDocument:
-    """A reference with its shortened texts and the judge's score. A corrected grade has no texts here but in its assessment."""
+    """A reference with its shortened texts and the judge's score. The texts of a corrected grade are in its assessment."""
 
     prompt: str | Absent = optional()
     response: str | Absent = optional()

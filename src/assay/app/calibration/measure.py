@@ -76,7 +76,7 @@ def foreseen(
     if setting.judge.mode is JudgeMode.PAIRWISE:
         raise InputError(
             setting.source,
-            f"has {setting.judge.name} judge pairs, and a calibration measures scores.",
+            f"makes {setting.judge.name} compare pairs, but a calibration measures scores.",
             remedy="Calibrate with a suite whose judge has `mode: joint` or `each`.",
         )
     problems = workspace.directory.problems([], judges=[setting.judge.model])

@@ -1,6 +1,6 @@
 """Exports for other evaluation programs: logs of Inspect, and JSON Lines for Hugging Face datasets.
 
-Both hold only what counts.
+Both contain only counted results.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class _OneLog:
 
 
 def export_inspect(request: ExportRequest) -> Exported:
-    """Write one log for a suite and a candidate; several of them to a folder, a file for each.
+    """Write one log for a suite and a candidate; several logs go to a folder, one file for each.
 
     Raises:
         InputError: the selection holds several candidates or suites, and the output is one file.
@@ -340,7 +340,7 @@ def _folder(request: ExportRequest, *, one_log: bool) -> Path | None:
     try:
         output.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(str(output), f"cannot be made: {error.strerror}.", remedy="Name another folder.") from error
+        raise InputError(str(output), f"cannot be created: {error.strerror}.", remedy="Name another folder.") from error
     return output
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def without_own_files(
     sources: Sequence[InputFile], paths: Sequence[Path], forced: Importer | None, notes: list[Noted]
 ) -> list[InputFile]:
-    """Return the files without those of results folders, each of which adds a note.
+    """Leave out the files of results folders, and add a note for each such folder.
 
     A file that the user names together with its format is kept.
 
@@ -54,7 +54,7 @@ def without_own_files(
             )
         # Other results in such a folder are imported. It is only an error if all paths name its own files.
         if not others and len(named) == len(paths):
-            what = f"was written by Assay and belongs to the results folder {folder}, so it is no foreign result."
+            what = f"was written by Assay and belongs to the results folder {folder}, so it is not another program's result."
             raise InputError(source.name, what, remedy=remedy)
         what = f"is a results folder that Assay wrote, so its files were not imported. {remedy}"
         notes.append(Noted(where=folder, what=what))

@@ -20,7 +20,7 @@ _SHORT: Final = 100_000  # a text of fewer characters cannot reach the limit
 
 
 def checked(records: Iterable[Found], *, source: str, suite: str | None = None) -> Iterator[Found]:
-    """Yield the records that can be kept, and a message in the place of each other one.
+    """Yield the records that can be kept, and a message in place of every other one.
 
     Args:
         source: name of the file, for messages on records without a place.

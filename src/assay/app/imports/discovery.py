@@ -37,7 +37,7 @@ def find_sources(
     paths: Sequence[Path], result: ImportResult, importer: Importer | None, called: Mapping[Path, str]
 ) -> Iterator[InputFile]:
     def keep(source: InputFile) -> bool:
-        """True if an archive is itself a file of a format, as logs of Inspect are, and belongs to its reader."""
+        """True if an archive is one file of a format, like a log of Inspect, so that its reader takes it as a whole."""
         known = recognise_format(source.sample, None if importer is None else (importer,))
         return known is not None and source.sample.archive_members != ()
 
@@ -138,5 +138,5 @@ def sum_up_artifacts(groups: Sequence[FileGroup], result: ImportResult) -> None:
 
 
 def _lies_in(name: str, folder: str) -> bool:
-    """True if a file, by its name in messages, lies in a folder; the empty one is the working folder."""
+    """True if a file, by its name in messages, lies in a folder; an empty folder name is the working folder."""
     return name.replace("#", "/").startswith(f"{folder}/") if folder else not name.startswith(("/", "../"))

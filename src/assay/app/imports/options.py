@@ -64,7 +64,7 @@ class ImportResult:
         unchanged: files whose results were imported before, even from another file, with the runs that contain them.
         replaced: runs that a later version replaced.
         held: rows whose grades are already in the store, even from another file.
-        digests: of each results file, by which the next import knows it.
+        digests: digest of each results file, by which the next import recognises it.
     """
 
     formats: dict[str, int] = field(default_factory=dict)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_raw(path: Path) -> bool:
-    """True if a file holds tasks with answers to judge, and is no suite."""
+    """True if a file holds tasks with answers to judge, and is not a suite."""
     try:
         return (
             path.is_file()
@@ -30,7 +30,7 @@ def is_raw(path: Path) -> bool:
 
 
 def import_raw(workspace: Workspace, paths: Sequence[Path]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Import the files, unless their answers are stored already; return their runs, and a note on each row left out."""
+    """Import files whose answers are not stored yet; return their runs, and a note on each row left out."""
     result = import_paths(workspace, paths, ImportOptions(format=rlhf.NAME))
     runs = dict.fromkeys([*result.run_ids, *(run for known in result.unchanged.values() for run in known)])
     notes = tuple(f"{skipped.where} {skipped.why}" for skipped in result.skipped)

@@ -123,7 +123,7 @@ class RunWriter:
                 return
             flush()
             environment = _laid_over(plan.environment, at_end)
-            # Without an id, the harness's own times tell runs apart that came out the same, as greedy models do.
+            # Without an id, the harness's own times tell apart runs with the same results, as greedy models give them.
             times = (at_end.started or run.started, at_end.finished or run.finished) if run.identity is None else ()
             facts = ImportFacts(
                 identity=run.identity,
@@ -350,11 +350,11 @@ class RunWriter:
 
 
 class RunIdTaken(InputError):
-    """The id in a file is already used by another run."""
+    """Raised if the id in a file is already used by another run."""
 
 
 class PartlyKnown(Exception):
-    """Stored runs hold some of a file's responses, and have others that it lacks."""
+    """Raised if stored runs hold some of a file's responses, and others that it lacks."""
 
     def __init__(self, runs: Sequence[KnownRun]) -> None:
         self.runs = tuple(runs)

@@ -181,7 +181,7 @@ def _text_of(path: Path) -> tuple[Path | None, str]:
     try:
         return None, path.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(path.name, f"is no text: {error}.", remedy="Save it as UTF-8.") from error
+        raise InputError(path.name, f"is not text: {error}.", remedy="Save it as UTF-8.") from error
 
 
 def _suite(workspace: Workspace, path: Path, name: str) -> UploadedSuite:

@@ -213,7 +213,7 @@ def _as_one_response(
     failed: Sequence[TrialRow],
     waiting: int,
 ) -> dict[str, object]:
-    """Return the fields of clients that send one response and expect one evaluation of it."""
+    """Return the fields for clients that send one response and expect one evaluation of it."""
     counted = [row for row in rows if row.state in COUNTS]
     only = counted[-1] if counted and len(plan.candidates) == 1 else None
     decided = any(summary.assessments.get(state) for state in _BY_PEOPLE)

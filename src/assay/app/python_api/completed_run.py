@@ -24,7 +24,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CompletedRun(RunResult):
-    """The result of a run, as stored, and its verbs, which read the store anew at each call.
+    """The stored result of a run, with methods that read the store again at each call.
 
     Attributes:
         folder: the folder of `assay.yaml` and the store; None for the working folder.

@@ -131,7 +131,7 @@ class SuiteDraft:
     Attributes:
         tasks: `Task` objects, dictionaries, a data frame of pandas or polars, or the path of a file with rows.
         candidates: `Candidate` objects, dictionaries, model references such as `openai/gpt-5-mini`, or functions.
-        score: how tasks are scored that name no scorer: a method, or a function.
+        score: the scoring of tasks that name none: a method, or a function.
         map: columns of the tasks by key of a task, such as `{"prompt": "question", "expected": "answer"}`. Candidates'
             prompts may name all columns.
     """
@@ -225,12 +225,12 @@ class _Reading:
         return row
 
     def _columns_of(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the columns of a row that candidates' prompts name; without a map, keys of a task are none."""
+        """Return the columns of a row that candidates' prompts name; without a map, the keys of a task are left out."""
         named = [name for name in self.templates if self._columns or name not in TaskKeys.table.keys]
         return {name: value for name in named if (value := value_at(row, name)) is not None}
 
     def _mapped(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the columns of a row as keys of a task; other columns are no part of it, as in a task file."""
+        """Return the columns of a row as keys of a task; other columns are left out, as in a task file."""
         picked = {key: value_at(row, column) for key, column in self._columns.items()}
         return {key: value for key, value in picked.items() if not _missing(value)}
 
@@ -253,7 +253,7 @@ class _Reading:
                 settings[setting] = row[key]
         program = callable_program(function, **settings)
         self._programs[str(name)] = program
-        # The document cannot hold a function, so that the reader checks the other keys with a name in its place.
+        # The document cannot hold a function, so a name replaces it while the reader checks the other keys.
         return {**row, "python": {"function": _place_of(function), "options": options}}
 
     def score(self, score: object) -> object:

@@ -52,7 +52,7 @@ def scorer_file(function: Callable[..., object], name: str) -> tuple[str, str]:
 
             packed = cloudpickle.dumps(function)
     except Exception as error:
-        # Whatever a function refers to may refuse to be packed, each with an error of its own.
+        # Any object that a function refers to may fail to be packed, with any error.
         raise InputError(
             f"scorer {name}",
             f"cannot be sent to another process: {error}.",

@@ -4,7 +4,7 @@ Theory. Usage is summed once; later reads add only new calls (`Archive.call_grou
 however many calls are stored. Price, address and parameters of a model come from the newest plans.
 
 House rules. Runs with pending items are not listed for a model, because reviewers must not learn from it which models
-took part. Keys are never shown, only if they are set.
+took part. Keys are never shown, only the fact that they are set.
 """
 
 from __future__ import annotations
@@ -295,7 +295,7 @@ class Models:
             spec = spec or self._bare(ref)
             access = self._workspace.directory.access(spec)
             if access.problem is not None:
-                raise Refused(ref, f"cannot be asked: {access.problem}", remedy=access.remedy)
+                raise Refused(ref, f"cannot be called: {access.problem}", remedy=access.remedy)
             if not _can_check(spec):
                 raise Refused(ref, "replays recorded answers, so it cannot answer a test question.")
             if ref in self._checking:

@@ -1,4 +1,4 @@
-"""Delete or archive runs and bring them back. Each is a recorded fact: no result and no decision leaves the store."""
+"""Delete or archive runs and bring them back. Each is a recorded event: no result and no decision leaves the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs whose review page has control items: their totals, which every decision changes equally, and names of items.
+"""Hide which items of a run are control items: by totals that every decision changes equally, and by opaque names.
 
 Theory. A planted check is a copy of a decided assessment, and a reviewer could recognise it by a total that changes only with
 real items. So while items of such a run are pending, the review page counts every decision equally: T decisions are expected,
@@ -8,8 +8,8 @@ decision changes it. It is approximate, at least 1 while an item is pending, and
 An invited reviewer gets items under opaque names: `r` and eight letters, which are the number encrypted under a secret of the
 store. So nobody can look up an item that the queue did not hand out, and neither the order nor a gap of numbers reveals a check.
 
-House rules. Pages of the owner and the command line use the plain numbers, and count what is there. This process sees a change
-made by another process after at most `LOOK_S` seconds.
+House rules. Pages of the owner and the command line use the plain numbers, and count the actual items. This process sees a
+change made by another process after at most `LOOK_S` seconds.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class FailureReasonDocument:
 
 @document
 class VerificationDocument:
-    """JSON of a scorer's opinion of one final answer; `verified` is null if it could not tell."""
+    """JSON of a scorer's check of one final answer; `verified` is null if it could not tell."""
 
     candidate: str
     scorer: str

@@ -1,6 +1,6 @@
 """Responses as a page draws them: Markdown as a tree of elements, conversations by turns, colours for code.
 
-Pages ask for them after the item, ahead of its turn, so that a key never waits for Markdown or for a lexer.
+Pages request them after the item and before it is shown, so that no key press waits for Markdown or for a lexer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DrawnResponse:
 
 
 def form_of(text: str, language: str, *, turns: bool) -> ResponseForm:
-    """Return how a response is best read: in a language of code, or like code without a language, it is code."""
+    """Return the form in which a response is best read. Text in a programming language, or like code, is code."""
     if turns and messages_of(text):
         return "turns"
     if language.strip().lower() in ("", "json") and _is_json(text):

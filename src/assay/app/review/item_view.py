@@ -139,7 +139,7 @@ class Showcase:
 
     def _sent(self, plan: RunPlan, detail: AssessmentDetail, name: str, *, whole: bool) -> tuple[tuple[str, str], ...]:
         """Return the messages that a candidate got, as (role, text)."""
-        # Assessments and plans both keep the names of their time after a rename.
+        # After a rename, assessments and plans both keep the names of their time.
         candidate = next((candidate for candidate in plan.candidates if candidate.name == name), None)
         messages = () if candidate is None else sent_to(plan.system_prompt, candidate, detail.task)
         return tuple((message.role, message.content if whole else _head(message.content)) for message in messages)
@@ -152,9 +152,9 @@ class Showcase:
         return _labels_of(row, (candidate.name for candidate in self._plan(row.run_id).candidates))
 
     def common_prompt(self, detail: AssessmentDetail) -> tuple[tuple[str, str], ...]:
-        """Return the messages that all candidates of the run got, as (role, text); empty if one got others or none.
+        """Return the messages that all candidates of the run got, as (role, text); empty if a candidate got other messages or none.
 
-        They tell no candidates apart, so that they may be shown while names are hidden.
+        They do not tell candidates apart, so they may be shown while names are hidden.
         """
         plan = self._plan(detail.row.run_id)
         sent = {self._sent(plan, detail, candidate.name, whole=True) for candidate in plan.candidates}

@@ -136,7 +136,7 @@ async def rerun_trial(
     refuse_disputed(workspace, [row.key for row in current])
     claimed = workspace.journal.claim_trial(trial)
     decision = Decision(
-        assessment=AssessmentKey(0),  # the store puts in each assessment that is replaced
+        assessment=AssessmentKey(0),  # the store fills in each assessment that is replaced
         verb=Verb.RERUN,
         reviewer=reviewer or workspace.reviewer,
         via=via,

@@ -214,7 +214,7 @@ def _opinion_pairs(observations: Sequence[Observation]) -> list[tuple[StandingOp
 def shown_answers(
     workspace: Workspace, own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]
 ) -> list[tuple[Observation, CheckAnswered]]:
-    """Return the last answer to each planted check of which the reviewer's session, or the whole run, is over.
+    """Return the last answer to each planted check, if the reviewer's session or the whole run is over.
 
     A session ends if its reviewer ends it or does nothing for half an hour. Before that, a figure that changes would reveal
     which item was a check.

@@ -355,7 +355,7 @@ class ReviewService:
         if detail.row.state is not AssessmentState.PENDING:
             raise Refused(shown_assessment(key), f"is {detail.row.state}, not pending.")
         if withdrawn and self.opinions.of(key):
-            raise Refused(shown_assessment(key), "has an opinion already, so that it needs the second one.")
+            raise Refused(shown_assessment(key), "has an opinion already, so it needs a second one.")
         note(self._workspace, detail, reviewer, f"second:{idempotency_key}", SecondRequested(withdrawn=withdrawn))
 
     def note_rerun(self, key: AssessmentKey, *, reviewer: str, idempotency_key: str) -> None:

@@ -1,4 +1,4 @@
-"""The budget of a stored run: raise it, and suggest one that covers what the old budget left undone."""
+"""The budget of a stored run: raise it, and suggest one that covers the trials for which it did not suffice."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget
 def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary, failures: Sequence[TrialRow]) -> float | None:
     """Return a budget for the whole run that likely covers the trials for which its budget did not suffice.
 
-    It is above the budget and covers the next calls at their worst case. None if no trial failed for the budget, or a price
-    is unknown.
+    It is above the budget and covers the next calls at their worst case. None if no trial failed because of the budget, or a
+    price is unknown.
     """
     left: dict[str, list[int]] = {}
     for row in failures:

@@ -128,7 +128,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
         exact |= planned.task.scoring.rule == "exact"
         nothing_asked.note(planned.task)
         trials += len(planned.trials)
-        # One request stands for all alike, so that estimating a million trials takes no longer than one.
+        # One request represents all similar ones, so that estimating a million trials takes no longer than one.
         for alike in _trials_alike(plan, planned.trials):
             requests = tuple(_requests(plan, planned, k=alike[0]))
             for request in requests:
@@ -178,7 +178,7 @@ def _reviews_of(plan: RunPlan, planned: PlannedTask, *, k: int) -> int:
 
 def note_on_exact(workspace: Workspace, ahead: LookAhead) -> str:
     """Return what changed for a suite whose latest run still gave partial credit under `exact`; empty if it did not."""
-    # After the new run the latest one has none, so that the author hears of it once. Nothing needs to be remembered.
+    # The new run becomes the latest one and has none, so the author sees the note once. Nothing needs to be remembered.
     if not ahead.exact:
         return ""
     with suppress(UnknownName):
@@ -313,7 +313,7 @@ def _requests(
 
 
 def _readable(request: ModelRequest) -> ModelRequest:
-    """Return a request that names each answer that is not known yet, instead of characters of its likely length."""
+    """Return a request with a note in place of each unknown answer, instead of filler of its likely length."""
     messages = (
         replace(message, content=_UNKNOWN_ANSWER.sub("[the answer, not known before the run]", message.content))
         for message in request.messages
@@ -330,5 +330,5 @@ def _check_context(workspace: Workspace, request: ModelRequest) -> None:
         raise InputError(
             f"task {request.purpose.task}",
             f"{what} is about {asked:,} tokens and its answer up to {answered:,}; {request.model.ref} holds {room:,}.",
-            remedy="Use `mode: each`, fewer or shorter candidates, a lower max_tokens, or a model with more room.",
+            remedy="Use `mode: each`, fewer or shorter candidates, a lower max_tokens, or a model with a larger context.",
         )

@@ -1,4 +1,4 @@
-"""Regrade: a new run over another run's stored responses, and the differences between both.
+"""Regrade: grade another run's stored responses in a new run, and list what changed.
 
 No candidate is called. Unchanged grades keep their review; changed grades await review again.
 """
@@ -191,7 +191,7 @@ def regrade(
 ) -> Regraded:
     """Grade the stored responses of a run again, in a new run; see `planned` for arguments and errors.
 
-    With `only_structure`, the run stops before it judges, and `execution.resume` goes on.
+    With `only_structure`, the run stops before it judges, and `execution.resume` continues it.
     """
     ahead = ahead or planned(workspace, run, judge=judge, suite=suite, budget_usd=budget_usd)
     workspace.journal.open_run(ahead.plan, ahead.tasks)

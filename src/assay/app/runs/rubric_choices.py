@@ -68,7 +68,7 @@ def rubric_for_texts(texts: Iterable[str]) -> str:
 
 
 def rubrics_for_suite(suite: Suite) -> tuple[str, str]:
-    """Return the default rubric of a suite without one, and the ready-made rubric that fits it; empty where nothing is to propose.
+    """Return the default rubric of a suite without one, and the ready-made rubric that fits it; empty if none is needed.
 
     Tasks of code in a known language keep the rubric for code, whatever their texts look like.
     """

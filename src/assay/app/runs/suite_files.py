@@ -183,7 +183,7 @@ def _unnumbered(stem: str) -> str:
 
 
 def _next_version(file: Path) -> int | None:
-    """Return the first number from 2 that no file of this name has; None without one below 1,000."""
+    """Return the first free version number of a file name, from 2; None if none below 1,000 is free."""
     stem = _unnumbered(file.stem)
     free = (n for n in range(2, 1_000) if not file.with_name(f"{stem}-{n}{file.suffix}").exists())
     return next(free, None)

@@ -112,7 +112,7 @@ def _baseline_runs(
     raise InputError(
         "--baseline",
         f"batch {batch!r} has no other finished run of {few_names([*sorted(suites)], shown=3)} with the candidate {candidate!r}.",
-        remedy=f"Make one with: assay run SUITE --batch-id {batch}",
+        remedy=f"Create one with: assay run SUITE --batch-id {batch}",
     )
 
 

@@ -58,7 +58,7 @@ class Basis:
 
     @property
     def unfinished(self) -> bool:
-        """True if more trials may come, so that fixed-size tests do not hold yet."""
+        """True if more trials may come, so that fixed-size tests are not valid yet."""
         return self.still_open.any
 
     @property
@@ -119,7 +119,7 @@ def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns
 
 
 def regraded(workspace: Workspace, selection: Selection) -> tuple[Caution, ...]:
-    """Return a warning for each run whose grades gave way to those of a regrade in the selection."""
+    """Return a warning for each run whose grades are replaced by those of a regrade in the selection."""
     return tuple(
         Caution(code="regraded", text=wording.regraded(replaced))
         for replaced in workspace.archive.scores.replaced(selection)
@@ -176,14 +176,14 @@ def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequenc
 
 
 def _lower_is_better(plan: RunPlan) -> Iterator[str]:
-    """Yield the metrics whose scores are turned round; a `--map` file names its own without a rubric."""
+    """Yield the metrics whose scores are reversed; a `--map` file names its own without a rubric."""
     yield from (criterion.name for criterion in plan.rubric.criteria if criterion.low > criterion.high)
     named = plan.environment.get("lower_is_better")
     yield from (str(name) for name in (named if isinstance(named, list) else ()))
 
 
 def _mixed_metrics(plans: Sequence[RunPlan], selected: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the metrics of imported runs that count in some runs of a suite only, with these runs, and those of all runs."""
+    """Return the metrics of imported runs that count in only some runs of a suite, with these runs, and the metrics of all runs."""
     by_suite: dict[str, list[RunPlan]] = {}
     for plan in plans:
         if plan.imported and plan.rubric.criteria:

@@ -215,18 +215,7 @@ class ReferenceAgreementDocument:
     bias: float | None
     bias_ci95: Range | None
     confusion: dict[str, dict[str, int]]
-    by_candidate: dict[str, ReferenceShareDocument]
-    reason: str | None
-
-
-@document
-class ReferenceShareDocument:
-    """JSON of the share of one candidate's responses on which a judge agrees with people."""
-
-    agreement: float | None = source("mean")
-    ci95: Range | None
-    n: int = source("n_trials")
-    n_tasks: int
+    by_candidate: dict[str, float | None]
     reason: str | None
 
 
@@ -528,7 +517,7 @@ def reference_agreement(judge: JudgeAgainstReferences) -> ReferenceAgreementDocu
             str(people): {str(verdict): judge.confusion.get((people, verdict), 0) for verdict in Verdict}
             for people in Verdict
         },
-        by_candidate={str(each.candidate): fill(ReferenceShareDocument, each) for each in judge.by_candidate},
+        by_candidate={str(each.candidate): each.mean for each in judge.by_candidate},
         reason=agreement.reason,
     )
 

@@ -234,9 +234,7 @@ def compare(
     rng = np.random.default_rng(DRAWS_SEED)
     comparison = compared(basis.table, a, b, scope, margin, rng=rng)
     if not basis.runs:
-        comparison = replace(
-            comparison, reason="no_shared_tasks"
-        )  # each has results, but in other suites than the other
+        comparison = replace(comparison, reason="no_shared_tasks")  # both have results, but in different suites
     beside = None
     if diagnose:
         reviews = workspace.archive.scores.review_columns(selection) if reviews is None else reviews
@@ -368,7 +366,7 @@ def _looks(basis: Basis) -> Looks | None:
 
 
 def candidate_named(name: str, known: Mapping[str, str]) -> str:
-    """Return a candidate as results call it; `known` has the name in its runs by that.
+    """Return a candidate as results call it; `known` maps that name to the one in its runs.
 
     Raises:
         UnknownName: no selected run has the candidate.

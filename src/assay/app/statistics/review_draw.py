@@ -1,4 +1,4 @@
-"""How the reviewed trials of the selected runs were chosen, which decides on estimates from a partial review."""
+"""How the reviewed trials of the selected runs were chosen; estimates from a partial review depend on it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Measure how much of a file a reader would explain: the share of its characters under keys that the format has.
 
-A reader describes its format once as a `Shape`, and `recognise` returns `explained_share` of the file. Two readers that both
-find their keys in a file are so compared by what each would make of the rest: SWE-bench finds `resolved_ids` in results of
+A reader describes its format once as a `Shape`, and `recognise` returns `explained_share` of the file. If two readers both find
+their keys in a file, the share shows how much of the rest each explains: SWE-bench finds `resolved_ids` in results of
 Terminal-Bench 1, but that is 2% of the file.
 """
 
@@ -23,14 +23,14 @@ _DEEPEST: Final = 20
 def explained_share(value: object, shape: Shape) -> float:
     """Return the share of a JSON value that a shape explains, 0 to 1; 0 for a value without objects.
 
-    Of a long list only the first 50 items are measured, and stand for the others.
+    Only the first 50 items of a long list are measured; they represent the others.
     """
     explained, total = _measured(value, shape, 0)
     return explained / total if total else 0.0
 
 
 def _measured(value: object, shape: Shape | None, depth: int) -> tuple[float, float]:
-    """Return the number of characters that are explained, and of all."""
+    """Return the number of explained characters, and of all characters."""
     if depth > _DEEPEST:
         size = _size(value)
         return size if shape is None else 0.0, size

@@ -40,7 +40,7 @@ def frame_rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
 
 
 def first_frame_rows(sample: FileSample, most: int = 20) -> list[TableRow]:
-    """Return the first rows, for recognition; empty for a document that is no table."""
+    """Return the first rows, for recognition; empty for a document that is not a table."""
     if sample.rows:
         return [dict(row) for row in sample.rows[:most]]
     if sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):

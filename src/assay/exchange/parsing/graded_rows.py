@@ -31,7 +31,7 @@ _ANSWER_KEYS: Final = ("output", "answer", "response", "content", "text", "resul
 
 
 def run_without_model(run: FoundRun, *, where: str, is_named: bool) -> Iterator[Found]:
-    """Yield the run of a file that names no model, with a note if its candidate is called after the file."""
+    """Yield the run of a file that names no model, with a note if its candidate is named after the file."""
     yield replace(run, provenance={"candidate_from": "option" if is_named else "file name"})
     if not is_named:
         (candidate,) = run.candidates
@@ -72,8 +72,8 @@ class GradedRow:
 def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str) -> Iterator[Found]:
     """Yield tasks, responses and assessments of rows, then notes on their metrics, whose place is `where`.
 
-    `rows` is called twice. A value outside a metric's scale may stand in the last row, and it shows that the metric has another
-    scale, so that none of its values is a score.
+    `rows` is called twice. A value outside a metric's scale, even in the last row, shows that the metric has another scale and
+    that none of its values is a score.
     """
     grades = MetricGrades(
         outside_their_scale(value for row in rows() if isinstance(row, GradedRow) for value in row.values)
@@ -119,7 +119,7 @@ def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str
 
 
 def prompt_digest(prompt: tuple[Message, ...]) -> str:
-    """Return a digest of a prompt: the same question of another model, or in another file, is the same task."""
+    """Return a digest of a prompt, so that the same question to another model or in another file is the same task."""
     text = "\x1f".join(f"{message.role}\x1e{message.content}" for message in prompt)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 

@@ -84,7 +84,7 @@ _CUT: Final = ("end-of-stream", "unexpected end of data", "unexpected end of fil
 
 
 class UnreadableFile(InputError):
-    """A file cannot be opened or unpacked, or unpacks to more than is safe."""
+    """Raised if a file cannot be opened or unpacked, or unpacks to more than is safe."""
 
 
 _ENDINGS: Final = (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".log", ".txt", ".eval", ".yaml")
@@ -109,7 +109,7 @@ class InputFile:
     packing: str = "plain"
     most_bytes: int = MOST_UNPACKED_BYTES
     container: InputFile | None = None
-    # A cell for the sample: the record is frozen, and `cached_property` needs a `__dict__`, which slots leave out.
+    # A container for the sample: the record is frozen, and `cached_property` needs a `__dict__`, which slots leave out.
     _sample: dict[str, FileSample] = field(default_factory=dict, repr=False, compare=False)
     _bytes: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
@@ -383,11 +383,11 @@ def archive_members(path: Path, name: str) -> Iterator[InputFile]:
 def unpacked(
     source: InputFile, keep: Callable[[InputFile], bool], skip: Callable[[Skipped], None]
 ) -> Iterator[InputFile]:
-    """Yield the files in an archive, also those in archives inside it, or the file itself if it is none.
+    """Yield the files in an archive, also those in archives inside it, or the file itself if it is not an archive.
 
     Args:
         keep: called with an archive; True if a reader takes it as a whole.
-        skip: called with a message for an archive that is damaged, too deep or too long; the others are read on.
+        skip: called with a message for an archive that is damaged, too deep or too long; the others are still read.
     """
     left = [MOST_MEMBERS]
     yield from _unpacked(source, keep, skip, left)

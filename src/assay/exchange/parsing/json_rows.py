@@ -85,7 +85,7 @@ def read_object(source: InputFile) -> JsonObject:
 
 
 def _row(line: bytes) -> JsonObject | str:
-    """Parse one line. Python's json writes NaN, which is no JSON, so a line that fails is tried once more with it allowed."""
+    """Parse one line. Python's json writes NaN, which is not JSON, so a line that fails is parsed again with NaN allowed."""
     row = row_of(line)
     if isinstance(row, str) and (b"NaN" in line or b"Infinity" in line):
         try:

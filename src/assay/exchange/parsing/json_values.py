@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 JsonObject: TypeAlias = "Mapping[str, JsonValue]"
 """An object of a foreign document."""
 
-_EARLIEST_S: Final = 946_684_800  # the year 2000: an earlier time is no time of an evaluation
+_EARLIEST_S: Final = 946_684_800  # the year 2000: no evaluation is older
 _LATEST_S: Final = 4_102_444_800  # the year 2100
 _DEEPEST: Final = 12
 _MOST_ITEMS: Final = 1000
@@ -36,7 +36,7 @@ _SHOWN: Final = 2000
 _LARGEST_COUNT: Final = 2**53  # above it JSON numbers are not exact, and SQLite ends at 2**63
 # Harnesses write the arguments of a model into their results, API keys included.
 _SECRET: Final = re.compile(r"api_?key|secret|password|authorization|(access|auth|hf|bearer)_?token", re.IGNORECASE)
-# `developer` is OpenAI's newer name of the system's turn, `model` is Google's of the assistant's.
+# `developer` is OpenAI's newer name for the system's turn, `model` is Google's for the assistant's.
 _ROLES: Final = {
     "system": "system",
     "developer": "system",
@@ -157,7 +157,7 @@ def seconds_between(start: object, end: object) -> float | None:
 
 
 def seconds_after(start: str | None, seconds: float) -> str | None:
-    """Return the time so long after another one; None if that is unknown."""
+    """Return the time that is this many seconds after another one; None if it is unknown."""
     return None if start is None else from_unix(datetime.fromisoformat(start).timestamp() + seconds)
 
 
@@ -243,7 +243,7 @@ def content_text(content: object) -> str | None:
 
 
 def as_messages(value: object) -> tuple[Message, ...]:
-    """Return a prompt as messages: a text is the user's, and so is a role that Assay does not know (tool, function)."""
+    """Return a prompt as messages: text is the user's, also under a role that Assay does not know (tool, function)."""
     if isinstance(value, str):
         return (Message(role="user", content=value),) if value else ()
     messages: list[Message] = []

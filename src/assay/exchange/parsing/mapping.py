@@ -51,7 +51,7 @@ class Metric:
     Attributes:
         criterion: place of the criterion's name; None for an overall score.
         scale: the worst and the best value, each a number or its place in the row.
-        labels: words and their scores, the exact ones; `patterns` are those with `*`, in their order.
+        labels: score of each exact word; `patterns` are the labels with `*`, in their order.
         missing: texts that mean that there is no score.
         clip: True if a score outside the scale counts as its end.
     """
@@ -73,7 +73,7 @@ class Metric:
         return "score" if self.by is GradedBy.RULE else str(self.by)
 
     def raw_score(self, cell: object, worst: float, best: float) -> float | None:
-        """Return the number in a cell or of its label, on the metric's own scale; None if it has neither."""
+        """Return the number in a cell, or that of its label, on the metric's own scale; None if it has neither."""
         word = cell_text(cell).casefold()
         if word in self.labels:
             return self.labels[word]
@@ -85,7 +85,7 @@ class Metric:
         return cell_number(cell)
 
     def scale_in(self, row: TableRow) -> tuple[float, float] | None:
-        """Return the worst and the best value for a row; None if they are no numbers or equal."""
+        """Return the worst and the best value for a row; None if they are not numbers, or are equal."""
         worst, best = self.scale
         low = worst if isinstance(worst, float) else cell_number(worst(row))
         high = best if isinstance(best, float) else cell_number(best(row))
@@ -126,7 +126,7 @@ def problem_of(mapping: object) -> str | None:
 
 
 def _metrics_given(mapping: JsonObject) -> list[tuple[str, JsonObject]]:
-    """Return the metrics as written, each with the mapping's own settings under those of the metric."""
+    """Return the metrics as written, each with the mapping's own settings as defaults."""
     shared = {key: mapping[key] for key in _OF_A_METRIC if key in mapping}
     if not mapping.get("scores"):
         return [("", shared)]
@@ -169,7 +169,7 @@ def metrics_of(mapping: JsonObject) -> tuple[Metric, ...]:
 
 
 def lower_is_better(mapping: JsonObject) -> list[JsonValue]:
-    """Return the metrics whose scale begins with its higher end, as far as the mapping itself names both."""
+    """Return the metrics whose scale begins with its higher end, if the mapping itself names both ends."""
     names: list[JsonValue] = []
     for name, given in _metrics_given(mapping):
         match _scale_of(given.get("scale")):
@@ -200,7 +200,7 @@ def _metric(name: str, given: JsonObject, mapping: JsonObject) -> Metric:
 
 
 def _scale_of(value: JsonValue) -> tuple[float | Place, float | Place] | None:
-    """Return the ends of a scale, the worse one first; None if the value is no scale."""
+    """Return the ends of a scale, the worse one first; None if the value is not a scale."""
     ends = [
         float(end) if isinstance(end, int | float) and not isinstance(end, bool) else place_of(end)
         for end in as_list(value)

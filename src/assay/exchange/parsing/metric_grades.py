@@ -23,7 +23,7 @@ class MetricValue:
         value: a number, or true or false; another value gives a grade without a score.
         worst, best: ends of the metric's scale; an error rate has 1 and 0.
         criterion: name of the criterion; empty for an overall score.
-        assumed: True if the format does not say that a rule computed the value, so that a model may have.
+        assumed: True if the format does not say that a rule computed the value, so a model may have done so.
     """
 
     criterion: str
@@ -37,7 +37,7 @@ class MetricValue:
 
 
 def outside_their_scale(values: Iterable[MetricValue]) -> set[str]:
-    """Return the criteria of which some value lies outside the scale: none of their values is a score."""
+    """Return the criteria with a value outside their scale: none of their values is a score."""
     return {
         value.criterion
         for value in values
@@ -50,7 +50,7 @@ class MetricGrades:
     """Builds assessments and counts values without a known scale and metrics of unknown graders, for notes at the end.
 
     Args:
-        unscaled: criteria of which no value is a score; see `outside_their_scale`.
+        unscaled: criteria whose values are not scores; see `outside_their_scale`.
     """
 
     def __init__(self, unscaled: Collection[str] = ()) -> None:
@@ -62,7 +62,7 @@ class MetricGrades:
     def assessments(
         self, values: Iterable[MetricValue], *, task: str, candidate: str, trial: int, where: str
     ) -> Iterator[FoundAssessment]:
-        """Yield one assessment for each grader of a response; a criterion that comes again is another judging."""
+        """Yield one assessment for each grader of a response; a repeated criterion starts another judging."""
         by_grader: dict[tuple[str, GradedBy, int], list[FoundGrade]] = {}
         again: Counter[tuple[str, GradedBy, str]] = Counter()
         for metric in values:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OffScale:
-    """The metrics of a file that leave 0 to 1, and the number of their values that were asked for."""
+    """The metrics of a file with values outside 0 to 1, and the number of their values that were asked for."""
 
     def __init__(self) -> None:
         self._metrics: set[Hashable] = set()
@@ -29,7 +29,7 @@ class OffScale:
             self._metrics.add(metric)
 
     def score(self, metric: Hashable, raw: float | None) -> float | None:
-        """Return a value as a score; None for every value of a metric that leaves 0 to 1."""
+        """Return a value as a score; None for every value of a metric with values outside 0 to 1."""
         if raw is None or metric not in self._metrics:
             return raw
         self._kept_raw += 1
@@ -46,18 +46,18 @@ class OffScale:
 
 
 class WrongScale(InputError):
-    """Most scores of a file lie outside the scale that it was read with, so that those inside are on another scale too."""
+    """Raised if most scores of a file lie outside its assumed scale, so that those inside are on another scale too."""
 
 
 class ScaleCheck:
-    """Counts scores inside and outside their scale, to refuse a file of which most lie outside."""
+    """Counts scores inside and outside their scale, to refuse a file if most lie outside."""
 
     def __init__(self) -> None:
         self.inside = self.outside = 0
 
     def refuse_wrong(self, where: str, named: str, remedy: str) -> None:
         """Raise `WrongScale` if more scores lie outside the scale than inside."""
-        # Of percentages, only 0 and 1 would be taken: a mean of 40 answers came out as 50.0 in place of 63.0.
+        # Of percentages, only 0 and 1 would count: the mean of 40 answers was once 50.0 instead of 63.0.
         if self.outside > self.inside:
             total = self.inside + self.outside
             problem = (

@@ -49,8 +49,8 @@ class _Gathered(NamedTuple):
 class AssessmentGatherer:
     """Gathers grades; `ready` yields assessments if there are many, and `rest` yields the remaining ones.
 
-    Rows of one task, trial and judge belong together: those of one candidate, or with `joint` those of all. A criterion
-    that comes again for a candidate is another judging.
+    Rows of one task, trial and judge belong together: those of one candidate, or with `joint` those of all. A criterion that is
+    repeated for a candidate starts another judging.
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ _NAMED: Final = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", " ": 
 
 
 def read_header(sample: FileSample) -> list[str]:
-    """Return the column names of a separated table in lower case; empty for JSON, Parquet and text that is no table."""
+    """Return the column names of a separated table in lower case; empty for JSON, Parquet and text that is not a table."""
     head = sample.text
     # A NUL shows a binary file, or text in UTF-16.
     if sample.head.startswith(MAGIC) or "\0" in head[:2000] or head.lstrip()[:1] in ("{", "["):

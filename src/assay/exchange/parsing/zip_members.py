@@ -38,7 +38,7 @@ _UNREADABLE: Final = (
 
 
 class UnreadableMember(UnreadableFile):
-    """A member cannot be unpacked, or unpacks to more than is safe."""
+    """Raised if a member cannot be unpacked, or unpacks to more than is safe."""
 
 
 class ZipMembers:

@@ -4,7 +4,7 @@ Written from tatsu-lab/alpaca_eval's `example/`, `results/` and `src/alpaca_eval
 sometimes `input`, `output` and `generator`; an annotation holds both outputs with their generators, the `annotator` and the
 `preference`: 1 or 2 for the preferred one, 1.5 (before: 0) for a tie, and between them in the weighted evaluators, which read a
 probability out of the judge's token likelihoods. Nothing has an id: a digest of the instruction names a task, so that outputs
-and annotations of different files meet.
+and annotations of different files match.
 
 Annotations are preferences (`preferences`); those of a named annotator wait for a person, those of numbered people count.
 """

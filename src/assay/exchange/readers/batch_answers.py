@@ -160,7 +160,7 @@ def _seconds(body: JsonObject, usage: JsonObject) -> float | None:
 def _answer(
     text: str | None, reason: str | None, calls: Sequence[object] = (), refusal: str | None = None
 ) -> BatchAnswer:
-    """Return an answer by its text and reason; a call of a tool is the answer of a body without text."""
+    """Return an answer by its text and reason; in a body without text, a tool call is the answer."""
     finish = None if reason is None else _FINISH.get(reason, reason)
     if refusal or reason in _REFUSED:
         detail = refusal or f"the answer ended with {reason}{': ' if text else '.'}{text or ''}"
@@ -241,7 +241,7 @@ def _text(parts: list[JsonValue]) -> str:
 
 
 def _sum(usage: JsonObject, first: str, second: str) -> int | None:
-    """Return the sum of two counts, of which the second is often left out; None without the first."""
+    """Return the sum of two counts; the second may be missing, but without the first the sum is None."""
     count = as_count(usage.get(first))
     more = as_count(usage.get(second))
     return more if count is None else count + (more or 0)

@@ -135,7 +135,7 @@ def task_of(row: JsonObject, prompt: Sequence[Message] | None) -> str | None:
 
 
 def prompt_of(body: JsonObject) -> tuple[Message, ...] | None:
-    """Return the messages of a request, a system text first; None if it asks nothing."""
+    """Return the messages of a request, a system text first; None if it has none."""
     turns: list[Message] = []
     system = next((body[key] for key in _SYSTEM if body.get(key)), None)
     if system is not None:

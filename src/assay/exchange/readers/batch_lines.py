@@ -178,7 +178,7 @@ def failed(kind: str | None, status: int | None, detail: str) -> Failure:
     """Return a failure with the party at fault: by status, and by words that name a full context or a filter."""
     if status is None and kind is not None:
         status = _STATUS_OF.get(kind)
-    # A refused request is nothing the model did; a broken or busy server is its provider's.
+    # A refused request is not the model's fault; a broken or busy server is its provider's.
     bad_request = status is not None and 400 <= status < 500 and status not in (408, 409, 425, 429)
     fault = Fault.HARNESS if bad_request else Fault.PROVIDER
     if bad_request and _TOO_LONG.search(detail):

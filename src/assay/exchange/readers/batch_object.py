@@ -30,7 +30,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield a note: a batch object holds no results and only adds facts to results in other files."""
     batches = _batches(source.sample)
     if not batches:
-        yield Skipped(where=source.name, why="describes no batch.")
+        yield Skipped(where=source.name, why="does not describe a batch.")
         return
     last = batches[-1]
     what = f"describes a batch that is {last.status!r} ({last.counts or {}}); no output of it was found."
@@ -39,7 +39,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
     """Return times, status and counts of the batch; empty if the files describe several batches."""
-    # Of polled states the last one holds.
+    # Of polled states the last one counts.
     batches = {batch.id: batch for source in sources for batch in _batches(source.sample)}
     if len(batches) != 1:
         return {}
@@ -55,7 +55,7 @@ def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
 
 
 class _Batch(NamedTuple):
-    """A batch in the words of OpenAI: `status` is completed, cancelled, expired, failed or that of a batch at work."""
+    """A batch in the words of OpenAI: `status` is completed, cancelled, expired, failed or that of a batch in progress."""
 
     id: str
     status: str

@@ -131,7 +131,7 @@ def _answered(body: JsonObject) -> str | None:
 def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bool = False) -> Iterator[Found]:
     """Yield a response for each line of one file, with `with_tasks` also the task of each request that a line repeats.
 
-    With `named` they are answers of this candidate, whatever model a line names.
+    With `named`, all answers are this candidate's, whatever model a line names.
     """
     name = source.name
     # A local name: the loop takes a million lines, and looks it up for each.

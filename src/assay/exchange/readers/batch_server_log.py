@@ -21,7 +21,7 @@ ROLE: Final = "log"
 
 _TAIL: Final = 4 << 20
 _PROGRESS: Final = re.compile(
-    # Without the look behind, each digit of a long number would begin a search of its own: 51 s for 100 kB.
+    # Without the look-behind, each digit of a long number would begin a search of its own: 51 s for 100 kB.
     r"(?<![\d,])(\d[\d,]*)/(\d[\d,]*) \[((?:\d+:)?\d+:\d\d)<[^\],]*,\s*([\d.]+)\s*(s/(?:req|it)|(?:req|it)/s)",
     re.IGNORECASE,
 )

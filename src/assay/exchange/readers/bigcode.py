@@ -94,7 +94,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return generations, references or results; None if the file is none of them."""
+    """Return generations, references or results; None for any other file."""
     head = sample.head.lstrip()
     if head.startswith(b"["):
         items = as_list(sample.document)[:50]

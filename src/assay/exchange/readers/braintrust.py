@@ -99,7 +99,7 @@ class _Trace:
     def scorer_above(self, span: str) -> str | None:
         """Return the scorer's span that a span belongs to; None if it belongs to the case itself."""
         seen: set[str] = set()
-        while span not in seen:  # the parents are a stranger's, and may form a circle
+        while span not in seen:  # the parents come from a file, and may form a cycle
             if span in self.scorers:
                 return span
             seen.add(span)
@@ -179,7 +179,7 @@ def _first_list(file: JsonObject) -> list[JsonObject]:
 
 
 def _are_events(rows: Iterable[JsonObject]) -> bool:
-    """True if rows are events of Braintrust: spans of an experiment, of which some have scores."""
+    """True if rows are events of Braintrust: spans of an experiment, some with scores."""
     listed = list(rows)
     return (
         bool(listed)
@@ -265,7 +265,7 @@ class _CaseReader:
             yield from self._grades.assessments(values, task=task, candidate=candidate, trial=trial, where=where)
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield which scores wait although no model is known to have given them."""
+        """Yield a note on scores that wait although no model is known to have given them."""
         yield from self._grades.notes(where)
 
 

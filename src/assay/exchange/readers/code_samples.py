@@ -140,7 +140,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return results, verdicts (of HumanEval), samples or problems; None if the file is none of them."""
+    """Return results, verdicts (of HumanEval), samples or problems; None for any other file."""
     rows = sample.rows[:20]
     if rows and "eval" not in rows[0]:  # a document on one line is one row
         if not all(isinstance(row.get("task_id"), str) for row in rows):
@@ -277,7 +277,7 @@ class _SampleReader:
             yield self._by_status("plus", both, reason=_failed(row.get("plus_fail_tests")))
 
     def _by_status(self, criterion: str, status: object, *, reason: str) -> MetricValue | None:
-        """Return a verdict; None for a status that is no verdict, which is counted."""
+        """Return a verdict; None for any other status, which is counted."""
         if status not in _STATUS:
             self._ungraded[shorten(status, 40)] += 1
             return None

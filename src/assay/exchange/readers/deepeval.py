@@ -6,7 +6,7 @@ Written from `deepeval/test_run/test_run.py` and `api.py` of 4.3 and 2.x, whose 
 A candidate is the `model` among the hyperparameters, or the run's identifier. Metrics name the model that evaluated them
 (`evaluationModel`): their grades wait. Of the metrics without a model only those that DeepEval computes by itself count; a
 metric of the user's own may ask a model and waits. Older versions score some metrics by the bad share (`Bias`, `Toxicity`), so
-that less is better: whether `success` goes with scores above or below the threshold shows which way a metric points.
+less is better: if `success` goes with scores below the threshold, a metric points that way.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield Skipped(where=source.name, why=str(error))
         return
     if run is None:
-        yield Skipped(where=source.name, why="is no test run of DeepEval: it lacks `testCases`.")
+        yield Skipped(where=source.name, why="is not a test run of DeepEval: it lacks `testCases`.")
         return
     cases = [
         (case, f"{source.name}#{key}/{number}")

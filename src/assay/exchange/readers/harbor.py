@@ -172,7 +172,7 @@ class _Trial(NamedTuple):
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return trial, job, trajectory or config; None if the file is none of them."""
+    """Return trial, job, trajectory or config; None for any other file."""
     head = sample.head
     if sample.rows and b"\n" in head.strip():
         return None

@@ -1,8 +1,8 @@
 """Calls of models that the scorers of an Inspect sample made, read from the sample's events.
 
-Events stand in spans (`span_begin` with `id`, `parent_id`, `type`, `name`; since 2025), in steps before that (`step` with an
-`action` of `begin` or `end`). A scorer's events stand in a span or step of the type `scorer` with its name, also those of the
-spans inside it. A call is an event `model` with the reply and its usage.
+Events are in spans (`span_begin` with `id`, `parent_id`, `type`, `name`; since 2025), in steps before that (`step` with an
+`action` of `begin` or `end`). A scorer's events are in a span or step of the type `scorer` with its name, or in spans inside
+it. A call is an event `model` with the reply and its usage.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ScorerCall(NamedTuple):
-    """One call: the reply, and what it used; None for what the event does not hold."""
+    """One call: its reply and usage; None for values that the event lacks."""
 
     reply: str | None
     input_tokens: int | None
@@ -36,7 +36,7 @@ class ScorerCall(NamedTuple):
 
 
 class CallUsage(TypedDict):
-    """The sums over several calls, by the fields of `FoundAssessment`."""
+    """Tokens, cost and time of several calls, summed; the keys are fields of `FoundAssessment`."""
 
     input_tokens: int | None
     output_tokens: int | None
@@ -48,8 +48,8 @@ class ScorerCalls:
     """The calls of a sample's scorers, by scorer.
 
     Attributes:
-        may_be_unseen: True if scorers may have asked a model of which no event tells: the sample keeps no events, or has calls
-            among its scorers' that belong to none, and other models than the candidate's were used.
+        may_be_unseen: True if scorers may have called a model without an event in the log: models besides the candidate's were
+            used, and the sample keeps no events or has scorers' calls that belong to no scorer.
     """
 
     def __init__(self, sample: JsonObject, candidate_model: str) -> None:
@@ -65,7 +65,7 @@ class ScorerCalls:
         return self._calls.get(scorer, ())
 
     def _from_spans(self, events: Sequence[JsonObject]) -> bool:
-        """Take the calls inside spans; return True if a call of the scorers stands in no scorer's own span."""
+        """Take the calls inside spans; return True if a call of the scorers is outside every scorer's own span."""
         parents: dict[str, str | None] = {}
         scorers: dict[str, str] = {}
         scoring: set[str] = set()
@@ -78,14 +78,14 @@ class ScorerCalls:
                 elif event.get("type") == "scorers":
                     scoring.add(span)
             elif event.get("event") == "score" and (inside := as_text(event.get("span_id"))) in scorers:
-                # The event names the score, which two scorers of one name have with a number.
+                # The event names the score; if two scorers have one name, a number is added to it.
                 scorers[str(inside)] = as_text(event.get("scorer")) or scorers[str(inside)]
         stray = False
         for event in events:
             if event.get("event") != "model":
                 continue
             span = as_text(event.get("span_id"))
-            for _ in range(len(parents) + 1):  # a damaged log may hold a circle
+            for _ in range(len(parents) + 1):  # a damaged log may hold a cycle
                 if span is None or span in scorers:
                     break
                 stray = stray or span in scoring
@@ -109,7 +109,7 @@ class ScorerCalls:
 
 
 def usage_of(calls: Sequence[ScorerCall]) -> CallUsage:
-    """Return the sums over calls; None for what no call tells."""
+    """Return the sums over calls; None for a value that no call states."""
 
     def total(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]

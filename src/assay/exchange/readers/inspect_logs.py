@@ -7,9 +7,9 @@ zip archive of `header.json` (absent while the run goes on: `_journal/start.json
 
 An epoch is a trial. A scorer is a judge; a value C, P, I or N is 1, 0.5, 0 or 0, as in Inspect's own metrics. A scorer asked a
 model if its name or options say so, if it keeps messages in `metadata.grading`, or if model events stand inside its span: its
-grades wait for a person, with the model's words as the reply. So do those of a scorer of another name than Inspect's own if the
-sample keeps no events but used further models. A sample that Inspect scored although a limit stopped it is a response; one that
-it could not score is a failure.
+grades wait for a person, with the model's words as the reply. So do those of a scorer that is not Inspect's own if the sample
+keeps no events but used further models. A sample that Inspect scored although a limit stopped it is a response; one that it
+could not score is a failure.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _archive(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         if not _is_log(header):
             yield Skipped(where=source.name, why="holds no header that names a task and a model.")
             return
-        # A log without `header.json` has no status: its run still goes on, or was killed.
+        # A log without `header.json` has no status: its run is still going, or was killed.
         header.setdefault("status", "started")
         reading = _LogReader(header, source, options)
         _learn_scales(members, reading)
@@ -487,7 +487,7 @@ def _parts(scorer: str, value: object) -> list[tuple[str, object]]:
 
 
 def _raw(value: object) -> float | None:
-    """Return a score's number; None for a word that is no value of Inspect's."""
+    """Return a score's number; None for any word that is not a value in Inspect."""
     if isinstance(value, bool):
         return float(value)
     if not isinstance(value, str):
@@ -565,7 +565,7 @@ def _with_attachments(sample: dict[str, JsonValue]) -> dict[str, JsonValue]:
     def filled(value: JsonValue, depth: int = 0) -> JsonValue:
         if isinstance(value, str):
             return _ATTACHMENT.sub(put_back, value) if "://" in value else value
-        # The nesting is a stranger's, and Python's stack ends at 1,000 calls.
+        # A file may be nested deeply, and Python's stack ends at 1,000 calls.
         if depth > 20:
             return value
         if isinstance(value, list):

@@ -9,8 +9,8 @@ of its Python library 5.0. Files of one folder belong together:
 * dataset items, with input and expected output.
 
 A dataset run is a run, its name the candidate, a dataset item the task. Scores without items are of traces: a task is then named
-by a digest of the trace's input, or by the trace. ANNOTATION scores are a person's; EVAL scores wait, and so do API scores, of
-which nobody says who computed them. Booleans and numbers within 0 to 1 are scores; a category has no scale.
+by a digest of the trace's input, or by the trace. ANNOTATION scores are a person's; EVAL scores wait, and so do API scores,
+whose origin is unknown. Booleans and numbers within 0 to 1 are scores; a category has no scale.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> tuple[str | None, list[TableRow]]:
-    """Return the kind of a file with its first rows; None if it is no file of Langfuse."""
+    """Return the kind of a file with its first rows; None if it is not from Langfuse."""
     rows = first_frame_rows(sample)
     run_items = objects_in(as_object(None if rows else sample.document).get("datasetRunItems"))
     rows = rows or [dict(item) for item in run_items[:20]]
@@ -334,7 +334,7 @@ def _run_name(item: TableRow) -> str | None:
 
 
 def _trace_of(score: TableRow) -> str | None:
-    """Return the trace that a score is of; None for one of a session or a whole run."""
+    """Return the trace that a score belongs to; None for the score of a session or a whole run."""
     subject = as_object(decoded(score.get("subject")))
     if subject:
         return as_id(subject.get("traceId")) or (as_id(subject.get("id")) if subject.get("kind") == "trace" else None)

@@ -118,7 +118,7 @@ def _flat(row: Mapping[str, object], where: str, candidate: str) -> GradedRow:
 
 
 def _under(row: Mapping[str, object], prefix: str) -> dict[str, JsonValue]:
-    """Return the columns of one prefix without it; a table has an empty cell for a key that another row has."""
+    """Return the columns that have a prefix, without the prefix; a table has an empty cell for a key that another row has."""
     cells = {key.removeprefix(prefix): decoded(cell) for key, cell in row.items() if key.startswith(prefix)}
     return {key: storable(value) for key, value in cells.items() if value is not None}
 

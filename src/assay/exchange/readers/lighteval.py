@@ -4,8 +4,8 @@ Written from `lighteval/logging/evaluation_tracker.py` and `info_loggers.py`, `t
 0.10 to 0.13, and the flat columns of 0.4 to 0.9 (`full_prompt`, `predictions`, `gold`, `metrics`). A file is one task of
 LightEval, a row one document with its metrics. Several samples of one document have common metrics, so they are one trial.
 
-Metrics of LightEval's own `metrics.py` are rules, but for its judges, which keep their words as `judgement_…` beside the score.
-Another metric comes from a task of one's own and may ask a model, so it waits.
+Metrics of LightEval's own `metrics.py` are rules, except its judges, which keep their words as `judgement_…` beside the score.
+Any other metric comes from a user's own task and may ask a model, so it waits.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return details, flat (before 0.10) or results; None if the file is none of them."""
+    """Return details, flat (before 0.10) or results; None for any other file."""
     if sample.head.startswith(MAGIC):
         columns = _columns(sample)
         return "details" if columns == _DETAILS else "flat" if columns >= _FLAT else None
@@ -177,7 +177,7 @@ def _task_name(source: InputFile) -> str:
 
 
 def _details(source: InputFile) -> Iterator[tuple[dict[str, object] | str, str]]:
-    """Yield each row in the layout of today, or why it is none, with its place."""
+    """Yield each row in today's layout, or a sentence on why it cannot be read, with its place."""
     for row, where in read_table(source):
         if isinstance(row, str) or {"doc", "model_response", "metric"} <= row.keys():
             yield row, where
@@ -188,7 +188,7 @@ def _details(source: InputFile) -> Iterator[tuple[dict[str, object] | str, str]]
 
 
 def _as_detail(row: dict[str, object]) -> dict[str, object]:
-    """Return a row with the flat columns of before 0.10 in the layout of today."""
+    """Convert a row with the flat columns used before 0.10 to today's layout."""
     predictions = row["predictions"]
     return {
         "doc": {
@@ -247,7 +247,7 @@ class _DetailReader:
         )
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield what is not shown, and which metrics wait."""
+        """Yield notes on data that is not shown, and on metrics that wait."""
         if self._several:
             what = f"{self._several:,} documents have several samples with common metrics; the first sample is shown."
             yield Noted(where=where, what=what)

@@ -5,8 +5,8 @@ a judge's `result.json` repeats these and adds `results`, a list of objects whos
 with the `completion` (text and stop reason) and the `winner` that was read from it (`"1"`, `"2"` or `"None"`), counted in the
 data's order whichever order was shown.
 
-The candidates are `output_1` and `output_2`; a task is a row. The label is a person's. Each order in which a judge was asked is
-a judge of its own, so that statistics can show their agreement. The names of its folders name the judge; no file does.
+The candidates are `output_1` and `output_2`; a task is a row. The label is a person's. Each order in which a judge was asked
+counts as a separate judge, so that statistics can show their agreement. Only the folders name the judge.
 """
 
 from __future__ import annotations

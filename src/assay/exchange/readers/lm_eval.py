@@ -6,10 +6,9 @@ as `{"gen_args_0": {"arg_0": …}}`, metrics named in `metrics`. Old layout (0.4
 name, `arguments` as lists, no `filter`, metrics among the other keys.
 
 A document is a task of the suite that is named like the harness's task; every filter is a judge by rule, every metric a
-criterion. The results name the direction of each metric (`higher_is_better`); of one of which lower is better (an error rate),
-the score is turned round and the raw value kept. No file names the scale of a metric that leaves 0 to 1 anywhere in the file
-(perplexity, BLEU out of 100): it is kept raw with weight 0. For multiple choice the response is the continuation that the
-model found likeliest.
+criterion. The results name the direction of each metric (`higher_is_better`); if lower is better (an error rate), the score is
+reversed and the raw value kept. No file names the scale of a metric that leaves 0 to 1 anywhere in the file (perplexity, BLEU
+out of 100): it is kept raw with weight 0. For multiple choice the response is the continuation that the model found likeliest.
 """
 
 from __future__ import annotations
@@ -233,7 +232,7 @@ def _finished(source: InputFile, results: JsonObject) -> str | None:
     """Return the end of the run: the date in the file name, whose zone the results' `date` and duration show.
 
     The name is in the time of the machine and `date`, the start, in seconds since 1970. A zone is a multiple of 15 minutes, so
-    that one fits if the run took less; of several that fit none is taken.
+    one zone fits if the run took less; if several fit, none is used.
     """
     date, start = _DATE.search(source.stem), as_number(results.get("date"))
     try:
@@ -270,7 +269,7 @@ class _Metric(NamedTuple):
 
 
 def _directions(results: JsonObject, task: str) -> dict[str, bool]:
-    """Return by metric if higher is better, as the results or the task's configuration say."""
+    """Return, for each metric, True if higher is better by the results or the task's configuration."""
     listed = objects_in(as_object(as_object(results.get("configs")).get(task)).get("metric_list"))
     directions = {
         name: higher

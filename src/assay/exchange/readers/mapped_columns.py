@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "map"
 
-# A place that none of so many first rows has is a spelling mistake rather than a rare value.
+# A place that is missing in this many first rows is a spelling mistake rather than a rare value.
 _LOOKED_AT: Final = 200
 _MOST_WAITING: Final = 100_000
 
@@ -215,7 +215,7 @@ class _MappedRows:
         else:
             cells = row if wide == "*" else _opened(grammar.place_of(wide)(row))
             for name, cell in cells.items() if isinstance(cells, dict) else ():
-                # `@key`, `@root` and `@line` are added while reading; they are no columns of the file.
+                # `@key`, `@root` and `@line` are added while reading; they are not columns of the file.
                 if not str(name).startswith("@"):
                     yield str(name), _opened(cell)
 
@@ -233,7 +233,7 @@ class _MappedRows:
             shown = ", ".join(
                 f"{path} {'no list' if items is None else f'{len(items)} values'}" for path, items in lists.items()
             )
-            yield Skipped(where=where, why=f"has no list of draws of one length for {candidate!r}: {shown}.")
+            yield Skipped(where=where, why=f"has no lists of draws of equal length for {candidate!r}: {shown}.")
             return
         for number, items in enumerate(zip(*(items or () for items in lists.values()), strict=True), 1):
             draw = {**fields, **dict(zip(lists, items, strict=True)), "@draw": number}

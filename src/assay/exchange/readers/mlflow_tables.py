@@ -150,7 +150,7 @@ class _Trace:
 
     @property
     def started(self) -> str | None:
-        """When the request came: milliseconds in the column, text in the trace."""
+        """Time of the request: milliseconds in the column, text in the trace."""
         milliseconds = cell_number(self.row.get("request_time"))
         return from_text(self.info.get("request_time")) or from_unix(milliseconds and milliseconds / 1000)
 

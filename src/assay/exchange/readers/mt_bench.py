@@ -5,8 +5,8 @@ Written from lm-sys/FastChat's `llm_judge/common.py` and `llm_judge/gen_model_an
 `score` 1 to 10, -1 if none could be read; a pairwise one `model_1`, `model_2`, `g1_winner` and `g2_winner` (`model_1`, `model_2`,
 `tie` or `error`) of both orders. `question.jsonl` and `reference_answer/` beside them hold the questions and reference answers.
 
-A turn is a task (`81-1`, `81-2`), each choice a trial. A judge is named by its model and prompt; each order of a pair is a judge
-of its own. Every judgment waits for a person; pairs are preferences (`preferences`).
+A turn is a task (`81-1`, `81-2`), each choice a trial. A judge is named by its model and prompt; each order of a pair counts as
+a separate judge. Every judgment waits for a person; pairs are preferences (`preferences`).
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(row: object) -> str | None:
-    """Return the kind of a row: prompts, pair, single, answer or question; None if it is none of them."""
+    """Return the kind of a row: prompts, pair, single, answer or question; None for any other row."""
     fields = as_object(row)
     if "question_id" not in fields:
         return "prompts" if "prompt_template" in fields and "output_format" in fields else None

@@ -78,7 +78,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return evals and runs in files of their own, in the folder of a file of items or one above it."""
+    """Return evals and runs in separate files, in the folder of a file of items or one above it."""
     if not _has_items(source.sample):
         return ()
     return [
@@ -265,7 +265,7 @@ def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -
 
 
 def _references(graders: dict[str, JsonObject]) -> tuple[str, ...]:
-    """Return the keys of an item with which graders compare: `{{item.label}}` in a `reference`."""
+    """Return the keys of an item that graders compare with: `{{item.label}}` in a `reference`."""
     matches = [_REFERENCE.fullmatch(to_text(grader.get("reference")).strip()) for grader in graders.values()]
     return tuple(dict.fromkeys(match[1] for match in matches if match))
 

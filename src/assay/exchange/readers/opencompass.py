@@ -67,7 +67,7 @@ _ROLES: Final = {"HUMAN": "user", "SYSTEM": "system", "BOT": "assistant"}
 
 
 class _Place(NamedTuple):
-    """Task and trial of an index: repeats of a data set stand one after the other."""
+    """Task and trial of an index: repeats of a data set follow one another."""
 
     task: str
     trial: int

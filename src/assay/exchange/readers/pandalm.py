@@ -2,7 +2,7 @@
 
 Written from WeOpenML/PandaLM at 3871806e (`data/testset-v1.json` and the two verdict files). A row of the test set holds
 `idx`, `instruction`, `input`, two responses, their candidates in `cmp_key` (`A_B`), and `annotator1` and so on with 1, 2 or 0
-for a tie. A verdict file holds `idx` and `NAME_result` (1, 2, `Tie` or 0, or words that are no verdict) with `NAME_reason`; it
+for a tie. A verdict file holds `idx` and `NAME_result` (1, 2, `Tie` or 0, or other words) with `NAME_reason`; it
 holds neither texts nor candidates, so it is read together with the test set that has the same `idx`.
 
 A task is a row. People's labels need no review; judges' verdicts wait. Everything is a preference (`preferences`).

@@ -70,7 +70,7 @@ NAME: Final = "promptfoo"
 
 _KNOWN_VERSION: Final = 4
 _YAML: Final = re.compile(rb"(evalId: \S+|version: \d+|results:)\s*\n\s*(results|version|timestamp|prompts)\s*:")
-_DEEPEST: Final = 20  # a set may hold sets; the nesting is a stranger's
+_DEEPEST: Final = 20  # a set may hold sets, to any depth
 _BROKE: Final = 2  # promptfoo's `ResultFailureReason.ERROR`
 _BY_MODEL: Final = frozenset(
     {
@@ -299,7 +299,7 @@ class _Columns:
 
 
 def candidate_names(columns: Sequence[tuple[str, str]]) -> list[str]:
-    """Name the candidates of columns of a provider and a prompt's label: by the prompt too if the provider has several."""
+    """Name the candidates of columns, each a provider and a prompt's label, which joins the name if a provider has several."""
     names: list[str] = []
     for at, (provider, label) in enumerate(columns):
         number = sum(other == provider for other, _ in columns[: at + 1])
@@ -435,7 +435,7 @@ def _components(row: JsonObject) -> list[JsonObject]:
 
 
 def _named(component: JsonObject) -> str:
-    """Return an assertion as far as several tests may share it."""
+    """Return the part of an assertion that several tests may share."""
     assertion = as_object(component.get("assertion"))
     return "\x1f".join(to_text(assertion.get(key)) for key in ("type", "metric", "value"))
 
@@ -485,7 +485,7 @@ def _graded(row: JsonObject, grading: JsonObject) -> bool:
 
 
 def _whole(row: JsonObject, grading: JsonObject) -> JsonObject:
-    """Return a result without its parts as the set of the assertions that the test names."""
+    """Return a result that lacks its parts as one set of the test's assertions."""
     assertions = objects_in(as_object(row.get("testCase")).get("assert"))
     flat = [*assertions, *(nested for assertion in assertions for nested in objects_in(assertion.get("assert")))]
     parts: list[JsonValue] = [{"assertion": dict(assertion)} for assertion in flat]
@@ -527,7 +527,7 @@ def _kind(component: JsonObject) -> str:
 
 
 def _tokens(components: Sequence[JsonObject], key: str) -> int | None:
-    """Return the tokens that grading used; None if no assertion tells. A set's own count holds that of its parts."""
+    """Return the tokens that grading used; None if no assertion states them. A set's own count holds that of its parts."""
     counts = [as_count(as_object(component.get("tokensUsed")).get(key)) for component in components]
     known = [count for count in counts if count is not None]
     return sum(known) if known else None

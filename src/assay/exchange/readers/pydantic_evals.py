@@ -4,7 +4,7 @@ Written from `pydantic_evals/reporting/__init__.py` and `evaluators/` of 1.x (20
 candidate, named like the experiment. A case is a task, and a repeated case (`source_case_name`) gives trials. An evaluator
 is a judge, and each of its scores and assertions a criterion; labels are words without a scale and are left out.
 
-Evaluators of pydantic-evals itself are rules, but for `LLMJudge` and `GEval`. One's own evaluator may call a model, which no
+Evaluators of pydantic-evals itself are rules, except `LLMJudge` and `GEval`. A user's own evaluator may call a model, which no
 report shows, so its grades wait.
 """
 
@@ -180,7 +180,7 @@ class _CaseReader:
             )
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield what was left out, and which evaluators may call a model."""
+        """Yield notes on data that was left out, and on evaluators that may call a model."""
         if self._labels:
             names = ", ".join(f"{name} ({count:,})" for name, count in self._labels.most_common(10))
             yield Noted(where=where, what=f"labels are words without a scale; Assay left them out: {names}.")

@@ -4,7 +4,7 @@ Written from `ragas/dataset_schema.py`, `evaluation.py` and `metrics/` of 0.1 to
 `retrieved_contexts`, `response`, `reference`; in 0.1 `question`, `contexts`, `answer`, `ground_truth`) and one column for each
 metric, some with a mode in their name: `rouge_score(mode=fmeasure)`.
 
-The file names no model, so that the candidate is named for the file. A task is named by a digest of its question. Metrics that
+The file names no model, so the candidate is named after the file. A task is named by a digest of its question. Metrics that
 compare texts or ids by rule count; all others ask a model, or may, and wait. `noise_sensitivity` counts wrong claims, so that
 less is better; rubrics grade from 1 to 5. The file holds no explanations, tokens, cost or times.
 """

@@ -104,7 +104,7 @@ def _task(item: JsonValue, where: str) -> Iterator[Found]:
     )
     for holder, key in ((answer, "response_options"), (signal, "human_evals")):
         if holder.get(key) and not isinstance(holder[key], list):
-            yield Skipped(where=where, why=f"has `{key}` that is not a list.")
+            yield Skipped(where=where, why=f"has a `{key}` that is not a list.")
     for option in as_list(answer.get("response_options")):
         fields = as_object(option)
         content = fields.get("text")
@@ -116,7 +116,7 @@ def _task(item: JsonValue, where: str) -> Iterator[Found]:
     for evaluation in as_list(signal.get("human_evals")):
         fields = as_object(evaluation)
         if not fields.get("model_id"):
-            yield Skipped(where=where, why="holds an evaluation of no model.")
+            yield Skipped(where=where, why="holds an evaluation that names no model.")
             continue
         grades = tuple(_grades(str(fields["model_id"]), _form(fields.get("evaluation_form"))))
         if grades:
@@ -190,7 +190,7 @@ def _pair(row: JsonObject, number: int, where: str) -> Iterator[Found]:
     task = str(row.get("id", row.get("prompt_id", number)))
     prompt = row.get("prompt", row.get("question", row.get("instruction")))
     text = _text(prompt)
-    # Some sets hold no prompt apart: both texts then begin with the dialogue so far.
+    # Some sets have no separate prompt: both texts then begin with the dialogue so far.
     shared = _shared(chosen, rejected) if text is None else text
     yield FoundTask(id=task, prompt=(Message(role="user", content=shared),) if shared else ())
     names = (str(row.get("chosen_model") or "chosen"), str(row.get("rejected_model") or "rejected"))

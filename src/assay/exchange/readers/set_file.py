@@ -43,7 +43,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield FoundTask(id=name, thing=name, context=context, language=language, family=family)
         snippets = row.get("snippets")
         if snippets and not isinstance(snippets, list):
-            yield Skipped(where=where, why="has `snippets` that is not a list.")
+            yield Skipped(where=where, why="has `snippets` that are not a list.")
         for snippet in as_list(snippets):
             fields = as_object(snippet)
             content, candidate = fields.get("content"), fields.get("name")

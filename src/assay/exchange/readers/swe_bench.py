@@ -169,7 +169,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return `predictions`, `report` (of a run) or `instance` (the report of one); None if the file is none of them."""
+    """Return `predictions`, `report` (of a run) or `instance` (the report of one); None for any other file."""
     head = sample.head
     if b'"model_patch"' in head:
         rows = first_rows(sample, 20) or objects_in(list(as_object(sample.document).values()))[:20]

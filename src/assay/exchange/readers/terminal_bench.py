@@ -91,7 +91,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the set-up and the trials of a job; of trials without a job's results the first takes the others."""
+    """Return the set-up and the trials of a job; without a job's results, the first trial takes the others."""
     kind = _kind(source.sample)
     if kind not in ("job", "trial"):
         return ()
@@ -153,7 +153,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return job, trial, metadata or lock; None if the file is none of them."""
+    """Return job, trial, metadata or lock; None for any other file."""
     head = sample.head
     if sample.rows and b"\n" in head.strip():
         return None
@@ -218,7 +218,7 @@ def _dataset(lock: JsonObject) -> str | None:
 
 
 def _run_id(trials: Sequence[_Trial]) -> str | None:
-    """Return the job's id out of a trial's name, `TASK.1-of-5.ID`."""
+    """Return the job's id from a trial's name, `TASK.1-of-5.ID`."""
     match = _ATTEMPT.search(as_text(trials[0].row.get("trial_name")) or "")
     return None if match is None else match[2]
 
@@ -278,7 +278,7 @@ def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Ite
 
 
 def _trial_number(row: JsonObject, taken: Collection[int]) -> int:
-    """Return the attempt out of the trial's name, or the first free number."""
+    """Return the attempt from the trial's name, or the first free number."""
     match = _ATTEMPT.search(as_text(row.get("trial_name")) or "")
     number = 0 if match is None else int(match[1][:6])
     if number < 1 or number in taken:

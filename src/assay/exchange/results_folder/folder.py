@@ -44,7 +44,7 @@ Document = dict[str, Any]
 
 
 class FolderBusy(Exception):
-    """Another process keeps writing the folder."""
+    """Raised if another process keeps writing the folder."""
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def record_of(folder: Path, run: str) -> Path:
 
 
 def aside_of(folder: Path, run: str) -> Path:
-    """Return the folder of a run's files once it was deleted or replaced."""
+    """Return the folder for the files of a run that was deleted or replaced."""
     return inside(folder, RECORDS, DELETED, safe_name(run))
 
 
@@ -118,7 +118,7 @@ def runs_aside(folder: Path) -> list[str]:
 
 
 def move(path: Path, home: Path) -> None:
-    """Move a file into a folder, if there is such a file."""
+    """Move a file into a folder, if the file exists."""
     if path.exists():
         home.mkdir(parents=True, exist_ok=True)
         path.replace(home / path.name)
@@ -145,7 +145,7 @@ def add_to_record(path: Path, lines: Iterable[Document]) -> bool:
     text = "".join(_line(line) for line in lines)
     if not text:
         return False
-    # Without O_CREAT: lines below no head would be a record that nobody can read.
+    # Without O_CREAT: lines without a head would be a record that nobody can read.
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
     try:
         written = memoryview(text.encode("utf-8", "backslashreplace"))
@@ -266,7 +266,7 @@ def _line(document: Document) -> str:
 
 
 def document(path: Path) -> Document | None:
-    """Return the JSON object in a file; None if there is none that can be read."""
+    """Return the JSON object in a file; None if it cannot be read."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """Write a log of Inspect (`inspect_ai`) as JSON, version 2, as its `read_eval_log` reads it.
 
 Written from inspect_ai's `log/_log.py`, `log/_recorders/json.py`, `scorer/_metric.py` and `model/_model_output.py` (0.3.285). A
-log is one task with one model, so here one suite with one candidate. The header stands before the samples, because Inspect
-stops there if it is asked for the header only.
+log is one task with one model, so here one suite with one candidate. The header comes before the samples, because Inspect stops
+there if it needs only the header.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LogScore:
 class LogSample:
     """One task in one epoch with its scores by grader.
 
-    `prompt` is what the model got first. `replies` are the (role, text) that came after it, an answer of the model last.
+    `prompt` is what the model got first. `replies` are the (role, text) pairs after it, an answer of the model last.
     """
 
     id: str

@@ -32,10 +32,10 @@ _SHORTEST_SECRET: Final = 8
 
 
 def input_of(request: ModelRequest) -> dict[str, JsonValue]:
-    """Return what a program may use of a trial, by name. The expected answer is no part of it.
+    """Return the values that a program gets for a trial, by name. The expected answer is not among them.
 
-    `prompt` is the task's context, unless the message names it, and the text of the last user message; `messages` are all
-    of them. A conversation of several turns is given in `prompt` with the role before each.
+    `prompt` is the task's context, unless the message contains it, and the text of the last user message; `messages` has all
+    messages. A conversation of several turns is given in `prompt` with the role before each.
     """
     system = "\n\n".join(message.content for message in request.messages if message.role == "system")
     turns = [message for message in request.messages if message.role != "system"]
@@ -64,7 +64,7 @@ def input_of(request: ModelRequest) -> dict[str, JsonValue]:
 
 
 def text_values(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of an input that templates may name: the columns of the task and what is text."""
+    """Return the values that templates may name: the columns of the task and all texts of the input."""
     task: Mapping[str, Any] = given["task"]
     values = {name: value for name, value in task.items() if isinstance(value, str)}
     values["tags"] = ", ".join(task.get("tags", ()))
@@ -91,7 +91,7 @@ def filled(template: JsonValue, given: Mapping[str, Any], values: Mapping[str, s
 def reply_in(
     output: JsonValue, program: Command | WebService, request: ModelRequest, *, elapsed_s: float, log: str = ""
 ) -> Reply:
-    """Return the reply in a JSON output; raises `CallFailed` if it has no answer where the suite says."""
+    """Return the reply in a JSON output; raises `CallFailed` if it has no answer at the suite's path."""
     try:
         answer = value_at(output, program.response or "$")
     except LookupError as error:
@@ -115,7 +115,7 @@ def reply_of(
 ) -> Reply:
     """Return the reply with the usage that a program reports; raises `CallFailed` for an empty answer.
 
-    A cost is what the program reports, else its tokens at the candidate's price, else 0; None if it cannot be read.
+    The cost is the program's own figure, else its tokens at the candidate's price, else 0; None if it cannot be read.
     """
     if not text.strip():
         raise CallFailed("empty", "It answered nothing.", transient=False, fault=Fault.CANDIDATE, log=log)
@@ -136,7 +136,7 @@ def bad_answer(detail: str, *, log: str = "") -> CallFailed:
 
 
 def failed(kind: str, detail: str, *, log: str = "", fault: Fault = Fault.CANDIDATE) -> CallFailed:
-    """Return the failure of a call that is not repeated: a program that failed once may have acted already."""
+    """Return the failure of a call that is not repeated: a program may have acted before it failed."""
     return CallFailed(kind, whole(detail)[:LONGEST_DETAIL], transient=False, fault=fault, log=whole(log)[:LONGEST_LOG])
 
 

@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 def open_callable(
     program: Function, given: Callable[..., object], *, folder: Path, environment: Mapping[str, str]
 ) -> Provider:
-    """Return the provider of a callable: worker processes, unless it holds something that no other process can have."""
+    """Return the provider of a callable: worker processes, or threads if the callable cannot be pickled."""
     import cloudpickle  # also takes functions of notebooks and closures, which `pickle` refuses
 
     try:
@@ -45,7 +45,7 @@ def open_callable(
 
 
 class Threads:
-    """A `ports.Provider` for a callable of this process. A call past its time limit is left behind, not ended."""
+    """A `ports.Provider` for a callable of this process. After its time limit, a call goes on and its result is ignored."""
 
     def __init__(self, program: Function, given: Callable[..., object], *, environment: Mapping[str, str]) -> None:
         self._program = program
@@ -87,7 +87,7 @@ class Threads:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(settle, value)
 
-        # Not of a pool, and a daemon: a call that hangs must not keep the interpreter from ending.
+        # A daemon thread outside any pool: a call that hangs must not keep the interpreter from ending.
         threading.Thread(target=call, daemon=True, name=self._program.label).start()
         return answer
 

@@ -1,4 +1,4 @@
-"""Commands as candidates: one process for each prompt, without a shell, ended with everything that it started."""
+"""Commands as candidates: one process for each prompt, without a shell; it is ended together with all processes it started."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Commands:
 
 
 class _Run(asyncio.SubprocessProtocol):
-    """One process: collects its output. Not asyncio's streams, whose `wait` also waits for processes left behind."""
+    """Collects the output of one process; asyncio's streams would also wait for processes that it leaves behind."""
 
     def __init__(self) -> None:
         self.output, self.errors = bytearray(), bytearray()

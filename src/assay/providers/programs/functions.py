@@ -1,7 +1,7 @@
-"""Python functions as candidates: each call that runs at once has a worker process, which is killed at its time limit.
+"""Python functions as candidates: each concurrent call has a worker process, which is killed at its time limit.
 
-A worker answers one call after another. `host` forks the workers of one function, so that its module is imported once and
-a worker costs a millisecond. Workers that failed in any way but an exception are replaced.
+A worker answers one call after another. `host` forks the workers of one function, so that its module is imported once and a
+worker costs a millisecond. A worker that failed other than by an exception is replaced.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class _Host:
         self.writer.close()
         self.control.close()
         try:
-            # It still ends workers for which it has an order, then sees that the socket is closed.
+            # It first ends the workers that it was ordered to end, then notices that the socket is closed.
             await asyncio.wait_for(self.process.wait(), 5.0)
         except TimeoutError:
             with suppress(ProcessLookupError):
@@ -227,7 +227,7 @@ class Functions:
             await running.close()
 
     async def _ask(self, worker: _Worker, request: ModelRequest) -> dict[str, Any]:
-        """Return the worker's answer; raises `CallFailed` if there is none, and then the worker is of no more use."""
+        """Return the worker's answer; raises `CallFailed` if there is none, after which the worker cannot be used again."""
         limit = self._program.timeout_s
         try:
             async with asyncio.timeout(limit):
@@ -357,9 +357,7 @@ class Functions:
         ours.setblocking(False)
         printed = _Printed()
         self._numbers += 1
-        number = (
-            self._numbers
-        )  # others are forked while this one waits: with theirs, its time limit would end a stranger
+        number = self._numbers  # others are forked meanwhile; with their id, this time limit would end the wrong worker
         ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         running.ends[number] = ended
         try:
@@ -410,7 +408,7 @@ def _settle(waiting: asyncio.Future[int] | None, code: int) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing, before there is a reader to end."""
+    """Do nothing; stands in until there is a reader to end."""
 
 
 def ending_of(code: int | None) -> str:

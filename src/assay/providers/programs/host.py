@@ -1,6 +1,6 @@
-"""The process behind a Python candidate: it imports the function once and forks a worker for each call that runs at once.
+"""The process behind a Python candidate: it imports the function once and forks a worker for each concurrent call.
 
-It is started by its file and uses the standard library only, so that the function meets no module of Assay. The parent sends
+It runs as a script and uses only the standard library, so that the function's process has no module of Assay. The parent sends
 numbers over a socket: a worker to fork, with its two pipes, or one to end. The answers name workers that have ended. If the
 import has started threads, which a fork would not copy, each worker imports for itself.
 """
@@ -208,7 +208,7 @@ def _answered(
 
 
 def called_here(function: Any, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Call a function in this thread and return its answer, for callables that no other process can have."""
+    """Call a function in this thread and return its answer, for callables that cannot be pickled."""
     with asyncio.Runner() as runner:
         try:
             arguments = _arguments(function)
@@ -254,7 +254,7 @@ def _answer(value: Any) -> dict[str, Any]:
 
 
 def _arguments(function: Any) -> list[tuple[str, str]]:
-    """Return each parameter of a function with the name of the value it gets; one that has no name is empty."""
+    """Return each parameter of a function with the name of the value that it gets; positional-only parameters have no name."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # some functions written in C
@@ -275,7 +275,7 @@ def _arguments(function: Any) -> list[tuple[str, str]]:
 
 
 def _set_up(target: Any, options: dict[str, Any], runner: asyncio.Runner) -> Any:
-    """Return the function to call: a class is made once, with the options, and its `setup` runs if it has one."""
+    """Return the function to call. A class is instantiated once with the options, and its `setup` is called if it has one."""
     if not inspect.isclass(target):
         return target
     made = target(**options)
@@ -336,7 +336,7 @@ def _told(error: BaseException) -> dict[str, str]:
 
 
 def _threads() -> int:
-    """Return the number of threads, also of those that libraries start without Python."""
+    """Return the number of threads, including those that libraries start without Python."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:

@@ -1,4 +1,4 @@
-"""Open the program of a candidate, and refuse programs where only models may answer. Starts and sends nothing.
+"""Open the program of a candidate, or refuse it if only models are allowed. Starts and sends nothing.
 
 A suite that a person runs in a terminal may name programs. A suite that a browser or another program sent may not: it would
 run any command on this machine. `local_only` allows a program if its author states that it uses no network.
@@ -129,7 +129,7 @@ def _check_program(name: str, folder: Path, context: ProviderContext, where: str
     if os.sep in name:
         place = folder / name
         if not place.is_file():
-            raise SettingsError(where, f"names {name}, which is no file in {folder}.", remedy="Check its name.")
+            raise SettingsError(where, f"names {name}, which is not a file in {folder}.", remedy="Check its name.")
         if not os.access(place, os.X_OK):
             raise SettingsError(where, f"names {name}, which may not be executed.", remedy=f"Run: chmod +x {place}")
     elif shutil.which(name, path=context.environment.get("PATH")) is None:

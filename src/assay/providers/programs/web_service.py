@@ -1,4 +1,4 @@
-"""Web services of any form as candidates: a request from templates, and a path to the answer in the reply."""
+"""Web services as candidates: templates make the request, and a path finds the answer in the reply."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class WebServices:
             headers["Content-Type"] = "text/plain; charset=utf-8" if isinstance(body, str) else "application/json"
         if self._key is not None and not _names_key(program):
             headers["Authorization"] = f"Bearer {self._key}"
-        # A client may map a host's letters to others than those that the key was chosen for: "faß.de" by IDNA 2003 is fass.de.
+        # A client may spell the host differently from the one that the key was chosen for: IDNA 2003 makes "faß.de" fass.de.
         url = urlsplit(url)._replace(scheme=self._origin.scheme, netloc=self._origin.netloc).geturl()
         address = Address(URL(url, encoded=True), headers, self._proxy, self._origin.netloc, self._pinned)
         answer = await self._http().send(program.method, address, content, timeout_s=program.timeout_s)

@@ -44,7 +44,7 @@ def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
 
 
 def draw_calibration(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Draw the circles around the line of equal scores."""
+    """Draw a circle for each pair of scores, and the line on which both scores are equal."""
     base = alt.Chart(alt.Data(values=list(chart.rows)))
     scale = alt.Scale(domain=[0, 100], nice=False)
     x = alt.X("deserved:Q", title="deserved, points of 100", scale=scale)

@@ -1,4 +1,4 @@
-"""A chart as rows and a kind, independent of how it is drawn.
+"""A chart's data and kind, independent of how it is drawn.
 
 Points are drawn on top of intervals with visible ends, so that readers see the range first. Colour alone never shows a
 decision: it is written as well. Numbers are points of 100, as in every sentence.

@@ -1,4 +1,4 @@
-"""Colours of charts by name: light, dark, and as variables that the style of a page defines."""
+"""Colours of charts by name, in three versions: light, dark, and as CSS variables that a page defines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forest chart: scores with their 95% ranges, best first; strengths from votes are drawn in the same way."""
+"""Forest chart: scores with their 95% ranges, best first; also for strengths from votes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def forest_of_ranking(ranking: Ranking) -> Chart:
-    """Chart the estimates of a ranking, and name the tasks they are about."""
+    """Chart the scores of a ranking, and name the tasks that they are about."""
     return forest([candidate.estimate for candidate in ranking.candidates], about_scope=_scope_words(ranking))
 
 
@@ -49,7 +49,7 @@ def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:
 
 
 def strengths(by_candidate: Sequence[Strength]) -> Chart:
-    """Chart the chance of each candidate to be preferred to an average one, with its 95% range, from people's votes."""
+    """Chart each candidate's chance to be preferred to an average one, with its 95% range, from people's votes."""
     rows = tuple(
         {
             "candidate": strength.candidate,

@@ -1,4 +1,4 @@
-"""The kinds of charts: how each is drawn, and how those of `assay chart` are made from results.
+"""The kinds of charts: the function that draws each, and the one that makes it from results for `assay chart`.
 
 A new chart needs a file like `ranks.py` beside this one and a line in `DRAWN`; if `assay chart` and the statistics page offer it,
 a line in `OF_RESULTS` as well.

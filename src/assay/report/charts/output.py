@@ -1,7 +1,7 @@
 """Draw charts: as SVG for pages, reports and files, as PNG and Vega-Lite, and as CSV for other programs.
 
 SVG is drawn here without any package. PNG and Vega-Lite need the extra `charts` (Altair and vl-convert). Light and dark
-specifications differ only in their config. vl-convert draws in a child process, and its settings allow no address.
+specifications differ only in their config. vl-convert draws in a child process, and its settings forbid network access.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def as_png(chart: Chart, *, dark: bool = False, scale: float = 2.0) -> bytes:
 
 
 def _drawable(value: JsonValue) -> JsonValue:
-    """Return a specification with U+FFFD for each character that XML forbids: vl-convert aborts its process at one."""
+    """Return a specification with U+FFFD for each character that XML forbids, because vl-convert would abort its process."""
     match value:
         case str():
             return NOT_XML.sub("\ufffd", value)

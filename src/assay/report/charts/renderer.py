@@ -1,8 +1,8 @@
 """Draw charts in a child process, because vl-convert aborts its whole process at input that it cannot draw.
 
 One child serves all drawings, one after another: starting it takes a second, a drawing 0.1 s. It starts with the first
-drawing, ends with this process, and is replaced after it died, took more than `LIMIT_S`, or asked for more than
-`MOST_MEMORY`. Run as a module, this file is the child.
+drawing, ends with this process, and is replaced after it died, or exceeded `LIMIT_S` or `MOST_MEMORY`. Run as a module, this
+file is the child.
 """
 
 from __future__ import annotations

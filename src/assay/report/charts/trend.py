@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def draw_trend(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Draw a line with ranges for each candidate, by the time its runs started."""
+    """Draw a line with ranges for each candidate, ordered by the start of its runs."""
     base = alt.Chart(alt.Data(values=list(chart.rows)))
     x = alt.X("started:T", title=None, axis=alt.Axis(labelOverlap=True, grid=False, tickCount=6))
     colour = alt.Color("candidate:N", title=None, legend=alt.Legend(orient="bottom", symbolOpacity=1))

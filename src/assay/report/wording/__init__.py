@@ -1,7 +1,7 @@
-"""Wording of every sentence about a result, so that one place decides the strength of each claim.
+"""Sentences about results, all in one package, so that the strength of each claim is decided in one place.
 
 Scores are fractions in data and points of 100 in words. Standard deviations and ranges are called by these names, and an
-undecided comparison is never called equal. Surfaces (command line, pages) import from this package, so it re-exports names.
+undecided comparison is never called equal. The command line and the pages import from this package, so it re-exports names.
 """
 
 from __future__ import annotations

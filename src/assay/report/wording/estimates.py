@@ -77,7 +77,7 @@ def task_line(task: TaskEstimate, *, approved: bool) -> str:
 
 
 def anytime_mean(name: str, anytime: Anytime) -> str:
-    """State a candidate's range that stays valid at any number of looks."""
+    """State a candidate's range that stays valid however often it is read."""
     if anytime.ci95 is None:
         return f"{name}, at any time: {MISSING.get(anytime.reason or '', 'no range.')}"
     return f"{name}, at any time: {range_words(anytime.ci95)} over {count(anytime.n, anytime.unit)}"

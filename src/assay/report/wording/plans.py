@@ -1,4 +1,4 @@
-"""Sentences about planning: how many tasks or trials would show a difference, and what they cost."""
+"""Sentences about planning: the number of tasks or trials that would show a difference, and their cost."""
 
 from __future__ import annotations
 

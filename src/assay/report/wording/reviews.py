@@ -237,7 +237,7 @@ def judge_agreement(judge: JudgeAgainstReferences) -> str:
 
 
 def position_line(positions: JudgePositions) -> str:
-    """State how a judge's scores depend on the position in a joint prompt, each position with its range."""
+    """State how a candidate's position in a joint prompt changes the judge's scores, with a range for each position."""
     start = f"{positions.judge}, effect of position"
     first = positions.effects[0]
     if first.effect is None:
@@ -287,7 +287,7 @@ def coverage_line(coverage: Coverage) -> str:
 
 
 def put_back_sentence(n: int, now: float | None, then: float | None, *, changes: bool) -> str:
-    """Compare a difference with the one that counts rejected trials at the judge's score."""
+    """Compare a difference with the difference if rejected trials count at the judge's score."""
     if n == 0:
         return "No rejected trial could be put back."
     rejected = f"With {count(n, 'rejected assessment')} counted at the judge's score"
@@ -327,7 +327,7 @@ def changed_since_baseline(tasks: tuple[str, ...]) -> str:
 
 
 def lower_is_better(metrics: Sequence[str]) -> str:
-    """Say that the scores of these metrics are turned round."""
+    """Say that the scores of these metrics are inverted, because lower is better."""
     names = ", ".join(metrics)
     return f"Lower is better for {names}. Its scores are turned round, so that a higher score is better in every number here."
 

@@ -16,7 +16,7 @@ NAMED: Final = 3
 
 
 def standings(ranking: Ranking) -> str:
-    """State who is best of all and who is not separated, by the decisions that are corrected for all pairs."""
+    """State who is best of all and who is not separated, by decisions that are corrected for the number of pairs."""
     ranked = [candidate for candidate in ranking.candidates if candidate.rank is not None]
     if not ranked:
         return "No trials count yet."

@@ -108,7 +108,7 @@ def undecided_among(
 
 
 def other_scope(comparison: Comparison) -> str:
-    """State the answer to the other question, or why there is none; empty if there is nothing to say."""
+    """State the answer in the other scope, or why it is withheld; empty if there is nothing to say."""
     other = comparison.other_scope
     if other is None or (other.ci95 is None and other.reason not in WITHHELD):
         return ""
@@ -124,7 +124,7 @@ def method_words(method: str) -> str:
 
 
 def not_worse(a: str, b: str, margin: float, *, shown: bool) -> str:
-    """State the answer of a gate."""
+    """State the result of a gate: if A is shown to be not worse than B by more than the margin."""
     if shown:
         return f"{a} is not worse than {b} by more than {points(margin)}."
     return f"{a} may be more than {points(margin)} worse than {b}."
@@ -158,7 +158,7 @@ def comparisons_made(ranking: Ranking) -> str:
 
 
 def anytime_difference(anytime: Anytime) -> str:
-    """State the evidence that stays valid at any number of looks."""
+    """State the evidence that stays valid however often it is read."""
     if anytime.e_value is None:
         return f"At any time: {why_no_difference(anytime.reason)}"
     evidence = f"e-value {_evidence(anytime.e_value)}, {p_value(anytime.p)}"
@@ -177,7 +177,7 @@ def anytime_difference(anytime: Anytime) -> str:
 
 
 def looks(looks: Looks, p_value: float | None) -> str:
-    """State which planned look was reached and the p-value that a claim needs there."""
+    """State which planned look (interim test) was reached and the p-value that a claim needs there."""
     if looks.p_to_beat is None:
         return f"{count(looks.planned, 'look')} planned; the first has not been reached."
     bar = f"Look {looks.reached} of {looks.planned}: a claim needs p below {probability(looks.p_to_beat)}"
@@ -216,7 +216,7 @@ def _undecided(comparison: Comparison) -> str:
 
 
 def _same_difference(comparison: Comparison) -> tuple[str, str]:
-    """Return how the difference is constant, and why such a lead is not yet a decision."""
+    """Describe a difference that is constant, and explain why such a lead is not yet a decision."""
     if comparison.scope == TASKS_LIKE_THESE:
         grouped = comparison.n_families is not None
         n = comparison.n_families if comparison.n_families is not None else comparison.n_tasks
@@ -237,7 +237,7 @@ def _same_difference(comparison: Comparison) -> tuple[str, str]:
 
 
 def _size_range(comparison: Comparison) -> str:
-    """Return the range of a decided difference as sizes; one that reaches 0 keeps its signs."""
+    """Return the range of a decided difference without signs, unless the range reaches 0."""
     if comparison.ci95 is None:
         return ""
     low, high = comparison.ci95

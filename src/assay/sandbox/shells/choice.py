@@ -1,4 +1,4 @@
-"""The choice of a sandbox: the first that works here, or the one that the user named."""
+"""Choose a sandbox: the first that works here, or the one that the user named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFINING: Final = (BubblewrapShells, NamespaceShells, ContainerShells)
 
 
 def sandbox_of(name: str | None = None) -> Sandbox:
-    """Return the sandbox of this name, or the one that confines nothing for `none`; by default the first.
+    """Return the sandbox with this name, by default the first one; `none` is a shell without a sandbox.
 
     Raises:
         InputError: there is no sandbox of this name.
@@ -33,7 +33,7 @@ def sandbox_of(name: str | None = None) -> Sandbox:
 
 
 async def problem_of(sandbox: Sandbox) -> str | None:
-    """Return the reason for which a sandbox does not work here; None if it does. Runs one command in it."""
+    """Return the reason why a sandbox does not work here; None if it works. Runs one command in it."""
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as folder:
         try:
             async with sandbox.open(ShellRequest(workspace=folder)) as shell:
@@ -50,7 +50,7 @@ async def working_sandbox() -> Sandbox:
         InputError: none works; the message names each reason.
     """
     reasons = []
-    # As root, bubblewrap must be started as another user, who cannot see what only root may open.
+    # As root, bubblewrap must be started as another user, who cannot see files that only root may open.
     kinds = CONFINING if os.geteuid() else sorted(CONFINING, key=lambda kind: kind is BubblewrapShells)
     for kind in kinds:
         sandbox: Sandbox = kind()

@@ -1,4 +1,4 @@
-"""Single commands, each in a sandboxed workspace of its own that is gone afterwards."""
+"""Run single commands, each in its own sandboxed workspace, which is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SandboxedCommands:
-    """Runs commands in the sandbox of this name, or in the first that works; one per processor at a time."""
+    """Runs commands in the sandbox with this name, or in the first that works; at most one per processor at a time."""
 
     def __init__(self, name: str | None = None) -> None:
         self._sandbox: Sandbox | None = None if name is None else sandbox_of(name)
@@ -37,7 +37,7 @@ class SandboxedCommands:
         return self._sandbox
 
     async def run(self, request: CommandRequest, /) -> CommandResult:
-        """Run one command over its files; if the sandbox cannot be made, the result says that it was lost."""
+        """Run one command over its files; if the sandbox cannot be created, the result says that the command was lost."""
         sandbox = await self.choose()
         async with self._turn():
             with tempfile.TemporaryDirectory(prefix="assay-workspace-", ignore_cleanup_errors=True) as folder:

@@ -1,4 +1,4 @@
-"""The ways to confine a shell: bubblewrap, namespaces with Landlock, a container engine, and none at all."""
+"""Ways to run a shell: in bubblewrap, in namespaces with Landlock, in a container, or unconfined."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scratch:
-    """Folders of one shell on the host, and the user that its commands run as; None for our own."""
+    """Folders of one shell on the host, and the user that its commands run as; None for the current user."""
 
     temporary: Path
     root: Path
@@ -44,7 +44,7 @@ class _Scratch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Launch:
-    """How a supervisor is started: its command, what it is told, and how commands see the host."""
+    """Settings to start a supervisor: its command, its input, and the host's paths as commands see them."""
 
     words: Sequence[str]
     description: dict[str, Any] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class _Launch:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceShells:
-    """Shells in Linux namespaces and under Landlock, without any program of others.
+    """Shells in Linux namespaces and under Landlock; needs no other program.
 
     As root, the namespaces are made first, and commands run as a user that no account has.
     """
@@ -85,7 +85,7 @@ class NamespaceShells:
 
 @dataclass(frozen=True, slots=True)
 class BubblewrapShells:
-    """Shells under bubblewrap. As root, it is started as a user that no account has, because root inside reads as root."""
+    """Shells under bubblewrap. Root starts it as a user without an account, because root inside reads root's files."""
 
     program: str = ""
     name: str = "bubblewrap"
@@ -133,7 +133,7 @@ class ContainerShells:
             async with _opened(request, lambda *told: self._launch(engine, label, *told), user=_unused_user()) as shell:
                 yield shell
         finally:
-            # The client's end does not end the container.
+            # The container outlives its client, so it is removed here.
             ending = await asyncio.create_subprocess_exec(
                 engine, "kill", label, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
             )
@@ -158,7 +158,7 @@ class ContainerShells:
 
 @dataclass(frozen=True, slots=True)
 class UnconfinedShells:
-    """Shells that nothing confines, for `--no-sandbox`: commands may do what the user may do."""
+    """Unconfined shells for `--no-sandbox`: commands have all rights of the user."""
 
     name: str = "none"
 
@@ -221,7 +221,7 @@ def _unused_user() -> int | None:
 
 
 def _scratch_in(folder: Path, workspace: Path, user: int | None) -> _Scratch:
-    """Make the folders of a shell, and give its user what it may change."""
+    """Create the folders of a shell, and make its user the owner of the workspace and the temporary folder."""
     scratch = _Scratch(temporary=folder / "tmp", root=folder / "root", user=user)
     scratch.temporary.mkdir(mode=0o700)
     scratch.root.mkdir()

@@ -1,4 +1,4 @@
-"""A running shell: commands sent to the process inside of the sandbox, under limits of time, memory and disk."""
+"""A running shell: sends commands to the process inside the sandbox, with limits of time, memory and disk."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 START_LIMIT_S: Final = 30.0
 LOOK_EVERY_S: Final = 0.1
-_LATE_S: Final = 5.0  # for which the process inside may go on beyond a command's limit
+_LATE_S: Final = 5.0  # extra time for the process inside, after a command's limit
 _LONGEST_ANSWER: Final = 64 << 20
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class SandboxError(AssayError):
-    """The sandbox could not be made; no command ran."""
+    """Raised if the sandbox could not be created; no command ran."""
 
 
 class SupervisedShell:
-    """A sandboxed shell behind the process that runs its commands. One command runs at a time."""
+    """A sandboxed shell, whose commands run in a supervisor process, one at a time."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, request: ShellRequest, *, folder: str, grown: Sequence[Path]
@@ -57,18 +57,18 @@ class SupervisedShell:
         path: Sequence[str] = (),
         user: int | None = None,
     ) -> SupervisedShell:
-        """Start the process inside of the sandbox.
+        """Start the process inside the sandbox.
 
         Args:
             words: the command that starts the supervisor.
-            description: what the supervisor does before the first command.
+            description: the supervisor's settings for the shell.
             workspace: the workspace as commands see it.
             temporary: the folder on the host that commands see as their temporary one.
             path: folders of programs, before the usual ones.
-            user: the user to start as; None for our own.
+            user: the user to start as; None for the current user.
 
         Raises:
-            SandboxError: the sandbox could not be made.
+            SandboxError: the sandbox could not be created.
         """
         try:
             process = await asyncio.create_subprocess_exec(
@@ -119,18 +119,18 @@ class SupervisedShell:
                 if complaint
                 else "its first process gave no answer"
             )
-            raise SandboxError("the sandbox", f"could not be made: {problem}.")
+            raise SandboxError("the sandbox", f"could not be created: {problem}.")
         return shell
 
     async def run(
         self, command: str, *, seconds: float | None = None, folder: str = "", output_bytes: int | None = None
     ) -> CommandResult:
-        """Run a command by `sh -c` and return how it ended. After a limit of memory or disk the shell is gone.
+        """Run a command by `sh -c` and return how it ended. If a limit of memory or disk is exceeded, the shell ends.
 
         Args:
             seconds: limit of wall time, the shell's by default.
             folder: where it runs, below the workspace.
-            output_bytes: output that is kept, the shell's limit by default.
+            output_bytes: the most output to keep; the shell's limit by default.
         """
         limits = self._request.limits
         seconds = limits.seconds if seconds is None else seconds
@@ -179,7 +179,7 @@ class SupervisedShell:
         return None
 
     async def _watch(self, until: float) -> CommandEnd:
-        """Return when a limit is broken that the process inside cannot see."""
+        """Wait until the shell exceeds a limit that the process inside cannot measure."""
         limits = self._request.limits
         look_at_disk = time.monotonic() + 1.0
         while True:

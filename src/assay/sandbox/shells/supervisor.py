@@ -1,6 +1,6 @@
 """The first process of a sandboxed shell: confines itself, then runs one command after the other.
 
-It runs as a script, by the standard library alone, because nothing else need be visible in the sandbox. The first line on
+It runs as a script and needs only the standard library, so that nothing else must be visible in the sandbox. The first line on
 stdin describes the shell, every further one a command; each is answered with a line of JSON on stdout. It is process 1 of
 its namespace, so that no command can kill it, and all processes end with it.
 
@@ -95,7 +95,7 @@ def _run(command: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str
 def _collect(process: subprocess.Popen[bytes], descriptor: int, output: _Output, until: float) -> bool:
     """Read what the process writes until it exits; False if time runs out first.
 
-    A process that it leaves behind may hold the pipe open, so that the end of the pipe is not waited for.
+    A process that it leaves behind may keep the pipe open, so this does not wait for the end of the pipe.
     """
     ended = None
     while True:
@@ -163,7 +163,7 @@ def _check(result: int, step: str) -> int:
 
 
 def _enter_namespaces(description: Mapping[str, Any]) -> None:
-    """Put this process as number 1 into namespaces of its own, under a root that shows only what is listed."""
+    """Make this process number 1 of new namespaces, with a root that shows only the listed files."""
     shown = description["namespaces"]
     user, group = os.getuid(), os.getgid()
     flags = _CLONE_NEWNS | _CLONE_NEWUTS | _CLONE_NEWIPC | _CLONE_NEWPID
@@ -191,7 +191,7 @@ def _enter_namespaces(description: Mapping[str, Any]) -> None:
 
 
 def _wait_for(child: int) -> None:
-    """Stay behind outside of the namespace until process 1 of it has ended, and end like it."""
+    """Wait outside the namespace until its process 1 has ended, and exit with the same status."""
     sys.stdin.close()
     os.close(1)
     status = os.waitpid(child, 0)[1]
@@ -218,7 +218,7 @@ def _mount(source: str, target: str, kind: str | None, flags: int, data: str | N
 
 
 def _build_root(shown: Mapping[str, Any]) -> None:
-    """Make a new root of the listed files and folders, and leave the old one."""
+    """Create a root of the listed files and folders, and leave the old root."""
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     root = shown["root"]
     _mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=16m,mode=0755")
@@ -263,7 +263,7 @@ def _make_place(source: str, place: str) -> None:
 
 
 def _set_attributes(place: str, *, read_only: bool, recursive: bool = True) -> None:
-    """Take set-user-id programs and devices from a mount and all below it, and the right to write if `read_only`."""
+    """Disable set-user-id programs and devices in a mount and all mounts below it, and writing if `read_only`."""
     attributes = struct.pack("QQQQ", int(read_only) | 2 | 4, 0, 0, 0)
     flags = 0x8000 if recursive else 0  # AT_RECURSIVE
     done = _libc.syscall(_MOUNT_SETATTR, -100, place.encode(), flags, attributes, len(attributes))
@@ -278,7 +278,7 @@ def _drop_capabilities() -> None:
 
 
 def _restrict_files(writable: Sequence[str]) -> None:
-    """Forbid mounts, and writing outside of the listed folders, a second time by Landlock; does nothing without it."""
+    """Forbid mounts, and writing outside the listed folders, also by Landlock; does nothing if the kernel lacks it."""
     version = _libc.syscall(_LANDLOCK_CREATE, None, 0, 1)
     if version < 2:  # the first one forbids to move a file from one folder to another
         return
@@ -295,7 +295,7 @@ def _restrict_files(writable: Sequence[str]) -> None:
 
 
 def _limit(description: Mapping[str, Any]) -> None:
-    """Limit every process that comes from this one, and keep commands from reading or tracing this one."""
+    """Limit this process and its descendants, and keep commands from reading or tracing this process."""
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: description["file_bytes"]}

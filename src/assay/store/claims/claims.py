@@ -65,11 +65,11 @@ class Claims:
         return self._locks.owner
 
     def hold_lock(self) -> None:
-        """Take this process's lock before it holds anything, and again if it was lost."""
+        """Take this process's lock before its first claim, and again if the lock was lost."""
         self._locks.hold()
 
     def doubt_lock(self) -> None:
-        """Check this process's lock before the next claim or record, because a connection was lost."""
+        """Make the next claim or record check this process's lock first, because a connection was lost."""
         self._locks.doubt()
 
     def owner_gone(self, owner: str) -> bool:
@@ -96,7 +96,7 @@ class Claims:
         connection.execute(delete(table).where(table.c.run_key == run_key, table.c.owner == self.owner))
 
     def forget_owner(self, owner: str) -> None:
-        """Remove the lock of a process that has ended, once nothing else of it is left."""
+        """Remove the lock of an ended process, after its last claim was voided."""
         self._locks.forget(owner)
 
     def holding(self, trial: int) -> Holding:
@@ -236,7 +236,8 @@ class Claims:
         for owner in owners:
             self._fall_back(connection, table.c.run_key == run_key, owner)
             mine = (reserved.c.run_key == run_key, reserved.c.owner == owner)
-            # Its calls in flight may have been charged. Deleted, such reservations let kill -9 spend a budget five times.
+            # Its calls in flight may have been charged. When reservations were deleted, kill -9 let a budget be spent five
+            # times.
             lost = connection.execute(delete(reserved).where(*mine).returning(reserved.c.usd)).scalars().all()
             if lost:
                 run = schema.run

@@ -1,4 +1,4 @@
-"""A trial that this process holds, with the data that a usual entry needs, so that writing it needs no lookup."""
+"""A trial that this process holds, with the data to write most entries without a lookup."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class OwnerLocks(Protocol):
-    """The lock of this process, and a test of the locks of others."""
+    """Holds this process's lock, and tests the locks of other processes."""
 
     @property
     def owner(self) -> str: ...
@@ -74,7 +74,7 @@ class FileLocks:
             path.parent.mkdir(parents=True, exist_ok=True)
             held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            problem = f"the lock file cannot be made: {error.strerror}."
+            problem = f"the lock file cannot be created: {error.strerror}."
             exhausted = error.errno in (errno.EMFILE, errno.ENFILE)
             remedy = MORE_FILES if exhausted else "Check the permissions of the folder."
             raise StoreError(str(path), problem, remedy=remedy) from error
@@ -138,9 +138,9 @@ _PATIENCE_MS: Final = 500
 class AdvisoryLocks:
     """Session locks in PostgreSQL, for processes on any machine, held by a connection that does nothing else.
 
-    A restart of the server, or of a network in between, ends that connection and its lock. `hold` notices, and takes the
-    lock again. Other processes may have voided claims meanwhile; the owner in each trial's row keeps this one from storing
-    what another took over.
+    If the server or the network restarts, the connection and its lock are gone. `hold` notices this and takes the lock again.
+    Other processes may have voided claims meanwhile; the owner in each trial's row keeps this process from storing results of
+    a trial that another took over.
     """
 
     def __init__(self, database: Database, owner: str) -> None:
@@ -176,7 +176,7 @@ class AdvisoryLocks:
     def close(self) -> None:
         if self._session is not None:
             # The connection goes back to the pool, and would keep its lock there.
-            # After a restart of the server there is no connection and no lock, and why the run stopped must be told.
+            # After a restart of the server there is no lock to release, and an error here would hide why the run stopped.
             with suppress(SQLAlchemyError):
                 self._session.execute(text("SELECT pg_advisory_unlock_all()"))
         self._drop()

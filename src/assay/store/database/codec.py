@@ -1,4 +1,4 @@
-"""Convert records to the bytes kept in `body`, and back; knows no table.
+"""Convert records to the bytes that the column `body` keeps, and back.
 
 Models write lone surrogates and NUL characters, which no database takes as text. Bodies are therefore bytes: a text is
 UTF-8 with surrogates passed through, a record is JSON. Short texts in columns go through `plain` instead.
@@ -151,7 +151,7 @@ def plan_record(content: bytes, *, suite_text: str) -> RunPlan:
 
 
 def assessment_bytes(assessment: Assessment) -> bytes:
-    """Return the stored form: a short list for one bare score, as tables have millions of them, else the whole record."""
+    """Return an assessment's stored form: a short list for one bare score, of which there are millions, else the whole record."""
     if len(assessment.grades) == 1:
         (grade,) = assessment.grades
         if assessment == bare_score(grade.candidate, grade.criterion, grade.score):

@@ -87,7 +87,7 @@ class Database:
             self._asker = self._engine.execution_options(isolation_level="AUTOCOMMIT")
             # At the server's default, READ COMMITTED, each statement would see another snapshot.
             self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ")
-            # With its number, by which `was_committed` asks about a transaction whose COMMIT was never answered.
+            # The server's number is kept for `was_committed`, which needs it if COMMIT gets no answer.
             begin = f"SELECT pg_advisory_xact_lock({WRITE_LOCK}), txid_current()"
             self._writer = self._engine.execution_options(assay_begin=begin)
         self._path = url.database if self.is_sqlite else None
@@ -100,7 +100,7 @@ class Database:
         """Return the result of an attempt, which is repeated for `WAIT_S` while the server cannot be reached.
 
         Args:
-            attempt: works in transactions of its own, and may be repeated after each of them was rolled back.
+            attempt: opens its own transactions, and may be repeated after each of them was rolled back.
             lost: called before each repetition.
         """
         # After one attempt was given up, the others that wait behind it fail at once, so that a process can end.
@@ -159,9 +159,9 @@ class Database:
 
     @contextmanager
     def staging(self) -> Iterator[Connection]:
-        """Yield a write transaction for rows that nobody reads yet; a power cut may undo it, but keeps the order.
+        """Yield a write transaction for rows that nobody reads yet; a power cut may undo the last ones.
 
-        The rows become visible by a later transaction of `writing`, whose commit also puts this one on disk.
+        A later transaction of `writing` makes the rows visible, and its commit also puts them on disk.
         """
         if not self.is_sqlite:
             with self.writing() as connection:
@@ -235,12 +235,12 @@ class Database:
 
     def _check_writable(self) -> None:
         if self.read_only:
-            remedy = "Leave out --read-only, and see that you may write the file and its folder."
+            remedy = "Leave out --read-only; check that you may write the file and its folder."
             raise ReadOnlyStore(self.where, "may not be written: it is open for reading only.", remedy=remedy)
 
     def _check_file(self, connection: Connection) -> None:
-        """Raise `StoreError` if another file, or none, is where the store or its log was opened."""
-        # SQLite goes on writing into a file without a name, and reports every commit as a success.
+        """Raise `StoreError` if the file of the store or of its log was deleted or replaced while it was open."""
+        # SQLite keeps writing to a deleted file, and reports every commit as a success.
         if self._path is None:
             return
         identity, log = self._identity(), self._identity("-wal")
@@ -293,10 +293,10 @@ class Database:
             raise
 
     def unusable(self, error: BaseException, *, lost: bool = False) -> AssayError:
-        """Return the driver's error as a sentence with a remedy; a `StoreError`, unless the caller asked for the impossible."""
+        """Return the driver's error as a `StoreError` with a remedy, or as an `InputError` if the caller's input caused it."""
         complaint = " ".join(str(error).split())
         if "contain NUL" in complaint:
-            # No name in a store contains one, so whoever asked for it asked for something that does not exist.
+            # No stored name contains a NUL character, so the caller asked for something that does not exist.
             return InputError("", "a name or filter contains a NUL character (\\x00).", remedy="Remove it.")
         if "unable to open database file" in complaint and _files_exhausted():
             return StoreError(self.where, "cannot be opened: too many files are open.", remedy=MORE_FILES)
@@ -305,7 +305,7 @@ class Database:
                 return StoreError(self.where, problem, remedy=remedy)
         if lost or any(sign in complaint for sign in _UNREACHABLE):
             problem = "the PostgreSQL server cannot be reached."
-            return ConnectionLost(self.where, problem, remedy="See that it runs and that the address is right.")
+            return ConnectionLost(self.where, problem, remedy="Check that it runs and that the address is right.")
         return StoreError(self.where, f"the database refused: {complaint}.")
 
 
@@ -334,12 +334,12 @@ _COMPLAINTS: Final = (
     (
         "unable to open database file",
         "cannot be opened.",
-        "See that its folder exists and that you may write there, or name another with --store.",
+        "Check that its folder exists and that you may write there, or name another with --store.",
     ),
-    ("readonly database", "may not be written.", "See that you may write the file and its folder."),
-    ("disk is full", "the disk is full.", "Make room; what was committed is kept."),
-    ("disk I/O error", "the disk failed to read or write.", "See that the folder is on a local disk with room left."),
-    ("authentication failed", "the PostgreSQL server refused the login.", "See that user and password are right."),
+    ("readonly database", "may not be written.", "Check that you may write the file and its folder."),
+    ("disk is full", "the disk is full.", "Free some space; committed data is kept."),
+    ("disk I/O error", "the disk failed to read or write.", "Use a folder on a local disk with free space."),
+    ("authentication failed", "the PostgreSQL server refused the login.", "Check the user name and the password."),
 )
 
 _UNREACHABLE: Final = (
@@ -355,8 +355,8 @@ _LOG: Final = "assay_log"
 def take_keys(connection: Connection, **counts: int) -> dict[str, range]:
     """Return the next keys of some tables, within a write transaction, so that no other process gets the same."""
     source = schema.key_source
-    # Blocks of keys in place of AUTOINCREMENT, with which each insert would have to return its key before the next
-    # row could refer to it. Taken in the transaction, they leave no gaps after a rollback.
+    # Blocks of keys replace AUTOINCREMENT, because each insert would have to return its key before the next row could refer
+    # to it. Blocks are taken in the transaction, so a rollback leaves no gaps.
     more = case(*((source.c.name == name, bindparam(name, type_=schema.Key)) for name in counts), else_=0)
     statement = (
         update(source)
@@ -383,7 +383,7 @@ def _sqlite_engine(url: URL) -> Engine:
         cursor.execute("PRAGMA foreign_keys=ON")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA cache_size=-8000")
-        # Asked first: setting the mode needs the file alone, and would wait for every other process.
+        # The mode is read first: setting it needs exclusive use of the file, and would wait for every other process.
         if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             cursor.execute("PRAGMA journal_mode=WAL")
         cursor.close()
@@ -408,7 +408,7 @@ def _look_after_rest(engine: Engine) -> None:
 
     @event.listens_for(engine, "checkout")
     def _looked_at(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
-        # Every statement is a round trip. This, single queries without BEGIN and a protocol that is read once took a
+        # Every statement is a round trip. This test, single queries without BEGIN and reading the protocol once reduced a
         # decision from 87 statements to 47.
         if time.monotonic() - record.info.get("since", float("inf")) > REST_S:
             try:

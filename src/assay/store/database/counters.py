@@ -78,7 +78,7 @@ def current_states(connection: Connection, trial_keys: Collection[int]) -> dict[
 
 
 def unread_among(connection: Connection, assessment_keys: Collection[int]) -> frozenset[int]:
-    """Return the assessments without any grade by their grader: forms for replies that could not be read."""
+    """Return the assessments to which their grader gave no grade, because its reply could not be read."""
     if not assessment_keys:
         return frozenset()
     table, grade = schema.assessment, schema.grade
@@ -90,7 +90,7 @@ def unread_among(connection: Connection, assessment_keys: Collection[int]) -> fr
 
 
 def _was_read(connection: Connection, trial_key: int) -> bool:
-    """True if each of a trial's replies that could not be read was judged again or graded by a person."""
+    """True if every unreadable reply of a trial was judged again or graded by a person."""
     table = schema.assessment
     rows = connection.execute(
         select(table.c.key, table.c.state).where(table.c.trial_key == trial_key, table.c.by_model)

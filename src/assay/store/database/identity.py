@@ -23,7 +23,7 @@ def identity_of(database: Database) -> str:
     with database.reading() as connection:
         number = connection.execute(query).scalar_one_or_none()
     if number is None and database.read_only:
-        number = secrets.randbits(63)  # for this process only, because nobody can store another
+        number = secrets.randbits(63)  # for this process only, because a read-only store cannot keep it
     if number is None:
         with database.writing() as connection:
             number = connection.execute(

@@ -33,10 +33,10 @@ from sqlalchemy import (
 )
 
 OLDEST: Final = "0011"
-"""The oldest schema that can be upgraded: 0001 to 0010 were never released, and became one migration."""
+"""The oldest schema that can be upgraded: 0001 to 0010 were never released."""
 
 VERSION: Final = "0011"
-"""The migration that creates these tables."""
+"""The last migration, which leads to these tables."""
 
 VERSION_TABLE: Final = "assay_version"
 
@@ -173,7 +173,7 @@ run = Table(
     Column("settings", Text, nullable=False),
     Column("plan_key", Key, ForeignKey("body.key"), nullable=False),
     Column("regrade_of", Key),
-    # Lists read one page of runs by these. A summary of every run takes about a second beside 20,000 runs.
+    # Lists read one page of runs by these. Without them, summarising 20,000 runs takes about a second.
     Index("ix_run_started", "started", "key"),
     Index("ix_run_suite_key", "suite_key"),
     Index("ix_run_state", "state"),
@@ -181,7 +181,7 @@ run = Table(
 )
 """`judges`: JSON list of names. `settings`: JSON list of [judge, digest]. `regrade_of`: the run whose responses it grades."""
 
-# Kept, not counted: COUNT over a million trials takes a tenth of a second, on every page.
+# Stored, because COUNT over a million trials takes a tenth of a second, on every page.
 run_tally = Table(
     "run_tally",
     metadata,
@@ -313,7 +313,7 @@ trial = Table(
     Column("fail_detail", Text),
     Column("fail_tries", Integer),
     UniqueConstraint("run_key", "position", "k"),
-    # The next pending trials in plan order, by one seek, however long the run is.
+    # Finds the next pending trials in plan order with one seek, however long the run is.
     Index("ix_trial_claim", "run_key", "state", "position", "k"),
 )
 """`owner` has claimed the trial while `state` is `running`; `rest` is the state after it releases the trial."""
@@ -392,7 +392,7 @@ assessment = Table(
     # The review queue's seek, answered by the index alone: 0.57 ms (p50) a claim with a million waiting.
     Index("ix_assessment_state", "state", "key"),
     Index("ix_assessment_run_key", "run_key", "key"),
-    # For a review that is narrowed to a task, which read the whole run before: 0.25 s an item at 100,000 trials.
+    # For a review of one task. Without it, each item read the whole run: 0.25 s at 100,000 trials.
     Index("ix_assessment_run_task", "run_key", "task_key"),
     _for_deletions("body_key"),
 )

@@ -31,7 +31,7 @@ class CommitRows:
         slots: state of the assessment added to each slot, by trial.
         rounds: latest round of the responses added, by trial and candidate.
         graders, criteria: pairs with the run in which they occur.
-        sums: additions to the columns of each run, by the parameter names of the statement that adds them.
+        sums: amounts to add to each run's columns, by the parameter names of the statement that adds them.
     """
 
     def __init__(self, connection: Connection, names: NameKeys, entries: Iterable[Entry], *, now: str) -> None:
@@ -79,7 +79,7 @@ class CommitRows:
         return self._names.grader(self._connection, new.slot.grader), candidate
 
     def add_call(self, call: CallRecord, *, trial: int, holding: Holding, led: bool) -> int:
-        """Add a call and return its key; `led` is True if the entry has a response or assessment from it."""
+        """Add a call and return its key; `led` is True if the entry has a response or assessment from this call."""
         purpose, reply, failure = call.request.purpose, call.reply, call.failure
         kept = None
         answered: Row = (None,) * 7

@@ -1,4 +1,4 @@
-"""One group commit: write entries as rows, supersede replaced assessments and settle finished trials.
+"""Carry out one group commit: write entries as rows, supersede replaced assessments and settle finished trials.
 
 The usual entry, the first and only one of a held trial, costs its inserts and a share of one UPDATE, without any lookup.
 Entries that replace an assessment, or add to an earlier entry, are handled trial by trial.
@@ -39,7 +39,7 @@ _MANY = 200
 
 
 class AlreadyInCommit(StoreError):
-    """A slot was graded twice in one commit; `Writer` then writes each entry in a commit of its own, which works."""
+    """Raised if one commit grades a slot twice; `Writer` then commits each entry separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ class Recorder:
     def _note_rerun(
         self, connection: Connection, entry: Entry, replaced: Mapping[int, AssessmentState], *, run_key: int
     ) -> None:
-        """Append the event of the rerun that replaced assessments, given with the states that they had."""
-        # In the same transaction: as a commit of its own, the event was lost in 20 of 20 kills between the two.
+        """Append the event of a rerun; `replaced` maps the assessments that it replaced to their former states."""
+        # In the same transaction: as a separate commit, the event was lost in 20 of 20 kills between the two.
         if entry.rerun is None:
             return
         for key, before in replaced.items():

@@ -64,7 +64,7 @@ class StoreJournal:
     ) -> None:
         """Extend a run; `planned` holds new tasks at new positions, and known tasks with their new trial numbers.
 
-        The assessments in `drawn` were left out of the review sample, and join it.
+        The assessments in `drawn`, which were left out of the review sample, join it.
 
         With a new candidate in the plan, every finished trial becomes pending; its assessments stay as they are. Raises
         `Refused` for a new candidate while a living process works on the run.
@@ -87,8 +87,7 @@ class StoreJournal:
             run_key = run_key_of(connection, run)
             table = schema.run
             state = connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one()
-            # A process that joins a run does not begin a new stretch; after a pause or a kill, the time left is
-            # reckoned anew.
+            # The time left is estimated anew after a pause or a kill, but not if a process joins a run in progress.
             goes_on = state == RunState.RUNNING.value and not left_alone(connection, self._claims, [run_key])
             connection.execute(
                 update(table).where(table.c.key == run_key).values(state=RunState.RUNNING.value, finished=None)

@@ -172,7 +172,7 @@ class RunPlanner:
             self._add_portion(connection, run_key, suite_key, waiting, trials)
             trials.flush()
         except IntegrityError as error:
-            # Left to the unique indexes: a check in Python would keep the ids of all tasks in memory.
+            # The unique indexes find duplicates: a check in Python would keep the ids of all tasks in memory.
             problem = "two of its tasks have the same id or place, or a trial already exists."
             raise InputError(plan.id, problem) from error
         changes = CounterChanges()
@@ -233,7 +233,7 @@ class RunPlanner:
         rows: list[tuple[object, ...]] = []
         for task in tasks:
             content = task_bytes(task)
-            # The task's own digest leaves out tags and snippets, and runs share a text only if not even those differ.
+            # The task's own digest leaves out tags and snippets, but runs share a text only if these are equal too.
             content_digest = hashlib.sha256(content).hexdigest()[:32]
             identity = (plain(task.id), task.digest)
             stored = known.get(identity)

@@ -1,9 +1,8 @@
 """The writing thread: commits waiting writes together, and wakes their callers after the commit.
 
-Entries and other small writes share transactions; calls that may be refused or take long have one of their own, in the
-order in which they came. A transaction that loses its connection is repeated, unless the server says that it was
-committed. When a shared transaction fails it is rolled back and each of its parts is tried alone, so that
-one bad entry cannot spoil its neighbours.
+Entries and other small writes share transactions; calls that may be refused or take long get a transaction each, in order of
+arrival. A transaction that loses its connection is repeated, unless the server says that it was committed. When a shared
+transaction fails it is rolled back and each of its parts is tried alone, so that one bad entry does not fail the others.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class Writer:
     def call(self, what: Callable[[Connection], T], *, once: bool = False) -> T:
         """Run a function in a write transaction of its own and wait for its commit.
 
-        With `once`, a lost connection ends it with an error: the function reads something that can be read only once.
+        With `once`, a lost connection is an error, because the function's input can be read only once.
         """
         return self.begin(what, once=once).result()
 
@@ -87,7 +86,7 @@ class Writer:
         return waiter
 
     async def share(self, what: Entry | Callable[[Connection], T]) -> T | None:
-        """Write an entry, or run a small function that may not refuse, in a commit shared with others."""
+        """Write an entry, or run a small function that refuses nothing, in a commit shared with other writes."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Any] = loop.create_future()
         self._put(_Shared(what, loop, waiter))
@@ -110,7 +109,7 @@ class Writer:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="assay-writer", daemon=True)
                 self._thread.start()
-            # Within the lock, so that nothing gets behind the end mark that `close` puts into the queue.
+            # Within the lock, so that no write is queued after the end mark of `close`.
             self._queue.put(item)
 
     def _work(self) -> None:
@@ -187,18 +186,18 @@ class Writer:
         recorded, results = self._write(transact)
         self.commits += 1
         if recorded is not None:
-            # Only after the commit: a rollback must leave what this process knows of its trials as it was.
+            # Only after the commit: a rollback must not change this process's records of its trials.
             recorded.committed()
         return results
 
     def _write(self, what: Callable[[Connection], T]) -> T:
-        """Run a function in a write transaction; after a lost connection once more, unless it was committed after all."""
+        """Run a function in a write transaction; repeat it once after a lost connection, unless it was committed."""
         unsure: tuple[int | None, T] | None = None
 
         def attempt() -> T:
             nonlocal unsure
             with self._database.writing() as connection:
-                # The write lock is ours again, so that the lost transaction has come to its end.
+                # This process has the write lock again, so the lost transaction has ended.
                 if unsure is not None and self._database.was_committed(connection, unsure[0]):
                     return unsure[1]
                 unsure = None

@@ -57,7 +57,7 @@ def write_first_answers(portion: Portion, responses: Sequence[FoundResponse]) ->
 def _write_bare_tasks(portion: Portion, names: list[str], places: Places) -> None:
     """Store tasks for which the file gives only an id."""
     run = portion.run
-    names.sort()  # so that the indexes by id are walked once, and not at random
+    names.sort()  # in order, so that the indexes by id are walked once
     bodies: list[Row] = []
     rows: list[Row] = []
     planned: list[Row] = []

@@ -51,7 +51,7 @@ def _add_assessment(
     (_, assessments), (_, scores), (_, grades), _ = rows
     run_key, task_key, key = portion.run.run_key, trial.place.task_key, next(portion.assessment_keys)
     by_model = imported.by is GradedBy.MODEL
-    # A model's grades wait even if they were published elsewhere: that nobody checked them is what Assay is for.
+    # A model's grades await review even if they were published elsewhere, because nobody has checked them.
     state = AssessmentState.PENDING if by_model else AssessmentState.NOT_REQUIRED
     if imported.state is not None:
         state = AssessmentState(imported.state)
@@ -83,7 +83,7 @@ def _add_assessment(
 def _add_call(
     portion: Portion, imported: FoundAssessment, trial: ImportedTrial, grader: int, calls: list[Row]
 ) -> int | None:
-    """Add the row of a judge's call and return its key; None if the file tells nothing of the call."""
+    """Add the row of a judge's call and return its key; None if the file has no facts about the call."""
     amounts = (imported.input_tokens, imported.output_tokens, imported.latency_s, imported.cost_usd)
     if amounts == (None, None, None, None):
         return None

@@ -106,7 +106,7 @@ class StoreImports:
     def known(self, digest: str, /) -> tuple[RunId, ...] | None:
         """Return the runs that hold the results of an import of this digest; None if it is to be imported (again).
 
-        In the place of a run that a later version replaced comes the run that replaced it.
+        A run that a later version replaced is returned as the run that replaced it.
         """
         table, run = schema.imported, schema.run
         with self._database.reading() as connection:
@@ -127,7 +127,7 @@ class StoreImports:
         return tuple(in_use) if rows else None
 
     def suite_of_dataset(self, dataset: str, /) -> str | None:
-        """Return the suite that a dataset was imported into before, if it was."""
+        """Return the suite of an earlier import of a dataset, if there was one."""
         table, suite = schema.imported, schema.suite
         with self._database.reading() as connection:
             return connection.execute(
@@ -150,7 +150,7 @@ class StoreImports:
             return frozenset(keys.scalars())
 
     def runs_of_form(self, form: str, /) -> tuple[RunId, ...]:
-        """Return the runs that imports of a format made."""
+        """Return the runs that were imported from a format."""
         table, run = schema.imported, schema.run
         with self._database.reading() as connection:
             run_ids = connection.execute(
@@ -247,7 +247,7 @@ class StoreImport:
         self.done = Imported()
 
     def open_run(self, plan: RunPlan, /) -> None:
-        """Start a run, to which all that follows is added; the run before must be closed."""
+        """Start the run that the next portions are added to; the previous run must be closed."""
 
         def begin(connection: Connection) -> OpenRun:
             planning = RunPlanner(self._database, self._names, self._claims)
@@ -344,8 +344,8 @@ class StoreImport:
         def end(connection: Connection) -> None:
             run, body = schema.run, schema.body
             plan_key = connection.execute(select(run.c.plan_key).where(run.c.key == open_run.run_key)).scalar_one()
-            # A score table names its candidates row by row. A plan without them was refused by the results folder and
-            # by anonymous exports.
+            # A score table names its candidates row by row, so the final plan needs them: the results folder and anonymous
+            # exports refused a plan without candidates.
             names = tuple(candidate_names(connection, open_run.run_key).values())
             only_in_rows = tuple(CandidateSpec(name=name) for name in names[len(plan.candidates) :])
             whole = replace(plan, candidates=(*plan.candidates, *only_in_rows))
@@ -390,7 +390,7 @@ class StoreImport:
         return self._closed.responses + self._closed.assessments
 
     def held_by(self, identities: Sequence[str], runs: Collection[int], /) -> frozenset[str]:
-        """Return those of some responses' identities that some runs hold."""
+        """Return the identities of responses that any of these runs holds."""
         by_number = {response_number(identity): identity for identity in identities}
         text = "SELECT run_key, identity FROM imported_response WHERE run_key > {} AND identity"
         with self._database.reading() as connection:
@@ -398,7 +398,7 @@ class StoreImport:
         return frozenset(by_number[number] for run_key, number in rows if run_key in runs)
 
     def drop_run(self) -> None:
-        """Remove the run that was closed last, of which the store needs nothing."""
+        """Remove the run that was closed last, because the store needs none of it."""
         dropped = self._closed
         self._sweep(dropped.run_key)
         self._runs.remove(dropped.run_key)
@@ -411,7 +411,7 @@ class StoreImport:
         """Replace a stored run by the one that was closed last, once the import is finished.
 
         Returns:
-            The number of decisions on the stored run that the new one keeps, and of those that concern something else.
+            The number of decisions on the stored run that the new one keeps, and of those that do not apply to it.
 
         Raises:
             Refused: another run grades the answers of the stored run.
@@ -424,7 +424,7 @@ class StoreImport:
         return len(carried), left
 
     def finish(self, *, suite: str | None = None) -> Imported:
-        """Show every run of the import at once; `suite` names the suite of an import of tasks alone.
+        """Make all runs of the import visible at once; `suite` names the suite of an import that has only tasks.
 
         Raises:
             ImportedMeanwhile: another import has shown some of the same results since this one began.
@@ -451,7 +451,7 @@ class StoreImport:
     def abandon(self) -> None:
         """Delete everything that this import has written."""
         if self._pending is not None:
-            # Waited for but not raised: the portion must be in the store before it can be swept.
+            # Wait for the portion, but do not raise its error: it must be in the store before it can be swept.
             self._pending.exception()
             self._pending = None
         for run_key in self._runs:

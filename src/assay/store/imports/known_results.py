@@ -47,7 +47,7 @@ class ImportFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRun:
-    """A stored run that a new one has something in common with."""
+    """A stored run that shares results with the imported run."""
 
     run_key: int
     id: RunId
@@ -130,14 +130,14 @@ def _same_results(facts: ImportFacts) -> ColumnElement[bool]:
 
 
 def begun_imports(connection: Connection) -> tuple[int, tuple[int, ...]]:
-    """Return the newest import, and the runs of imports that are under way."""
+    """Return the newest import, and the runs of imports in progress."""
     table = schema.imported
     newest = connection.execute(select(func.coalesce(func.max(table.c.key), 0))).scalar_one()
     return newest, tuple(connection.execute(select(table.c.run_key).where(table.c.owner.is_not(None))).scalars())
 
 
 def shown_since(connection: Connection, began: tuple[int, tuple[int, ...]], own: Mapping[int, ImportFacts]) -> bool:
-    """True if runs that were shown since `began` hold results of the runs in `own`."""
+    """True if runs that became visible after `began` hold results of the runs in `own`."""
     newest, under_way = began
     table, run, response = schema.imported, schema.run, schema.imported_response
     since = [
@@ -171,9 +171,9 @@ def shown_since(connection: Connection, began: tuple[int, tuple[int, ...]], own:
 
 
 def decisions_to_carry(connection: Connection, old_key: int, new_key: int, new_id: RunId) -> tuple[list[Decision], int]:
-    """Return the decisions on a run that hold for a newer import of it, and the number of those that do not.
+    """Return the decisions on a run that apply to a newer import of it, and the number of those that do not.
 
-    A decision holds for the same answer with the same grades by the same grader.
+    A decision applies if the answer, the grades and the grader are the same.
     """
     old_id = connection.execute(select(schema.run.c.id).where(schema.run.c.key == old_key)).scalar_one()
     before, after = _cells(connection, old_key), _cells(connection, new_key)
@@ -199,7 +199,7 @@ def decisions_to_carry(connection: Connection, old_key: int, new_key: int, new_i
             for grader, (key, _) in cell.assessments.items():
                 new = None if matched is None else matched.assessments.get(grader)
                 if new is None or new[1] != AssessmentState.PENDING.value:
-                    differing.add(key)  # a joint one stands in several cells, and all of them must be the same
+                    differing.add(key)  # a joint assessment is in several cells, which must all be the same
                 else:
                     pairs[key] = new[0]
     carried: dict[int, Decision] = {}

@@ -33,11 +33,11 @@ class OpenRun:
     """The run that is being imported. Its size in memory does not depend on the number of rows.
 
     Attributes:
-        shared: True if its suite has tasks of others, to which answers without a task of their own may belong.
+        shared: True if other runs stored tasks of its suite, which may be those of answers without a task.
         weights: of the criteria of its rubric.
-        declared: True if tasks came by themselves, so that one without an answer counts as missing.
+        declared: True if the file lists tasks, so that a task without an answer counts as missing.
         seen_missing: the last position that was searched for a missing answer.
-        looks_up: True if the store knows responses of others by their identity.
+        looks_up: True if the store has the identities of other runs' responses.
         next_task, next_response: the next keys if only this import writes.
         overlapping: keys of other runs that hold responses of this one.
     """
@@ -64,7 +64,7 @@ class OpenRun:
     criteria: set[int] = field(default_factory=set)
 
     def note_keys(self, tasks: range, responses: range) -> None:
-        """Look up tasks and responses from now on if others have stored some meanwhile, as a gap in the keys shows."""
+        """Look up tasks and responses from now on if a gap in the keys shows that another process stored some."""
         self.shared = self.shared or tasks.start != self.next_task
         self.looks_up = self.looks_up or responses.start != self.next_response
         self.next_task, self.next_response = tasks.stop, responses.stop

@@ -32,7 +32,7 @@ def rows_of_responses(portion: Portion, trials: Trials, responses: Sequence[Foun
         if (trial.key, candidate) in seen:
             _skip_repeated(portion, response, seen[trial.key, candidate])
             continue
-        # The record itself is kept: comparing it with a repeated one is then mostly a comparison of references.
+        # The record itself is kept, so that comparing it with a repeated one mostly compares references.
         seen[trial.key, candidate] = response
         if response.identity is not None:
             number = response_number(response.identity)
@@ -116,7 +116,7 @@ def _stored_before(portion: Portion, trials: Sequence[ImportedTrial]) -> dict[tu
 
 
 def _digest(content: bytes) -> bytes:
-    # The texts of a portion's trials took 500 MB.
+    # A digest, because the texts of a portion's trials took 500 MB.
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
@@ -129,7 +129,7 @@ def _skip_repeated(portion: Portion, response: FoundResponse, first: Stored) -> 
         same = (response.content, response.failure) == (first.content, first.failure)
         place = f" at {first.where}"
     if same:
-        why = f"repeats the answer to {response.task!r} that stands there already{place}, word for word."
+        why = f"repeats an earlier answer to {response.task!r}{place}, word for word."
     else:
-        why = f"gives another answer to {response.task!r} than the one that stands there already{place}; the first is kept."
+        why = f"gives another answer to {response.task!r} than an earlier one{place}; the first is kept."
     portion.skip(response.where, why)

@@ -82,7 +82,7 @@ def write_scores(portion: Portion, trials: Trials, scores: Sequence[Scores]) -> 
 
 
 def note_states(trials: Trials, scores: Sequence[Scores]) -> None:
-    """Give trials the states of their bare scores, from which their own state follows."""
+    """Store the states of each trial's bare scores, which determine the trial's state."""
     for batch, places in scores:
         state = _state(batch)
         for place in places:

@@ -151,7 +151,7 @@ def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[st
         imported = declared.get(name)
         task = _bare_task(name) if imported is None else ready_task(imported)
         same = None
-        if name in stored and imported is None:  # an answer alone belongs to the task as it was stored last
+        if name in stored and imported is None:  # an answer alone belongs to the newest stored version of the task
             same = max(stored[name], key=lambda row: row[2])
         elif name in stored:
             same = next((row for row in stored[name] if row[1] == task.digest), None)

@@ -1,7 +1,7 @@
 """Answers side by side: one row per task, one column per chosen candidate of a run.
 
-Rows are in the order of the first run's tasks; tasks that only the second run has follow in its order, and so on. A page
-is a seek from where the last one ended, so that the millionth row costs as much as the first.
+Rows are in the order of the first run's tasks; tasks that only the second run has follow in its order, and so on. Each page
+is one seek from the end of the previous page, so that the millionth row costs as much as the first.
 """
 
 from __future__ import annotations

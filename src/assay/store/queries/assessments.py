@@ -408,7 +408,7 @@ class AssessmentQueries(Queries):
     ) -> Iterator[AssessmentRow]:
         """Yield assessments above the key `after`, in the order of keys.
 
-        Each portion is a read of its own, so that decisions can be stored meanwhile.
+        Each portion is a separate read, so that decisions can be stored meanwhile.
         """
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)

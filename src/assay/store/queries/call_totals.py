@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:
-    """Add up the calls of a run by whom they asked: candidates by name, then other models; raises `UnknownName`."""
+    """Add up the calls of a run by candidate, then by other model; raises `UnknownName`."""
     run_key = run_key_of(connection, find_run(connection, run))
     table, candidate, grader = schema.call, schema.candidate, schema.grader
     # A call to a judge that grades one candidate at a time has both keys.

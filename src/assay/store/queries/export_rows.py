@@ -135,7 +135,7 @@ def details(
 
 
 def events(connection: Connection, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
-    """Yield review events of the selected assessments, oldest first, each with assessment assessment."""
+    """Yield review events of the selected assessments, oldest first, each with its assessment."""
     scope = scope_of(connection, selection)
     table, assessment = schema.review_event, schema.assessment
     reader = AssessmentReader()

@@ -71,11 +71,11 @@ class Scope:
     Attributes:
         listed: the selected runs, read only if needed.
         every_run: True if no filter excludes a run.
-        hidden: keys of runs of which nothing is read: half written, deleted or replaced.
+        hidden: keys of runs that are never read: half written, deleted or replaced.
         graders: keys of the selected judges.
         criteria: keys of the selected criteria.
         families: selected runs that grade the same responses.
-        family_rule: rule for the families of tasks; None for the field that they were stored with.
+        family_rule: rule for the families of tasks; None for the stored families.
         named_in: the runs among which candidates of one name are kept apart, if `compared` leaves some of them out.
     """
 
@@ -128,7 +128,7 @@ class Scope:
         return [column.not_in(select(schema.run.c.key).where(schema.run.c.state.in_(HIDDEN_STATES)).correlate(None))]
 
     def of_tasks(self, connection: Connection, table: Table) -> list[ColumnElement[bool]]:
-        """Conditions on the runs of selected tasks, without which no index leads to their rows; none without a task filter."""
+        """Conditions on the runs of the selected tasks, so that an index serves the query; none without a task filter."""
         if self.tasks is None:
             return []
         planned = schema.run_task
@@ -231,15 +231,15 @@ def _compared(names: Sequence[str], variants: tuple[Variant, ...]) -> list[Colum
 
 
 def unsorted(column: ColumnElement[V]) -> ColumnElement[V]:
-    """Return a column as an expression that no index serves.
+    """Return a column as an expression that keeps SQLite from sorting by an index.
 
-    If few rows match, SQLite must not walk an index over all rows in the requested order until it meets them.
+    If few rows match, SQLite would otherwise walk an index over all rows to find them in the requested order.
     """
     return column.op("||")("") if column.type.python_type is str else column.op("+")(0)
 
 
 def find_run(connection: Connection, text: str) -> RunId:
-    """Return the run with this id, or the only one whose id begins so; raises `UnknownName` or `InputError`."""
+    """Return the run with this id, or the only one whose id begins with it; raises `UnknownName` or `InputError`."""
     table = schema.run
     is_shown = table.c.state.not_in(_UNREADABLE_STATES)
     exact = connection.execute(select(table.c.id).where(table.c.id == text, is_shown)).scalar_one_or_none()

@@ -1,6 +1,6 @@
 """Trials in plan order, page by page, for the pages that compare grades and batches of runs.
 
-Every page is a seek from where the last one ended, so that the last page of a long run costs as much as the first.
+Every page is one seek from the end of the previous page, so that the last page of a long run costs as much as the first.
 """
 
 from __future__ import annotations

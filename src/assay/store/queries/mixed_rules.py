@@ -83,7 +83,7 @@ def _rule(scoring: Scoring) -> tuple[str, bytes, str, bool]:
 
 
 def _in_words(scoring: Scoring, others: Iterable[Scoring]) -> str:
-    """Name a rule, as far as needed to tell it from the others."""
+    """Describe a rule in just enough words to tell it from the others."""
     if scoring.partial_credit:
         return f"{scoring.method} with credit for near misses, as it was then"
     alike = [other for other in others if other.method == scoring.method and not other.partial_credit]

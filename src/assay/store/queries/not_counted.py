@@ -1,4 +1,4 @@
-"""Trials that do not count, by the reason why, and the candidates' share in those that do."""
+"""Count the trials that results leave out, by reason, and each candidate's part in the others."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def took_part(connection: Connection, selection: Selection, /) -> dict[str, int]
 def _standings(counts: _TrialCounts) -> tuple[dict[str, int], int, int]:
     """Return trials by standing, the number without grades, and the number that counts although an assessment is pending.
 
-    Nobody is to decide on the trials of a run without waiting assessments. An unfinished trial stands as pending
-    unless a score of it counts.
+    Trials of a run without waiting assessments need no decision. An unfinished trial is pending unless one of its scores
+    counts.
     """
 
     def n(waits: bool, subject: str, *states: str) -> int:

@@ -1,4 +1,4 @@
-"""Judges' scores beside people's grades of the same responses that came with the data."""
+"""Pair judges' scores with people's grades of the same responses, if these came with the data."""
 
 from __future__ import annotations
 

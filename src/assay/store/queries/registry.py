@@ -251,7 +251,7 @@ class StoreRegister:
 
 
 def _lead(order: RunOrder) -> tuple[tuple[ColumnElement[Any], ...], bool]:
-    """Return the column that an order compares before the time, if any, and True if it falls."""
+    """Return the column that an order compares before the time, if any, and True if it is sorted from high to low."""
     run, suite, tally = schema.run, schema.suite.alias(), schema.run_tally.alias()
     match order:
         case RunOrder.NAME:

@@ -1,9 +1,9 @@
-"""Runs that grade the same responses, and the conditions under which a grading of a response holds.
+"""Runs that grade the same responses, and the rule for which grading of a response counts.
 
-A regrade keeps the places of its origin: trial (position, k) of one grades the responses of trial (position, k) of the
-other. Runs that lead back to the same origin are a family. Of a family's gradings of one response the newest holds,
-whatever was decided about it. A run that has not graded the response changes nothing. People's grades that came with the
-data are references, with which later gradings are compared: a run that has some is taken for the newest of its family.
+A regrade keeps the trial numbers of its origin: trial (position, k) of one grades the responses of trial (position, k) of the
+other. Runs with the same origin are a family. The newest grading of a response in a family counts, whatever was decided about
+it. A run that has not graded the response changes nothing. People's grades that came with the data are references, with which
+later gradings are compared: a run that has some is treated as the newest of its family.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Families:
 def families(connection: Connection, runs: Callable[[], Sequence[int]], *, graders: tuple[int, ...] | None) -> Families:
     """Return the families among the selected runs; `runs` is called only if a regrade exists.
 
-    Their order is that in which the store took them in. By the clock, a regrade was ignored after the clock went back.
+    They are in the order in which they were stored. By time, a regrade was ignored after the clock went back.
     """
     table = schema.run
     # `> 0` rather than `IS NOT NULL`, because the index serves it; keys begin at 1

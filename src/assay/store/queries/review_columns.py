@@ -158,7 +158,7 @@ def _portions(keys: Collection[int], size: int) -> Iterator[list[int]]:
 def _numbers(
     connection: Connection, scope: Scope, keys: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of each trial in `keys` within its task, and that of its run.
+    """Return, for each trial in `keys`, its number within its task and the number of its run.
 
     They are read apart from the scores, because trials are fewer.
     """

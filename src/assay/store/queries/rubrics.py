@@ -33,7 +33,7 @@ _AT_ONCE: Final = 500
 
 
 def rubric_uses(connection: Connection, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
-    """Return where to continue the next time, and the rubrics of judged runs above the key `after`, oldest first.
+    """Return the key from which to continue, and the rubrics of judged runs above the key `after`, oldest first.
 
     Runs whose import is unfinished are left out; a later call returns them.
     """

@@ -126,14 +126,14 @@ def decided_after(connection: Connection, event: int, /) -> tuple[RunId, ...]:
 
 
 def run_numbers(connection: Connection) -> dict[int, RunId]:
-    """Return the id of every run by its number in the store, also of half-written imports, but not of runs out of use."""
+    """Return the id of every run by its number in the store, including half-written imports, but not runs out of use."""
     table = schema.run
     in_use = table.c.state.not_in([state.value for state in SET_ASIDE])
     return {row.key: RunId(row.id) for row in connection.execute(select(table.c.key, table.c.id).where(in_use))}
 
 
 def newest_run_event(connection: Connection) -> int:
-    """Return the number of the newest event by which a run left use or came back; 0 if there is none."""
+    """Return the number of the newest event that took a run out of use or brought it back; 0 if there is none."""
     return int(connection.execute(select(func.coalesce(func.max(schema.run_event.c.id), 0))).scalar_one())
 
 
@@ -162,7 +162,7 @@ class RunQueries(Queries):
     def matching(self, selection: Selection | None = None, /, *, limit: int | None = None) -> tuple[RunSummary, ...]:
         """Return summaries of the runs that match; with a task filter, of runs that have such a task.
 
-        The cost grows with the number of runs, so a page passes as `limit` what it shows.
+        The cost grows with the number of runs, so a page passes its own length as `limit`.
         """
         run, planned = schema.run, schema.run_task
         with self._database.reading() as connection:
@@ -188,7 +188,7 @@ class RunQueries(Queries):
             return self._summaries(connection, rows)
 
     def newest_first(self, *, before: str | None = None) -> Iterator[RunSummary]:
-        """Yield every run as `newest` lists them; each portion is a read of its own."""
+        """Yield every run as `newest` lists them; each portion is a separate read."""
         while True:
             page = self.newest(limit=_RUNS_AT_ONCE, before=before)
             yield from page

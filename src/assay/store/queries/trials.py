@@ -126,7 +126,7 @@ class TrialQueries(Queries):
         candidate: str | None = None,
         number: int | None = None,
     ) -> Iterator[TrialRow]:
-        """Yield trials, oldest run first, in plan order within each run; each portion is a read of its own.
+        """Yield trials, oldest run first, in plan order within each run; each portion is a separate read.
 
         Args:
             selection: the runs and tasks.

@@ -1,7 +1,7 @@
 """Candidates of one name with different models or prompts, which no number may pool.
 
 If selected runs write one name with several identities, each identity becomes a candidate of its own, labelled with its
-model: `bot (openai/small)`. A candidate without an identity differs from nothing.
+model: `bot (openai/small)`. A candidate without an identity is never kept apart.
 """
 
 from __future__ import annotations

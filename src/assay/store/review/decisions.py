@@ -77,7 +77,7 @@ class StoreDecisions:
         if known is not None:
             rules.check_same(as_stored(decision), stored=known.decision)
             return known
-        # The caller says which kind it means: a control item has no number that the command line could decide by accident.
+        # The caller states the kind, so that the command line cannot decide a control item by accident.
         if decision.purpose is AssessmentPurpose.CONTROL:
             return decide_control(connection, decision, at=at)
         row = _assessment(connection, decision)

@@ -1,7 +1,7 @@
 """Arena votes, appended and never edited, and the trials people vote on.
 
-A vote is taken back by another row that names it. Both are hashed over themselves and the row before, so that a silent
-edit shows. Rows name candidates by their place in the run, which a rename does not change.
+A vote is taken back by a further row that names it. Each row's hash covers the row and the hash before it, which reveals a
+later edit. Rows name candidates by their place in the run, which a rename does not change.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class StoreArena:
         if seen is not None:
             own = (run_key, trial_key, *pairing.pair, plain(vote.reviewer))
             sides = sorted((seen.left_place, seen.right_place))
-            # Such a key was once taken for the old vote: it undid somebody else's, or ended in a server error.
+            # Such a key was once mistaken for that of the old vote, which undid somebody else's vote or caused a server error.
             if seen.choice == UNDO or (seen.run_key, seen.trial_key, *sides, seen.reviewer) != own:
                 raise _taken()
             if _preferred(seen.choice, seen.left_place, seen.right_place) != _preferred(

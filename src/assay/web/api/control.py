@@ -27,14 +27,14 @@ router = APIRouter()
 
 
 class WishBody(Body):
-    """The requested action on a run; `budget` replaces the budget of a resumed run, with what it has cost so far."""
+    """The requested action on a run; `budget` replaces a resumed run's budget and includes its cost so far."""
 
     wish: Literal["pause", "resume", "cancel"]
     budget: float | None = None
 
 
 class RemovalBody(Body):
-    """The way in which a run leaves use or comes back, and the reason, which the audit log shows."""
+    """A request to delete, archive or restore a run, with the reason, which the audit log shows."""
 
     archived: bool = False
     reason: str = Field(default="", max_length=2000)

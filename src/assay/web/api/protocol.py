@@ -1,4 +1,4 @@
-"""Endpoints for a run's review protocol: show it, estimate the cost of another one, and switch."""
+"""Endpoints for a run's review protocol: show it, estimate the cost of a change, and change it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MOST_AT_ONCE = 20
-_ROUNDS = 4  # attempts to find items that do not need another reviewer's opinion
+_ROUNDS = 4  # rounds of leasing, until enough items need no other reviewer's opinion
 
 
 class CorrectionBody(Body):
@@ -68,7 +68,7 @@ class VerdictBody(AboutOne):
 
 
 class SecondBody(AboutOne):
-    """A request that two people decide an item; with `withdraw`, it takes this reviewer's own request back."""
+    """A request that two people decide an item; with `withdraw`, the reviewer takes their request back."""
 
     withdraw: bool = False
 
@@ -250,7 +250,7 @@ async def rerun(request: Request, body: RerunBody) -> Response:
 
 
 def _wanted_back(rooms: Rooms, name: str, key: AssessmentKey, *, desk: str) -> AssessmentKey | None:
-    """Lease the item that a desk wants back to it. Returns its key if it is a control item, which the queue does not list."""
+    """Lease an item again to the desk (browser tab) that held it. Returns the key of a control item, which no queue lists."""
     with by_its_name(name, key):
         row = rooms.review.control_items.detail(key).row
     leased = row.state is AssessmentState.PENDING and rooms.queue.claim(key, desk=desk)

@@ -30,7 +30,7 @@ class TokenBody(Body):
 
 @router.get("/health", tags=["server"])
 def health(request: Request) -> dict[str, str]:
-    """Return 200 while the server runs."""
+    """Answer 200 while the server runs."""
     return {"status": "ok", "timestamp": rooms_of(request).workspace.clock.now()}
 
 

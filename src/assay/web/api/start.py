@@ -166,7 +166,7 @@ def start_demo(request: Request, body: DemoBody) -> Response:
 
 
 class PastedBody(Body):
-    """Pasted texts that people will grade, by a rubric as in a suite file; without one, by the default criteria."""
+    """Pasted texts that people will grade. `rubric` is as in a suite file; without it, the default criteria apply."""
 
     thing: str = Field(max_length=200)
     context: str = Field(default="", max_length=200_000)
@@ -193,14 +193,14 @@ def pasted(request: Request, body: PastedBody) -> Response:
 
 
 class TextsBody(Body):
-    """Texts to choose a rubric for."""
+    """Texts for which to propose a rubric."""
 
     texts: list[Annotated[str, Field(max_length=200_000)]] = Field(max_length=20)
 
 
 @router.post("/api/start/rubric", tags=["start"])
 def fitting_rubric(body: TextsBody) -> Response:
-    """Return the name of the ready-made rubric that fits some texts, by looking at them."""
+    """Return the name of the ready-made rubric that fits some texts."""
     return Answer({"rubric": rubric_for_texts(body.texts)})
 
 

@@ -43,7 +43,7 @@ class FileBody(Body):
 class SuiteChoices(TypedDict):
     """The parts of a valid suite that the start form offers.
 
-    `fitting` is the ready-made rubric to propose, if it has none. `digest` is the beginning of the one that runs store.
+    `fitting` is the ready-made rubric to propose, if it has none. `digest` is the beginning of the digest in runs.
     """
 
     name: str

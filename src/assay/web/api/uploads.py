@@ -1,4 +1,4 @@
-"""Endpoints that look into files from a browser, and import or save them."""
+"""Endpoints that inspect files from a browser, and import or save them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class UploadBody(Body):
 
 @router.post("/api/uploads/look", tags=["start"])
 def look(request: Request, body: UploadBody) -> Response:
-    """Return what files hold (results of any harness, suites, sets, tables), without keeping any of it."""
+    """Describe the contents of files (results of any harness, suites, sets, tables), and store nothing."""
     return Answer(uploads.look(rooms_of(request).workspace, body.pairs()))
 
 

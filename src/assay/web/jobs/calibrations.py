@@ -31,7 +31,7 @@ GOES_ON: Final = frozenset({"waiting", "measuring"})
 
 @dataclass(slots=True)
 class Job:
-    """A judge to measure. `state` is `waiting`, `measuring`, `done`, `stopped` or `failed`; `done` of `of` answers exist."""
+    """A judge to measure: its `state` (`waiting`, `measuring`, `done`, `stopped`, `failed`), with `done` of `of` answers."""
 
     id: str
     wanted: Wanted
@@ -71,7 +71,7 @@ class Measuring:
                 raise Refused("calibrate", "cannot start: the server is stopping.")
             if sum(job.state in GOES_ON for job in self._jobs.values()) + len(wanted) > MOST_WAITING:
                 raise Refused(
-                    "calibrate", f"may have {MOST_WAITING} judges waiting at most.", remedy="Wait until some are done."
+                    "calibrate", f"may have at most {MOST_WAITING} judges waiting.", remedy="Wait until some are done."
                 )
             made = [
                 Job(id=f"{key}/{place}", wanted=request, stopper=stopper_.Stopper())
@@ -139,7 +139,7 @@ class Measuring:
             job.problem = str(error)
             job.state = "failed"
         except Exception:
-            _log.exception("calibration of %s broke off", job.wanted.model)
+            _log.exception("calibration of %s failed", job.wanted.model)
             job.problem = "It failed because of an internal error; see the server's log."
             job.state = "failed"
         else:

@@ -3,9 +3,9 @@
 The page repeats its request until it gets the outcome, so a restarted server simply starts the rerun again. The attempt
 number in the request prevents one request from causing two reruns.
 
-A control item is not judged again: no model is called. Its rerun takes as long as judging usually takes here, returns
-another attempt, and is refused if a real item would be refused. If the last real rerun of this process failed, the
-rerun of a control item fails in the same way. Before the first real rerun, it cannot know whether the judge fails.
+A control item (planted check) is not judged again: no model is called. Its rerun takes as long as judging usually takes here,
+returns another attempt, and is refused if a real item would be refused. If the last real rerun of this process failed, the
+rerun of a control item fails in the same way. Before the first real rerun, it assumes that the judge works.
 """
 
 from __future__ import annotations
@@ -262,6 +262,6 @@ def _why(failure: Failure | None) -> _NoGrades:
     kind = f" ({failure.kind})" if failure else ""
     return _NoGrades(
         "rerun",
-        f"the judge gave no new grades{kind}; what was there stays.",
+        f"the judge gave no new grades{kind}; the earlier grades remain.",
         remedy="Ask again later; at the command line `assay review rerun` says what went wrong.",
     )

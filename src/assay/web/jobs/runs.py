@@ -134,7 +134,7 @@ class Runner:
     def _check_room(self) -> None:
         if len(self._runs) >= MOST_AT_ONCE:
             raise Refused(
-                "the server", f"carries out {MOST_AT_ONCE} runs already.", remedy="Wait for one, or use `assay run`."
+                "the server", f"is already executing {MOST_AT_ONCE} runs.", remedy="Wait for one, or use `assay run`."
             )
 
     def _carry_out(

@@ -32,14 +32,14 @@ from assay.web.templating import page_of
 from assay.web.texts import for_script
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.app.comparison.answers import Agreement, AnswersPage, ShownAnswers
     from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
 
-READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find", "together", "task")
+READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find", "together")
 RUNS_OFFERED: Final = 40
 MOST_SHOWN: Final = 20_000
 """Maximum characters of an answer or input in a row; the trial's page shows it in full."""
@@ -97,7 +97,7 @@ class Sides:
         self.after = place_of("after", query.get("after", "").strip())
 
     def let_go(self) -> dict[str, str]:
-        """Drop invalid reading rules; return the problems by field."""
+        """Drop reading rules that are invalid; return each problem by its field."""
         addresses = {}
         # An invalid expression marks its field and does not replace the page by an error page.
         for name in ("read", "title"):
@@ -169,13 +169,14 @@ def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
 
 
 @router.get("/compare")
-@reads(*READS)
+@reads(*READS, "task")
 def compare_page(request: Request) -> Response:
     """Show answers side by side; without columns, the runs and candidates to choose from."""
     sides, workspace = Sides(request), rooms_of(request).workspace
     wrong, find = sides.let_go(), request.query_params.get("find", "").strip()
     offered = _offered(workspace, find)
     if not sides.columns:
+        _shown([], sides.task)
         return page_of(
             request,
             "compare/compare_choose.html",
@@ -191,7 +192,7 @@ def compare_page(request: Request) -> Response:
         )
     answer_page = answers.page(workspace, _wanted(workspace, sides), after=sides.after)
     rows = answer_page.rows
-    shown = next((row for row in rows if row.row.task.id == sides.task), rows[0] if rows else None)
+    shown = _shown(rows, sides.task)
     return page_of(
         request,
         "compare/compare.html",
@@ -226,10 +227,24 @@ def compare_page(request: Request) -> Response:
     )
 
 
+def _shown(rows: Sequence[ShownAnswers], task: str) -> ShownAnswers | None:
+    """Return the row of a task, the first one if none is asked for.
+
+    Raises:
+        InputError: the task is not in the list.
+    """
+    if not task:
+        return next(iter(rows), None)
+    shown = next((row for row in rows if row.row.task.id == task), None)
+    if shown is None:
+        raise InputError("task", f"{task!r} is not in the list.", remedy="Choose a task from the list at the left.")
+    return shown
+
+
 @router.get("/compare.json")
 @reads(*READS)
 def compare_twin(request: Request) -> Response:
-    """Return the page as JSON."""
+    """Return the answers side by side as JSON."""
     sides, workspace = Sides(request), rooms_of(request).workspace
     if not sides.columns:
         return Answer({"runs": _offered(workspace, request.query_params.get("find", "").strip())})

@@ -62,7 +62,7 @@ class ArenaServices:
 
 
 class PairBody(Body):
-    """The pair on the page and its reviewer, because each reviewer may see the sides swapped."""
+    """The pair on the page, and its reviewer, who may see the sides swapped."""
 
     task: str = Field(max_length=1_000)
     trial: int = Field(ge=1, le=1_000_000)
@@ -119,7 +119,7 @@ def arena_page(request: Request, before: str | None = None) -> Response:
 
 @router.get("/arena.json", include_in_schema=False)
 def arena_twin(request: Request, before: str | None = None) -> Response:
-    """Return the page as JSON."""
+    """Return the arena page as JSON."""
     return Answer(_list(request, before))
 
 

@@ -120,7 +120,7 @@ def audit_page(request: Request, before: Number = None, check: Number = None, n:
 @router.get("/audit.json")
 @reads(*FILTERS)
 def audit_twin(request: Request, before: Number = None) -> Response:
-    """Return the page as JSON."""
+    """Return the audit log as JSON."""
     wanted, workspace = AuditQuery(request), rooms_of(request).workspace
     return Answer(_document(wanted, _found(request, wanted, before), _run_events(workspace, wanted)))
 
@@ -136,7 +136,7 @@ def _found(request: Request, wanted: AuditQuery, before: int | None) -> LogPage:
 
 @router.get("/audit/check.json")
 def check_twin(request: Request, after: Annotated[int, Query(ge=0, lt=2**62)] = 0) -> Response:
-    """Verify a part of the chain. If `ended` is false, ask again with `after` set to the last intact event."""
+    """Verify a part of the hash chain. If `ended` is false, call again with `after` set to the last intact event."""
     return Answer(fill(audit_log.ChainDocument, audit_log.check(rooms_of(request).workspace, after=after)))
 
 
@@ -236,7 +236,7 @@ def _said_of(chain: Chain, before: int) -> str:
 
 
 def _on(chain: Chain, before: int) -> str:
-    """Return the address that continues the check of the chain."""
+    """Return the address that continues the check of the hash chain."""
     return f"/audit?{urlencode({'check': chain.up_to, 'n': before + chain.checked})}"
 
 

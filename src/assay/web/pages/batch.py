@@ -75,7 +75,7 @@ class BatchQuery:
 @router.get("/batches/{batch_id:path}.json")
 @reads(*READS)
 def batch_twin(request: Request, batch_id: str) -> Response:
-    """Return the page as JSON."""
+    """Return the page of a batch as JSON."""
     summaries, wanted = _batch(request, batch_id), BatchQuery(request, batch_id)
     matrix = _matrix(request, summaries, wanted)
     return Answer(
@@ -138,7 +138,7 @@ def _matrix(request: Request, summaries: tuple[RunSummary, ...], wanted: BatchQu
 
 
 def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, object]:
-    """Return the matrix as words and addresses."""
+    """Return the parts of the matrix as texts and links."""
     names = matrix.candidates
     trials = [
         RunColumn(

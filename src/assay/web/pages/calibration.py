@@ -137,7 +137,7 @@ class StopBody(Body):
 
 @router.get("/calibration.json", include_in_schema=False)
 def calibrations_twin(request: Request, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None) -> Response:
-    """Return the page as JSON."""
+    """Return the list of calibrations as JSON."""
     records = judging_of(request).calibrations.some(before=before, limit=SHOWN + 1)
     older = f"/calibration.json?before={records[SHOWN - 1].record.number}" if len(records) > SHOWN else None
     return Answer(
@@ -195,7 +195,7 @@ def calibration_chart(request: Request, number: int, ending: str, dark: bool = F
 
 @router.get("/calibration/{number}", include_in_schema=False)
 def calibration_page(request: Request, number: int) -> Response:
-    """Show one calibration: every figure, the chart, and each reference."""
+    """Show one calibration: every figure, the chart, and each reference sample."""
     record = judging_of(request).calibrations.one(number)
     document: Any = record.record.document
     chart = judging_of(request).calibrations.chart(number)
@@ -325,7 +325,7 @@ def _standing(listed: Listed) -> Mapping[str, object]:
 
 
 def _brief(listed: Listed) -> Mapping[str, object]:
-    """Return a record without its references."""
+    """Return a calibration without its reference samples."""
     document: Any = record_document(listed.record)
     return {name: value for name, value in document.items() if name not in ("samples", "pairs", "failed_tries")}
 

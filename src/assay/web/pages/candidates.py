@@ -40,7 +40,7 @@ class CandidateRuns:
 
 @router.get("/candidates.json")
 def candidates_twin(request: Request) -> Response:
-    """Return the page as data, like `assay candidates list`."""
+    """Return the list of candidates as JSON, like `assay candidates list`."""
     return Answer(names.list_document(*_named(request)))
 
 
@@ -161,7 +161,7 @@ def address_of(candidate: str) -> str:
 
 
 def _change_of_name(event: NameEvent) -> str:
-    """Return in words a rename, a merge, or the undoing of one."""
+    """Describe a rename, a merge, or the undo of one."""
     source, target = visible(event.source), visible(event.target)
     if event.verb == "undo":
         return f"event {event.undoes} undone: {target} is separate again"

@@ -108,7 +108,7 @@ class GradesQuery:
 @router.get("/compare/grades.json")
 @reads(*READS)
 def grades_twin(request: Request) -> Response:
-    """Return the page as JSON."""
+    """Return the compared grades as JSON."""
     asked, workspace = GradesQuery(request), rooms_of(request).workspace
     if not asked.wanted.run:
         return Answer({"runs": _offered(workspace)})
@@ -205,7 +205,7 @@ def _shown_place(place: tuple[int, int] | None) -> str:
 
 
 def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
-    """Describe the number of rows and how far the figures can be relied on."""
+    """State the number of rows and how reliable the figures are."""
     figures, shown = page.figures, len(page.rows)
     if figures is None:
         wait = "Its summary and largest differences are still being computed; until then, rows appear in run order."

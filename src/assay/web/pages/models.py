@@ -1,4 +1,4 @@
-"""Pages about models: access, price, usage and failures, and a small call that checks a model."""
+"""Pages about models: access, price, usage and failures, and the endpoint that checks a model by one small call."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def row(model: Model) -> Mapping[str, object]:
 
 
 def used(usage: Used) -> Mapping[str, object]:
-    """Return calls, tokens and spending in words; calls without a known price are listed separately."""
+    """Describe calls, tokens and spending; calls without a known price are listed separately."""
     spent, apart = usd(usage.cost_usd), None
     if usage.unpriced and not usage.cost_usd:
         spent, apart = "unknown", "no call has a price"

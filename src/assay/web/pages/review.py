@@ -43,7 +43,7 @@ def trial_page(
     request: Request, run_id: str, trial_id: str, candidate: str | None = None, judge: str | None = None
 ) -> Response:
     """Redirect to the assessment of a trial, of one candidate or judge if given; a pending one is preferred."""
-    if visitor_of(request).role is VisitorRole.VIEWER:  # a viewer opens no page on which one decides
+    if visitor_of(request).role is VisitorRole.VIEWER:  # a viewer may not open pages for decisions
         return _answers(run_id, trial_id)
     key = decisions.trial_key(trial_id)
     workspace = rooms_of(request).workspace
@@ -93,7 +93,7 @@ def review_twin(
     judge: str | None = None,
     item: str | None = None,
 ) -> Response:
-    """Return the progress of a review and the item in the address. It leases nothing to a desk."""
+    """Return as JSON the progress of a review and the item in the address; leases no item."""
     rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
     _check_review(request, selection)
     document = shown(request, item) if item else None
@@ -107,7 +107,7 @@ def review_twin(
 
 
 def _waiting(rooms: Rooms, selection: Selection) -> list[str]:
-    """Return the numbers of the first pending items, except in runs with control items, which are missing among them."""
+    """Return the numbers of the first pending items; none in runs with control items, which the gaps would reveal."""
     pending = frozenset({AssessmentState.PENDING})
     rows = decisions.assessments(rooms.workspace, selection, states=pending, limit=50)
     return [shown_assessment(row.key) for row in rows if not rooms.concealment.covers(row.run_id)]

@@ -1,4 +1,4 @@
-"""Pages about reviewers: figures about their reviewing, and the settling of disputes between two of them."""
+"""Pages about reviewers: statistics of their reviews, and the settlement of disputes between two of them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def reviewers_twin(request: Request, run: str | None = None) -> Response:
 
 @router.get("/reviewers", include_in_schema=False)
 def reviewers_page(request: Request, run: str | None = None) -> Response:
-    """Show all reviewers with figures about their reviewing."""
+    """Show all reviewers with statistics of their reviews."""
     run = _run(request, run)
     by_name = verbs.reviewers(rooms_of(request).workspace, run=run)
     query = f"?{urlencode({'run': run})}" if run else ""
@@ -193,7 +193,7 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
 
 @router.get("/adjudication.json", include_in_schema=False)
 def adjudication_twin(request: Request) -> Response:
-    """Return the adjudication page as data, without the reviewers' names."""
+    """Return the disputes as JSON, without the reviewers' names."""
     return Answer({"disputes": _disputes(request), "settled": _settled(request)})
 
 
@@ -281,7 +281,7 @@ def _kinds(reviewer: Reviewer) -> list[Mapping[str, object]]:
 
 
 def _stamp(reviewer: Reviewer) -> Mapping[str, object]:
-    """Return in words the signs of approving without reading, and whether they agree."""
+    """Describe the signs of approval without reading, and state if they agree."""
     signs = {name: getattr(reviewer.stamp, name) for name in ("few_changes", "quick", "misses")}
     return {
         "raised": reviewer.stamp.raised,
@@ -293,7 +293,7 @@ _ANSWERS: Final = {True: "yes", False: "no", None: "unknown"}
 
 
 def _watch(reviewer: Reviewer) -> Mapping[str, object] | None:
-    """Return the moving average as points of a drawing and as rows, on a scale of 0 to 100."""
+    """Return the moving average on a scale of 0 to 100, as points of a chart and as table rows."""
     watch = reviewer.watch
     if watch is None:
         return None

@@ -211,7 +211,7 @@ def _changes(rubric_in_use: RubricInUse, other: RubricInUse) -> tuple[Change, ..
 
 
 def _criterion(criterion_in_full: CriterionInFull) -> Mapping[str, object]:
-    """Return a criterion in words."""
+    """Describe a criterion."""
     report, criterion = criterion_in_full.report, criterion_in_full.criterion
     span = criterion.high - criterion.low
     mean = spread = ""

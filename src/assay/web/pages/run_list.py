@@ -104,7 +104,7 @@ def run_list_page(request: Request) -> Response:
         filters={name: visible(value) for name, value in wanted.filters.items()},
         chosen=[(name, visible(wanted.filters[name]), wanted.address(**{name: ""})) for name in ("batch", "candidate")
                 if name in wanted.filters],
-        # Gets a guide to its result.
+        # The demo run gets a guide to its result.
         first=rows[0] if len(rows) == 1 and not narrowed and older is None else None,
         # Finding suites reads the whole folder, and only the page of an empty store needs them.
         files=len(suite_files.suite_files(rooms.workspace)) if empty else 0,
@@ -115,7 +115,7 @@ def run_list_page(request: Request) -> Response:
 @router.get("/runs.json")
 @reads(*READS)
 def run_list_twin(request: Request) -> Response:
-    """Return the page as JSON."""
+    """Return the list of runs as JSON."""
     wanted = RunListQuery(request)
     rows, older = _rows(request, wanted, new_verdicts=None)
     return Answer(
@@ -140,7 +140,7 @@ def run_list_twin(request: Request) -> Response:
 @router.get("/registry.json")
 @reads(*READS)
 def moved(request: Request) -> Response:
-    """Redirect the former queue and registry, which this list has replaced."""
+    """Redirect the former addresses of the queue and the registry to this list, which replaced them."""
     path = "/runs.json" if request.url.path.endswith(".json") else "/runs"
     return RedirectResponse(path + (f"?{request.url.query}" if request.url.query else ""), status_code=308)
 

@@ -87,7 +87,7 @@ _KIND_WORDS: Final = {
 
 @router.get("/runs/{run_id}/record.json")
 def record_twin(request: Request, run_id: str) -> Response:
-    """Return the page as JSON."""
+    """Return the record of a run as JSON."""
     return Answer(dossier_document(run_record.dossier(rooms_of(request).workspace, run_id)))
 
 
@@ -415,7 +415,7 @@ def _trend(request: Request, suite: str, candidates: tuple[str, ...], last: int)
 
 
 def _points(history: Trend) -> list[Mapping[str, object]]:
-    """Return the points as table rows, newest first, each with its change since the candidate's previous run."""
+    """Return the trend as table rows, newest first, each with its change since the candidate's previous run."""
     rows: list[Mapping[str, object]] = []
     before: dict[str, float] = {}
     for point in history.points:

@@ -253,7 +253,7 @@ def _tasks_from(trials: Iterable[TrialRow], start: int, *, not_graded: bool) -> 
 
 
 def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRowDocument]) -> list[MatrixRowDocument]:
-    """Give cells their scores that count, and cells that count without approval the state of their grades."""
+    """Add to each cell its score that counts; if nobody approved that score, add the state of its grades."""
     keys = {
         cell.id: key
         for task in tasks

@@ -94,7 +94,7 @@ def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, a
 
 
 @router.get("/results/report.{ending}")
-@reads(*FILTERS, "a", "b", "scope", "margin", "family_by")
+@reads(*FILTERS)
 def report_file(request: Request, ending: str) -> Response:
     """Return the report of the selected runs as HTML or Markdown, or their scores as CSV or Parquet, by `assay export`."""
     name = known("format", ending, _REPORTS)
@@ -108,7 +108,7 @@ def report_file(request: Request, ending: str) -> Response:
 @router.get("/statistics.json")
 @reads(*FILTERS, "a", "b", "scope", "margin", "family_by")
 def statistics_twin(request: Request) -> Response:
-    """Return both pages as data: the documents of `assay stats`, `assay rank` and `assay compare`, with their filters."""
+    """Return both pages as JSON: the documents of `assay stats`, `assay rank` and `assay compare`, with their filters."""
     asked = StatisticsQuery(request)
     overviews = rooms_of(request).overviews
     first, behind = overviews.of(asked.selection, **asked.how), overviews.behind(asked.selection, **asked.how)
@@ -291,7 +291,8 @@ def _files(asked: StatisticsQuery) -> list[tuple[str, str]]:
     """Return the files of the page, each with its name."""
     named = {"forest": "Scores", "pairs": "Pairs", "ranks": "Ranks", "scores": "Single trials"}
     reports = {"html": "Report (HTML)", "md": "Report (Markdown)", "csv": "Scores (CSV)", "parquet": "Scores (Parquet)"}
-    return [(name, asked.address(f"/results/report.{ending}")) for ending, name in reports.items()] + [
+    all_pairs = dict.fromkeys(("a", "b", "scope", "margin", "family_by"))
+    return [(name, asked.address(f"/results/report.{ending}", **all_pairs)) for ending, name in reports.items()] + [
         (f"Chart of {name.lower()} ({ending.upper()})", asked.address(f"/statistics/charts/{kind}.{ending}"))
         for kind, name in named.items()
         for ending in charts.endings()

@@ -1,4 +1,4 @@
-"""Parts of the statistics pages as words; `report.wording` formats the numbers."""
+"""Texts and tables of the statistics pages; `report.wording` formats the numbers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 
 
 def first_parts(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping[str, object]:
-    """Return the parts that change with each decision."""
+    """Return the parts of the page that change with each decision."""
     ranking = statistics_overview.report.ranking
     undecided = _undecided(statistics_overview, asked)
     counting = wording.trials_in_words(statistics_overview.n_trials, approved=statistics_overview.approved)
@@ -259,7 +259,7 @@ def matrix_part(statistics_overview: StatisticsOverview, asked: StatisticsQuery,
 def behind_parts(
     first: StatisticsOverview, statistics_details: StatisticsDetails, asked: StatisticsQuery
 ) -> Mapping[str, object]:
-    """Return the parts that are computed from all rows."""
+    """Return the parts of the page that are computed from all rows."""
     beside = statistics_details.standing.diagnostics
     assert beside is not None  # computed for this page
     names = [str(candidate.candidate) for candidate in first.report.ranking.candidates]
@@ -386,7 +386,7 @@ def _trial_address(row: TrialRow, candidate: str | None, asked: StatisticsQuery)
 
 
 def _undecided(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -> tuple[str, str] | None:
-    """Return the text for two candidates that were picked by their scores and are not decided; None if decided."""
+    """Return the text for a pair that was picked by its scores and is not decided; None if it is decided."""
     two = statistics_overview.contrast
     if two is None or (asked.a and asked.b):
         return None
@@ -398,7 +398,7 @@ def _undecided(statistics_overview: StatisticsOverview, asked: StatisticsQuery) 
 
 
 def _provisional(statistics_overview: StatisticsOverview) -> str:
-    """Return the words in front of the headline while a run or its review is not finished; else nothing."""
+    """Return the words that precede the headline until the runs and their reviews are finished; then nothing."""
     excluded = statistics_overview.excluded
     waiting = excluded.pending + excluded.partly
     if waiting and statistics_overview.n_trials:
@@ -428,7 +428,7 @@ def _headlines(
 
 
 def _no_range(statistics_overview: StatisticsOverview, beneath: str) -> str:
-    """Return why a candidate has a score without a range, unless the sentences below the headline say it; once for all."""
+    """Explain once why candidates have a score without a range, unless the sentences below the headline do."""
     for candidate in statistics_overview.report.ranking.candidates:
         estimate = candidate.estimate
         if estimate.mean is not None and estimate.ci95 is None:
@@ -490,7 +490,7 @@ def _left_out(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -
 
 
 def _left_out_words(name: str, number: int) -> str:
-    """Return in words the number of trials that are left out for one reason."""
+    """State the number of trials that are left out for one reason."""
     words = {
         "pending": f"{number} awaiting review",
         "partly": f"{number} of them with more grades awaiting review",
@@ -510,7 +510,7 @@ def _review(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -> 
 
 
 def _lacking(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapping[str, object]]:
-    """Return a note with the number of trials in which a candidate lacks a counted score while another has one."""
+    """State the number of trials in which a candidate lacks a counted score although another candidate has one."""
     if not statistics_overview.incomplete:
         return []
     low, high = min(statistics_overview.incomplete.values()), max(statistics_overview.incomplete.values())

@@ -202,7 +202,7 @@ class Guard:
                 scope,
                 421,
                 host or "this request",
-                "is not a host this server answers for.",
+                "is not a host name of this server.",
                 remedy="Use the address printed at start, or name the host in ASSAY_HOSTS.",
             )
         site = headers.get("sec-fetch-site")
@@ -216,15 +216,15 @@ class Guard:
         if site is None and origin is not None and urlsplit(origin).netloc.lower() != host.lower():
             return problem_response(scope, 403, "request", "comes from another origin.")
         kind = headers.get("content-type", "").split(";")[0].strip().lower()
-        # A form on another site can send other content types without a preflight request; JSON needs one, which no
-        # route here answers.
+        # A form on another site can send other content types without a preflight request. JSON needs one, and no route here
+        # answers it.
         if kind != "application/json":
             return problem_response(scope, 415, "body", f"is {kind or 'of no type'}, and must be application/json.")
         return None
 
 
 class Entrance:
-    """Finds out who sends a request, and refuses what their role may not open.
+    """Identifies the sender of a request, and refuses addresses that their role may not open.
 
     Args:
         token: the owner's token; None if the server only listens on this machine, so that everybody without an
@@ -238,7 +238,7 @@ class Entrance:
         self.wrong = WrongTokens()
 
     async def visitor(self, secret: str) -> tuple[Visitor, str] | None:
-        """Return who has this token, with the value of their session cookie; None for a wrong or revoked token."""
+        """Return the person with this token and the value of their session cookie; None for a wrong or revoked token."""
         if self._token is not None and self._token.opens(secret):
             return OWNER, self._token.session
         session = session_of(secret)
@@ -248,7 +248,7 @@ class Entrance:
         return (OWNER, "") if self._token is None else None
 
     async def answer(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
-        """Return the answer to a request that goes no further; None if its sender, now known, may open the address."""
+        """Return the response that refuses or redirects a request; None if its sender, now identified, may open the address."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         codes = [value for name, value in query if name == "token"] if scope["method"] == "GET" else []
         session = await self._spent(codes[0]) if codes else None
@@ -314,7 +314,7 @@ class Entrance:
             person = await self._people.with_session(session)
             if person is not None:
                 return None if person.revoked else Visitor(person.role, person.name)
-        # A token of another server on this machine opens nothing here, and shuts nothing either.
+        # A token of another server on this machine is ignored: it gives no access and delays nothing.
         return OWNER if self._token is None else None
 
 
@@ -324,7 +324,7 @@ def sign_in(response: Response, session: str, *, secure: bool) -> None:
 
 
 def visitor_of(request: Request) -> Visitor:
-    """Return who sends a request; `Entrance` has refused what they may not open."""
+    """Return the sender of a request that `Entrance` has admitted."""
     visitor: Visitor = request.scope[VISITOR]
     return visitor
 

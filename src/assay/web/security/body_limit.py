@@ -1,4 +1,4 @@
-"""Limits of the size of request bodies, counted as they arrive, and of the time they take to arrive."""
+"""Limit the size of request bodies, which is counted as they arrive, and the time they take to arrive."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BodyLimit:
 
         async def counted() -> Message:
             nonlocal got, complete
-            if complete:  # what follows is the end of the connection, for which a stream of events waits for hours
+            if complete:  # after the body only the disconnect follows, which an event stream may await for hours
                 return await receive()
             try:
                 async with asyncio.timeout_at(deadline):

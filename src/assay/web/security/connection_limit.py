@@ -1,4 +1,4 @@
-"""A limit of the time in which a connection must send the head of a request; `body_limit` bounds the time of bodies."""
+"""Limit the time in which a connection must send the head of a request; `body_limit` limits the time of bodies."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The addresses that each role may open: the one place that decides who sees what.
 
-House rules. A route that is not listed here is the owner's alone, so a new page is closed to reviewers and viewers until
-somebody opens it. No page withholds anything by role. The review page is the exception: it hides names, the grades of
-blind items and planted checks from everybody, the owner included, until the decision.
+House rules. A route that is not listed here is the owner's alone, so a new page is closed to reviewers and viewers until it
+is listed. A page shows the same to every role that may open it. The review page hides names, the grades of blind items and
+planted checks from everybody, the owner included, until the decision.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ _PATTERNS: Final = {role: tuple(map(_pattern, listed)) for role, listed in LISTE
 
 
 class InvitedPeople:
-    """The invited people of a store by session; what another process changes is seen after `LOOK_S`."""
+    """The invited people of a store by session; changes by another process take effect after `LOOK_S` seconds."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -172,7 +172,7 @@ class InvitedPeople:
         self._looked = float("-inf")
 
     async def with_session(self, session: str) -> Person | None:
-        """Return the person to whom a session belongs, also if their invitation is revoked; None for an unknown one."""
+        """Return the person to whom a session belongs, even if their invitation is revoked; None for an unknown one."""
         now = self._workspace.clock.monotonic()
         if now - self._looked >= LOOK_S:
             self._people = await asyncio.to_thread(self._workspace.store.people.read)

@@ -1,4 +1,4 @@
-"""Pages that models wrote, run in sandboxed frames without network access, at random addresses that expire.
+"""Serve pages that models wrote at random addresses that expire, for sandboxed frames without network access.
 
 Theory. The frame's element and the response's own policy allow scripts only, so the frame is another origin: it has no
 cookie, no storage, and no view of the page around it. The response's policy lets it load nothing, and the page around

@@ -1,7 +1,7 @@
-"""Slow answers to wrong tokens, whichever way they come: as `Bearer`, `?token=`, a cookie, or a sign-in.
+"""Delay answers to wrong tokens, whether they come as `Bearer`, `?token=`, a cookie, or a sign-in.
 
-A right token never waits, so that a flood of wrong ones locks nobody out, not even at the same address. What keeps a token
-from being guessed is therefore its length (`SHORTEST_TOKEN`); the delay keeps a flood from taking the server's time.
+A right token never waits, so that a flood of wrong ones locks nobody out, not even at the same address. The length of a token
+(`SHORTEST_TOKEN`) keeps it from being guessed; the delay keeps a flood from taking the server's time.
 """
 
 from __future__ import annotations

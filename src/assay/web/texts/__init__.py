@@ -19,7 +19,7 @@ TEXTS: Final[dict[str, str]] = {
 
 REJECT_REASONS: Final = (
     "The judge states something wrong about the response",
-    "It quotes what is not there",
+    "It quotes text that does not exist",
     "The scores contradict the reasons",
     "The rubric is misread",
     "It is incomplete or cut off",
@@ -36,8 +36,8 @@ REJECT_REASONS_OF_PEOPLE: Final = (
 
 RERUN_REASONS: Final = (
     "It is incomplete or cut off",
-    "It cannot be made sense of",
-    "It quotes what is not there",
+    "It makes no sense",
+    "It quotes text that does not exist",
     "The scores contradict the reasons",
     "Another reason, see the note",
 )

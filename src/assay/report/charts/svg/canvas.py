@@ -1,7 +1,7 @@
 """A drawing surface that writes SVG text, with axes, labels and the width of text.
 
-Every text from outside passes `markupsafe.escape`. Colours are attributes, never style attributes, so a page of the strictest
-policy can hold a drawing; on a page they are `var(--chart-...)`.
+Every text from outside passes `markupsafe.escape`. Colours are attributes, never style attributes, so a page with the
+strictest content policy can show a drawing; on a page they are `var(--chart-...)`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Canvas:
         bold: bool = False,
         clear: bool = False,
     ) -> None:
-        """Write a line of text at its baseline; beyond `most` pixels it ends with an ellipsis and has the whole as tooltip.
+        """Write a line of text at its baseline; beyond `most` pixels it is cut, and its tooltip has the whole text.
 
         With `clear`, the lines behind it are covered.
         """
@@ -99,7 +99,7 @@ class Canvas:
         )
 
     def bar(self, x1: float, x2: float, y: float, spoken: str, height: float = 8, colour: str = "band") -> None:
-        """Draw a horizontal bar with round ends around the height `y`; it stays visible if both ends are equal."""
+        """Draw a horizontal bar with round ends, centred on `y`; it stays visible if both ends are equal."""
         low, high = min(x1, x2), max(x1, x2)
         self.add(
             "rect",
@@ -186,7 +186,7 @@ def horizontal_axis(
 
 
 def width_of(words: str, size: float = SIZE) -> float:
-    """Return about the pixels that a line takes in an ordinary sans-serif font, rather too many than too few."""
+    """Estimate the width of a line in pixels in an ordinary sans-serif font; errs on the wide side."""
     ems = 0.0
     for letter in words:
         if combining(letter):
@@ -216,7 +216,7 @@ def shortened(words: str, most: float, size: float = SIZE) -> str:
 
 
 def safe(words: str) -> str:
-    """Return escaped text, with U+FFFD for each character that XML forbids or that turns the direction of writing."""
+    """Return escaped text, with U+FFFD for each character that XML forbids or that reverses the direction of writing."""
     return str(escape(_TURNS.sub("\ufffd", NOT_XML.sub("\ufffd", words))))
 
 

@@ -17,7 +17,7 @@ _MIDDLE: Final = _HEIGHT // 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalCell:
-    """An estimate with its range in points; None for what is unknown. `spoken` is the text of its tooltip."""
+    """An estimate with its range in points; None if unknown. `spoken` is the text of its tooltip."""
 
     low: float | None
     mean: float | None

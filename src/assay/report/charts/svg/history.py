@@ -1,6 +1,6 @@
 """Draw a trend: a line for each candidate over the runs of a suite, oldest first.
 
-Runs have equal distances: several runs of one hour, followed by one a week later, would lie on top of each other in time.
+Runs are evenly spaced: on a time axis, several runs within an hour would overlap if another followed a week later.
 """
 
 from __future__ import annotations
