@@ -182,7 +182,7 @@ def test_a_store_whose_first_connection_is_ended_names_the_server(
     postgres: str, monkeypatch: pytest.MonkeyPatch, properly: bool
 ) -> None:
     address = new_database(postgres, f"ended_at_once_{properly}")
-    usual = PGDialect_psycopg.get_default_isolation_level
+    usual: Any = PGDialect_psycopg.get_default_isolation_level
 
     def ended(dialect: Any, driver: Any) -> Any:
         if properly:
