@@ -67,10 +67,17 @@ def tables_of(version: str, dialect: str) -> Path:
     return HERE / f"tables_{version}_{dialect}.sql"
 
 
+def tables_now(dialect: str) -> str:
+    """The statements for today's tables in the order of their references, then the indexes by name."""
+    statements = [statement.strip() for statement in table_statements(dialect, DRIVERS[dialect])]
+    indexes = [statement for statement in statements if "INDEX" in statement.partition(" ON ")[0]]
+    tables = [statement for statement in statements if statement not in indexes]
+    return "".join(f"{statement};\n" for statement in tables + sorted(indexes))
+
+
 def main() -> None:
-    for dialect, driver in DRIVERS.items():
-        statements = ";\n".join(statement.strip() for statement in table_statements(dialect, driver))
-        tables_of(schema.VERSION, dialect).write_text(f"{statements};\n", encoding="utf-8")
+    for dialect in DRIVERS:
+        tables_of(schema.VERSION, dialect).write_text(tables_now(dialect), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "assay.db"
         fill(f"sqlite:///{path}")

@@ -573,10 +573,10 @@ CREATE TABLE vote (
 	CONSTRAINT fk_vote_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial ("key"), 
 	CONSTRAINT uq_vote_undoes UNIQUE (undoes)
 );
-CREATE INDEX ix_run_suite_key ON run (suite_key);
-CREATE INDEX ix_run_started ON run (started, "key");
-CREATE INDEX ix_run_state ON run (state);
 CREATE INDEX ix_run_regrade_of ON run (regrade_of);
+CREATE INDEX ix_run_suite_key ON run (suite_key);
+CREATE INDEX ix_run_state ON run (state);
+CREATE INDEX ix_run_started ON run (started, "key");
 CREATE INDEX ix_trial_claim ON trial (run_key, state, position, k);
 CREATE INDEX ix_imported_digest ON imported (digest);
 CREATE INDEX ix_imported_dataset ON imported (dataset);
@@ -587,13 +587,13 @@ CREATE INDEX ix_run_event_run_key ON run_event (run_key);
 CREATE INDEX ix_observation_reviewer_kind ON observation (reviewer, kind);
 CREATE INDEX ix_observation_run_kind ON observation (run_key, kind);
 CREATE INDEX ix_observation_assessment_key ON observation (assessment_key, kind);
-CREATE INDEX ix_call_trial_key ON call (trial_key);
 CREATE INDEX ix_call_structured ON call (request_digest) WHERE role = 'structurer';
-CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
+CREATE INDEX ix_call_trial_key ON call (trial_key);
 CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
 CREATE INDEX ix_assessment_state ON assessment (state, "key");
 CREATE INDEX ix_assessment_run_state ON assessment (run_key, state, "key");
 CREATE INDEX ix_assessment_run_key ON assessment (run_key, "key");
+CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
 CREATE INDEX ix_vote_run_reviewer ON vote (run_key, reviewer, trial_key);
 CREATE INDEX ix_vote_trial_key ON vote (trial_key);
 CREATE INDEX ix_review_event_assessment_key ON review_event (assessment_key);

@@ -101,7 +101,6 @@ CREATE TABLE task (
 	CONSTRAINT fk_task_suite_key_suite FOREIGN KEY(suite_key) REFERENCES suite (key), 
 	CONSTRAINT fk_task_body_key_body FOREIGN KEY(body_key) REFERENCES body (key)
 );
-CREATE INDEX ix_task_body_key ON task (body_key);
 CREATE TABLE calibration (
 	key BIGSERIAL NOT NULL, 
 	model TEXT NOT NULL, 
@@ -142,10 +141,6 @@ CREATE TABLE run (
 	CONSTRAINT fk_run_suite_digest_suite_copy FOREIGN KEY(suite_digest) REFERENCES suite_copy (digest), 
 	CONSTRAINT fk_run_plan_key_body FOREIGN KEY(plan_key) REFERENCES body (key)
 );
-CREATE INDEX ix_run_suite_key ON run (suite_key);
-CREATE INDEX ix_run_started ON run (started, key);
-CREATE INDEX ix_run_state ON run (state);
-CREATE INDEX ix_run_regrade_of ON run (regrade_of);
 CREATE TABLE run_tally (
 	run_key BIGINT NOT NULL, 
 	subject VARCHAR(12) NOT NULL, 
@@ -215,7 +210,6 @@ CREATE TABLE run_task (
 	CONSTRAINT fk_run_task_task_key_task FOREIGN KEY(task_key) REFERENCES task (key), 
 	CONSTRAINT fk_run_task_body_key_body FOREIGN KEY(body_key) REFERENCES body (key)
 );
-CREATE INDEX ix_run_task_body_key ON run_task (body_key);
 CREATE TABLE run_tag (
 	run_key BIGINT NOT NULL, 
 	task_key BIGINT NOT NULL, 
@@ -244,7 +238,6 @@ CREATE TABLE trial (
 	CONSTRAINT fk_trial_run_key_run FOREIGN KEY(run_key) REFERENCES run (key), 
 	CONSTRAINT fk_trial_task_key_task FOREIGN KEY(task_key) REFERENCES task (key)
 );
-CREATE INDEX ix_trial_claim ON trial (run_key, state, position, k);
 CREATE TABLE imported (
 	key BIGSERIAL NOT NULL, 
 	digest VARCHAR(64) NOT NULL, 
@@ -263,11 +256,6 @@ CREATE TABLE imported (
 	CONSTRAINT fk_imported_suite_key_suite FOREIGN KEY(suite_key) REFERENCES suite (key), 
 	CONSTRAINT fk_imported_run_key_run FOREIGN KEY(run_key) REFERENCES run (key)
 );
-CREATE INDEX ix_imported_digest ON imported (digest);
-CREATE INDEX ix_imported_dataset ON imported (dataset);
-CREATE INDEX ix_imported_identity ON imported (identity);
-CREATE INDEX ix_imported_content ON imported (content);
-CREATE INDEX ix_imported_answers ON imported (answers);
 CREATE TABLE run_event (
 	id BIGSERIAL NOT NULL, 
 	run_key BIGINT NOT NULL, 
@@ -281,7 +269,6 @@ CREATE TABLE run_event (
 	CONSTRAINT pk_run_event PRIMARY KEY (id), 
 	CONSTRAINT fk_run_event_run_key_run FOREIGN KEY(run_key) REFERENCES run (key)
 );
-CREATE INDEX ix_run_event_run_key ON run_event (run_key);
 CREATE TABLE observation (
 	id BIGSERIAL NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -296,9 +283,6 @@ CREATE TABLE observation (
 	CONSTRAINT fk_observation_run_key_run FOREIGN KEY(run_key) REFERENCES run (key), 
 	CONSTRAINT uq_observation_idempotency_key UNIQUE (idempotency_key)
 );
-CREATE INDEX ix_observation_reviewer_kind ON observation (reviewer, kind);
-CREATE INDEX ix_observation_run_kind ON observation (run_key, kind);
-CREATE INDEX ix_observation_assessment_key ON observation (assessment_key, kind);
 CREATE TABLE call (
 	key BIGINT NOT NULL, 
 	run_key BIGINT NOT NULL, 
@@ -325,8 +309,6 @@ CREATE TABLE call (
 	CONSTRAINT pk_call PRIMARY KEY (key), 
 	CONSTRAINT fk_call_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial (key)
 );
-CREATE INDEX ix_call_trial_key ON call (trial_key);
-CREATE INDEX ix_call_structured ON call (request_digest) WHERE role = 'structurer';
 CREATE TABLE response (
 	key BIGINT NOT NULL, 
 	trial_key BIGINT NOT NULL, 
@@ -340,7 +322,6 @@ CREATE TABLE response (
 	CONSTRAINT fk_response_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial (key), 
 	CONSTRAINT fk_response_body_key_body FOREIGN KEY(body_key) REFERENCES body (key)
 );
-CREATE INDEX ix_response_body_key ON response (body_key);
 CREATE TABLE assessment (
 	key BIGINT NOT NULL, 
 	run_key BIGINT NOT NULL, 
@@ -361,12 +342,6 @@ CREATE TABLE assessment (
 	CONSTRAINT fk_assessment_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial (key), 
 	CONSTRAINT fk_assessment_body_key_body FOREIGN KEY(body_key) REFERENCES body (key)
 );
-CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
-CREATE INDEX ix_assessment_body_key ON assessment (body_key);
-CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
-CREATE INDEX ix_assessment_state ON assessment (state, key);
-CREATE INDEX ix_assessment_run_state ON assessment (run_key, state, key);
-CREATE INDEX ix_assessment_run_key ON assessment (run_key, key);
 CREATE TABLE vote (
 	id BIGSERIAL NOT NULL, 
 	once TEXT, 
@@ -388,8 +363,6 @@ CREATE TABLE vote (
 	CONSTRAINT fk_vote_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial (key), 
 	CONSTRAINT uq_vote_undoes UNIQUE (undoes)
 );
-CREATE INDEX ix_vote_run_reviewer ON vote (run_key, reviewer, trial_key);
-CREATE INDEX ix_vote_trial_key ON vote (trial_key);
 CREATE TABLE score (
 	run_key BIGINT NOT NULL, 
 	assessment_key BIGINT NOT NULL, 
@@ -405,7 +378,6 @@ CREATE TABLE score (
 	CONSTRAINT pk_score PRIMARY KEY (run_key, assessment_key, candidate_key), 
 	CONSTRAINT fk_score_assessment_key_assessment FOREIGN KEY(assessment_key) REFERENCES assessment (key)
 );
-CREATE INDEX ix_score_assessment_key ON score (assessment_key);
 CREATE TABLE grade (
 	run_key BIGINT NOT NULL, 
 	assessment_key BIGINT NOT NULL, 
@@ -421,7 +393,6 @@ CREATE TABLE grade (
 	CONSTRAINT pk_grade PRIMARY KEY (run_key, assessment_key, candidate_key, criterion_key), 
 	CONSTRAINT fk_grade_assessment_key_assessment FOREIGN KEY(assessment_key) REFERENCES assessment (key)
 );
-CREATE INDEX ix_grade_assessment_key ON grade (assessment_key);
 CREATE TABLE review_event (
 	id BIGSERIAL NOT NULL, 
 	idempotency_key TEXT, 
@@ -443,7 +414,6 @@ CREATE TABLE review_event (
 	CONSTRAINT uq_review_event_idempotency_key UNIQUE (idempotency_key), 
 	CONSTRAINT fk_review_event_assessment_key_assessment FOREIGN KEY(assessment_key) REFERENCES assessment (key)
 );
-CREATE INDEX ix_review_event_assessment_key ON review_event (assessment_key);
 CREATE TABLE control_item (
 	key BIGINT NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -458,8 +428,6 @@ CREATE TABLE control_item (
 	CONSTRAINT fk_control_item_run_key_run FOREIGN KEY(run_key) REFERENCES run (key), 
 	CONSTRAINT fk_control_item_source_key_assessment FOREIGN KEY(source_key) REFERENCES assessment (key)
 );
-CREATE INDEX ix_control_item_source_key ON control_item (source_key);
-CREATE INDEX ix_control_item_reviewer ON control_item (reviewer, run_key, state);
 CREATE TABLE control_event (
 	id BIGSERIAL NOT NULL, 
 	idempotency_key TEXT, 
@@ -478,8 +446,40 @@ CREATE TABLE control_event (
 	CONSTRAINT uq_control_event_idempotency_key UNIQUE (idempotency_key), 
 	CONSTRAINT fk_control_event_assessment_key_control_item FOREIGN KEY(assessment_key) REFERENCES control_item (key)
 );
-CREATE INDEX ix_control_event_assessment_key ON control_event (assessment_key);
 CREATE TABLE assay_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT assay_version_pkc PRIMARY KEY (version_num)
 );
+CREATE INDEX ix_assessment_body_key ON assessment (body_key);
+CREATE INDEX ix_assessment_run_key ON assessment (run_key, key);
+CREATE INDEX ix_assessment_run_state ON assessment (run_key, state, key);
+CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
+CREATE INDEX ix_assessment_state ON assessment (state, key);
+CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
+CREATE INDEX ix_call_structured ON call (request_digest) WHERE role = 'structurer';
+CREATE INDEX ix_call_trial_key ON call (trial_key);
+CREATE INDEX ix_control_event_assessment_key ON control_event (assessment_key);
+CREATE INDEX ix_control_item_reviewer ON control_item (reviewer, run_key, state);
+CREATE INDEX ix_control_item_source_key ON control_item (source_key);
+CREATE INDEX ix_grade_assessment_key ON grade (assessment_key);
+CREATE INDEX ix_imported_answers ON imported (answers);
+CREATE INDEX ix_imported_content ON imported (content);
+CREATE INDEX ix_imported_dataset ON imported (dataset);
+CREATE INDEX ix_imported_digest ON imported (digest);
+CREATE INDEX ix_imported_identity ON imported (identity);
+CREATE INDEX ix_observation_assessment_key ON observation (assessment_key, kind);
+CREATE INDEX ix_observation_reviewer_kind ON observation (reviewer, kind);
+CREATE INDEX ix_observation_run_kind ON observation (run_key, kind);
+CREATE INDEX ix_response_body_key ON response (body_key);
+CREATE INDEX ix_review_event_assessment_key ON review_event (assessment_key);
+CREATE INDEX ix_run_event_run_key ON run_event (run_key);
+CREATE INDEX ix_run_regrade_of ON run (regrade_of);
+CREATE INDEX ix_run_started ON run (started, key);
+CREATE INDEX ix_run_state ON run (state);
+CREATE INDEX ix_run_suite_key ON run (suite_key);
+CREATE INDEX ix_run_task_body_key ON run_task (body_key);
+CREATE INDEX ix_score_assessment_key ON score (assessment_key);
+CREATE INDEX ix_task_body_key ON task (body_key);
+CREATE INDEX ix_trial_claim ON trial (run_key, state, position, k);
+CREATE INDEX ix_vote_run_reviewer ON vote (run_key, reviewer, trial_key);
+CREATE INDEX ix_vote_trial_key ON vote (trial_key);

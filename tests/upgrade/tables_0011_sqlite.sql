@@ -142,10 +142,6 @@ CREATE TABLE run (
 	CONSTRAINT fk_run_suite_digest_suite_copy FOREIGN KEY(suite_digest) REFERENCES suite_copy (digest), 
 	CONSTRAINT fk_run_plan_key_body FOREIGN KEY(plan_key) REFERENCES body ("key")
 );
-CREATE INDEX ix_run_suite_key ON run (suite_key);
-CREATE INDEX ix_run_started ON run (started, "key");
-CREATE INDEX ix_run_state ON run (state);
-CREATE INDEX ix_run_regrade_of ON run (regrade_of);
 CREATE TABLE run_tally (
 	run_key INTEGER NOT NULL, 
 	subject VARCHAR(12) NOT NULL, 
@@ -245,7 +241,6 @@ CREATE TABLE trial (
 	CONSTRAINT fk_trial_run_key_run FOREIGN KEY(run_key) REFERENCES run ("key"), 
 	CONSTRAINT fk_trial_task_key_task FOREIGN KEY(task_key) REFERENCES task ("key")
 );
-CREATE INDEX ix_trial_claim ON trial (run_key, state, position, k);
 CREATE TABLE imported (
 	"key" INTEGER NOT NULL, 
 	digest VARCHAR(64) NOT NULL, 
@@ -264,11 +259,6 @@ CREATE TABLE imported (
 	CONSTRAINT fk_imported_suite_key_suite FOREIGN KEY(suite_key) REFERENCES suite ("key"), 
 	CONSTRAINT fk_imported_run_key_run FOREIGN KEY(run_key) REFERENCES run ("key")
 );
-CREATE INDEX ix_imported_digest ON imported (digest);
-CREATE INDEX ix_imported_dataset ON imported (dataset);
-CREATE INDEX ix_imported_identity ON imported (identity);
-CREATE INDEX ix_imported_content ON imported (content);
-CREATE INDEX ix_imported_answers ON imported (answers);
 CREATE TABLE run_event (
 	id INTEGER NOT NULL, 
 	run_key INTEGER NOT NULL, 
@@ -282,7 +272,6 @@ CREATE TABLE run_event (
 	CONSTRAINT pk_run_event PRIMARY KEY (id), 
 	CONSTRAINT fk_run_event_run_key_run FOREIGN KEY(run_key) REFERENCES run ("key")
 );
-CREATE INDEX ix_run_event_run_key ON run_event (run_key);
 CREATE TABLE observation (
 	id INTEGER NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -297,9 +286,6 @@ CREATE TABLE observation (
 	CONSTRAINT fk_observation_run_key_run FOREIGN KEY(run_key) REFERENCES run ("key"), 
 	CONSTRAINT uq_observation_idempotency_key UNIQUE (idempotency_key)
 );
-CREATE INDEX ix_observation_reviewer_kind ON observation (reviewer, kind);
-CREATE INDEX ix_observation_run_kind ON observation (run_key, kind);
-CREATE INDEX ix_observation_assessment_key ON observation (assessment_key, kind);
 CREATE TABLE call (
 	"key" INTEGER NOT NULL, 
 	run_key INTEGER NOT NULL, 
@@ -326,8 +312,6 @@ CREATE TABLE call (
 	CONSTRAINT pk_call PRIMARY KEY ("key"), 
 	CONSTRAINT fk_call_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial ("key")
 );
-CREATE INDEX ix_call_trial_key ON call (trial_key);
-CREATE INDEX ix_call_structured ON call (request_digest) WHERE role = 'structurer';
 CREATE TABLE response (
 	"key" INTEGER NOT NULL, 
 	trial_key INTEGER NOT NULL, 
@@ -361,11 +345,6 @@ CREATE TABLE assessment (
 	CONSTRAINT fk_assessment_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial ("key"), 
 	CONSTRAINT fk_assessment_body_key_body FOREIGN KEY(body_key) REFERENCES body ("key")
 );
-CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
-CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
-CREATE INDEX ix_assessment_state ON assessment (state, "key");
-CREATE INDEX ix_assessment_run_state ON assessment (run_key, state, "key");
-CREATE INDEX ix_assessment_run_key ON assessment (run_key, "key");
 CREATE TABLE vote (
 	id INTEGER NOT NULL, 
 	once TEXT, 
@@ -387,8 +366,6 @@ CREATE TABLE vote (
 	CONSTRAINT fk_vote_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial ("key"), 
 	CONSTRAINT uq_vote_undoes UNIQUE (undoes)
 );
-CREATE INDEX ix_vote_run_reviewer ON vote (run_key, reviewer, trial_key);
-CREATE INDEX ix_vote_trial_key ON vote (trial_key);
 CREATE TABLE score (
 	run_key INTEGER NOT NULL, 
 	assessment_key INTEGER NOT NULL, 
@@ -442,7 +419,6 @@ CREATE TABLE review_event (
 	CONSTRAINT uq_review_event_idempotency_key UNIQUE (idempotency_key), 
 	CONSTRAINT fk_review_event_assessment_key_assessment FOREIGN KEY(assessment_key) REFERENCES assessment ("key")
 );
-CREATE INDEX ix_review_event_assessment_key ON review_event (assessment_key);
 CREATE TABLE control_item (
 	"key" INTEGER NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -457,8 +433,6 @@ CREATE TABLE control_item (
 	CONSTRAINT fk_control_item_run_key_run FOREIGN KEY(run_key) REFERENCES run ("key"), 
 	CONSTRAINT fk_control_item_source_key_assessment FOREIGN KEY(source_key) REFERENCES assessment ("key")
 );
-CREATE INDEX ix_control_item_source_key ON control_item (source_key);
-CREATE INDEX ix_control_item_reviewer ON control_item (reviewer, run_key, state);
 CREATE TABLE control_event (
 	id INTEGER NOT NULL, 
 	idempotency_key TEXT, 
@@ -477,8 +451,34 @@ CREATE TABLE control_event (
 	CONSTRAINT uq_control_event_idempotency_key UNIQUE (idempotency_key), 
 	CONSTRAINT fk_control_event_assessment_key_control_item FOREIGN KEY(assessment_key) REFERENCES control_item ("key")
 );
-CREATE INDEX ix_control_event_assessment_key ON control_event (assessment_key);
 CREATE TABLE assay_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT assay_version_pkc PRIMARY KEY (version_num)
 );
+CREATE INDEX ix_assessment_run_key ON assessment (run_key, "key");
+CREATE INDEX ix_assessment_run_state ON assessment (run_key, state, "key");
+CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
+CREATE INDEX ix_assessment_state ON assessment (state, "key");
+CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
+CREATE INDEX ix_call_structured ON call (request_digest) WHERE role = 'structurer';
+CREATE INDEX ix_call_trial_key ON call (trial_key);
+CREATE INDEX ix_control_event_assessment_key ON control_event (assessment_key);
+CREATE INDEX ix_control_item_reviewer ON control_item (reviewer, run_key, state);
+CREATE INDEX ix_control_item_source_key ON control_item (source_key);
+CREATE INDEX ix_imported_answers ON imported (answers);
+CREATE INDEX ix_imported_content ON imported (content);
+CREATE INDEX ix_imported_dataset ON imported (dataset);
+CREATE INDEX ix_imported_digest ON imported (digest);
+CREATE INDEX ix_imported_identity ON imported (identity);
+CREATE INDEX ix_observation_assessment_key ON observation (assessment_key, kind);
+CREATE INDEX ix_observation_reviewer_kind ON observation (reviewer, kind);
+CREATE INDEX ix_observation_run_kind ON observation (run_key, kind);
+CREATE INDEX ix_review_event_assessment_key ON review_event (assessment_key);
+CREATE INDEX ix_run_event_run_key ON run_event (run_key);
+CREATE INDEX ix_run_regrade_of ON run (regrade_of);
+CREATE INDEX ix_run_started ON run (started, "key");
+CREATE INDEX ix_run_state ON run (state);
+CREATE INDEX ix_run_suite_key ON run (suite_key);
+CREATE INDEX ix_trial_claim ON trial (run_key, state, position, k);
+CREATE INDEX ix_vote_run_reviewer ON vote (run_key, reviewer, trial_key);
+CREATE INDEX ix_vote_trial_key ON vote (trial_key);
