@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +14,7 @@ import psycopg
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import event
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from tests.attack.figures import publish
 from tests.contract.conftest import postgres as postgres
 from tests.contract.stores import StandingClock, a_plan, a_task, judged, planned, wait
@@ -19,10 +23,13 @@ from tests.support.model_server import Call, ModelServer
 from tests.support.postgres import NoPostgres, control, new_database, postgres_server
 from tests.support.sets import write_set
 
+from assay.app.runs import execution
 from assay.app.workspace import Workspace
 from assay.domain.errors import StoreError
+from assay.domain.identifiers import RunId
 from assay.domain.selection import Selection
 from assay.store.database import connections
+from assay.store.database.connections import ConnectionLost
 from assay.store.opening import Store, open_store
 from assay.web.server import create_app
 
@@ -123,6 +130,26 @@ def test_a_run_without_its_server_stops_and_names_resume(
     assert assay("doctor", "--check-store").code == 0
 
 
+@pytest.mark.parametrize("moment", [0, 1], ids=["before the first trial", "after the last"])
+def test_a_server_lost_just_around_the_trials_names_resume(
+    assay: Command, server: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    usual, reads = execution.result_of, itertools.count()
+
+    def lost(workspace: Workspace, run: RunId, **more: Any) -> execution.RunResult:
+        if next(reads) == moment:
+            raise ConnectionLost("store", "the PostgreSQL server cannot be reached.")
+        return usual(workspace, run, **more)
+
+    monkeypatch.setattr(execution, "result_of", lost)
+    ended = assay("run", write_set(project, things=1, trials=2), "--judge", "openai/judge")
+    (run,) = assay("runs", "--json").document["runs"]
+    assert ended.code == 130, ended.err
+    assert f"assay resume {run['run_id']}" in ended.err
+    resumed = assay("resume", run["run_id"], "--json")
+    assert (resumed.code, resumed.document["trials"]["done"], server.served) == (0, 2, 2)
+
+
 @pytest.mark.parametrize("every", [12, pytest.param(2, marks=pytest.mark.slow)])
 def test_decisions_in_the_web_app_survive_a_restart(
     assay: Command, server: ModelServer, project: Path, own_server: tuple[Path, str], database: str, every: int
@@ -171,6 +198,27 @@ def test_a_store_closes_after_its_server_was_restarted(postgres: str, store: Sto
     assert len(store.journal.claim(a_plan().id, limit=1)) == 1
     end_connections(postgres, "test_a_store_closes_after_its_server_was_restarted")
     store.close()
+
+
+@pytest.mark.parametrize("properly", [True, False])
+def test_a_store_whose_first_connection_is_ended_names_the_server(
+    postgres: str, monkeypatch: pytest.MonkeyPatch, properly: bool
+) -> None:
+    address = new_database(postgres, f"ended_at_once_{properly}")
+    usual: Any = PGDialect_psycopg.get_default_isolation_level
+
+    def ended(dialect: Any, driver: Any) -> Any:
+        if properly:
+            with psycopg.connect(address, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", [driver.info.backend_pid])
+        else:
+            with socket.socket(fileno=os.dup(driver.fileno())) as line:
+                line.shutdown(socket.SHUT_RDWR)
+        return usual(dialect, driver)
+
+    monkeypatch.setattr(PGDialect_psycopg, "get_default_isolation_level", ended)
+    with pytest.raises(ConnectionLost, match="cannot be reached"):
+        open_store(address, clock=StandingClock())
 
 
 def test_a_lost_lock_is_taken_again(postgres: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,8 +114,7 @@ def test_ctrl_c_in_a_question_goes_back_to_the_item(assay: Command, judged: Path
         screen.expect(KEYS)
         screen.press("x")
         screen.expect("reason: ")
-        screen.press("\x03")
-        screen.expect("[a]pprove")
+        screen.interrupt("[a]pprove")
         screen.press("q")
         assert screen.end() == 0
     assert states(assay) == ["pending"] * 3

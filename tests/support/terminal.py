@@ -48,6 +48,18 @@ class Terminal:
                 raise AssertionError(f"{text!r} did not appear; the terminal shows:\n{shown}")
         return shown
 
+    def interrupt(self, text: str) -> None:
+        """Press Ctrl-C until the text appears: Python's `input` misses a signal that comes just before it waits for keys."""
+        self.press("\x03")
+        for _ in range(int(_PATIENCE_S // 10)):
+            until = time.monotonic() + 10
+            while time.monotonic() < until:
+                if text in plain(self.output[self._seen :]):
+                    return
+                self._read(until)
+            os.write(self._handle, b"\x03")
+        raise AssertionError(f"{text!r} did not appear; the terminal shows:\n{plain(self.output[self._seen :])}")
+
     def end(self) -> int:
         """Read until the process ends, and return its exit code."""
         until = time.monotonic() + _PATIENCE_S

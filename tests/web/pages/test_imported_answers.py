@@ -152,19 +152,6 @@ def test_long_answers_are_compared_whole_and_linked(tmp_path: Path, page_at: Cal
         page.goto("about:blank")
 
 
-def test_dropped_export_is_recognised_with_its_import_command(served: Served) -> None:
-    for name, quoted in (("output_0.jsonl", "output_0.jsonl"), ("my; rm.jsonl", "'my; rm.jsonl'")):
-        text = (served.folder / "exports" / "output_0.jsonl").read_text("utf-8")
-        code, said = post(served, "/api/suites", {"name": name, "text": text})
-        assert code == 422
-        (one,) = said["problems"]
-        assert "results of another harness (openai_batch)" in one["problem"]
-        assert one["remedy"].endswith(f"assay import {quoted}")
-    code, said = post(served, "/api/suites", {"name": "a.json", "text": "{"})
-    assert code == 422
-    assert "harness" not in json.dumps(said)
-
-
 def test_imports_of_one_suite_are_told_apart_in_the_list(served: Served) -> None:
     rows = served.get("/runs.json")["runs"]
     assert {row["model"] for row in rows} == set(MODELS)

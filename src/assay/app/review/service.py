@@ -356,7 +356,8 @@ class ReviewService:
             raise Refused(shown_assessment(key), f"is {detail.row.state}, not pending.")
         if withdrawn and self.opinions.of(key):
             raise Refused(shown_assessment(key), "has an opinion already, so it needs a second one.")
-        note(self._workspace, detail, reviewer, f"second:{idempotency_key}", SecondRequested(withdrawn=withdrawn))
+        own = f"second:{shown_assessment(key)}:{idempotency_key}"
+        note(self._workspace, detail, reviewer, own, SecondRequested(withdrawn=withdrawn))
 
     def note_rerun(self, key: AssessmentKey, *, reviewer: str, idempotency_key: str) -> None:
         """Record that this reviewer had a real item judged again."""

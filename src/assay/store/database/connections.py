@@ -342,7 +342,11 @@ _COMPLAINTS: Final = (
     ("authentication failed", "the PostgreSQL server refused the login.", "Check the user name and the password."),
 )
 
-_UNREACHABLE: Final = ("connection failed", "connection is bad", "the connection is closed", "connection is lost")
+_UNREACHABLE: Final = (
+    *("connection failed", "connection is bad", "the connection is closed", "connection is lost"),
+    # SQLAlchemy does not notice it if a process loses its first connection while it sets that up.
+    *("terminating connection", "consuming input failed"),
+)
 
 _TRANSACTION: Final = "assay_transaction"
 _LOG: Final = "assay_log"
