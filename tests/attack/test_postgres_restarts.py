@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import threading
@@ -22,8 +23,10 @@ from tests.support.model_server import Call, ModelServer
 from tests.support.postgres import NoPostgres, control, new_database, postgres_server
 from tests.support.sets import write_set
 
+from assay.app.runs import execution
 from assay.app.workspace import Workspace
 from assay.domain.errors import StoreError
+from assay.domain.identifiers import RunId
 from assay.domain.selection import Selection
 from assay.store.database import connections
 from assay.store.database.connections import ConnectionLost
@@ -125,6 +128,26 @@ def test_a_run_without_its_server_stops_and_names_resume(
     assert (resumed.code, resumed.document["trials"]["done"]) == (0, 12)
     assert server.served <= 12 + 3
     assert assay("doctor", "--check-store").code == 0
+
+
+@pytest.mark.parametrize("moment", [0, 1], ids=["before the first trial", "after the last"])
+def test_a_server_lost_just_around_the_trials_names_resume(
+    assay: Command, server: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    usual, reads = execution.result_of, itertools.count()
+
+    def lost(workspace: Workspace, run: RunId, **more: Any) -> execution.RunResult:
+        if next(reads) == moment:
+            raise ConnectionLost("store", "the PostgreSQL server cannot be reached.")
+        return usual(workspace, run, **more)
+
+    monkeypatch.setattr(execution, "result_of", lost)
+    ended = assay("run", write_set(project, things=1, trials=2), "--judge", "openai/judge")
+    (run,) = assay("runs", "--json").document["runs"]
+    assert ended.code == 130, ended.err
+    assert f"assay resume {run['run_id']}" in ended.err
+    resumed = assay("resume", run["run_id"], "--json")
+    assert (resumed.code, resumed.document["trials"]["done"], server.served) == (0, 2, 2)
 
 
 @pytest.mark.parametrize("every", [12, pytest.param(2, marks=pytest.mark.slow)])

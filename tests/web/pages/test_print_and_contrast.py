@@ -39,13 +39,20 @@ def test_selection_is_visible_in_forced_colours(page: Page, served: Served, watc
     outline = "node => getComputedStyle(node.nextElementSibling).outlineStyle"
     assert page.locator(".choice-pill input:checked").evaluate(outline) == "solid"
     assert page.locator(".choice-pill input:not(:checked)").first.evaluate(outline) == "none"
-    here = page.locator(".top nav .others")
-    assert here.evaluate("node => getComputedStyle(node).borderBottomWidth") == "3px"
+    here = "node => getComputedStyle(node).borderBottomWidth"
+    for address, place in (
+        ("/start", ".who .go"),
+        ("/runs", ".top nav a"),
+        ("/models", ".who .set"),
+        ("/models", ".within a"),
+    ):
+        page.goto(f"{served.url}{address}")
+        assert page.locator(f"{place}[aria-current]").evaluate(here) == "3px"
 
 
 def test_more_contrast_is_given_where_it_is_asked_for(page: Page, served: Served, watch: Watch) -> None:
     page.goto(served.url)
-    soft = "() => getComputedStyle(document.querySelector('.lead')).color"
+    soft = "() => getComputedStyle(document.querySelector('main .soft')).color"
     usual = page.evaluate(soft)
     page.emulate_media(contrast="more")
     assert page.evaluate(soft) != usual
@@ -53,7 +60,10 @@ def test_more_contrast_is_given_where_it_is_asked_for(page: Page, served: Served
 
 def test_nothing_moves_where_less_motion_is_asked_for(page: Page, served: Served, watch: Watch) -> None:
     moving = """() => {
-      for (const run of document.querySelectorAll('[data-run-state]')) run.dataset.runState = 'running';
+      for (const run of document.querySelectorAll('[data-run-state]')) {
+        run.dataset.runState = 'running';
+        run.hidden = false; // as the script of the page shows a run that is not finished
+      }
       return document.getAnimations().length;
     }"""
     page.emulate_media(reduced_motion="reduce")

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.web.accessibility import serious
 from tests.web.conftest import Served, Watch
 
-from assay.web.templating import NAV, folder
+from assay.web.templating import NAV, SETTINGS, folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,19 @@ def test_every_table_that_may_be_wide_stands_in_such_a_place() -> None:
         text = template.read_text("utf-8")
         if any(not _PLACE.search(text[: found.start()]) for found in re.finditer(r"<table", text)):
             bare.add(template.name)
-    assert bare <= {"rubric.html", "reviewer.html"}, "tables of two short columns"
+    assert bare <= {"rubric.html", "reviewer.html", "runs.html"}, (
+        "tables of two short columns, and one that always fits"
+    )
+
+
+def test_the_list_of_runs_fits_at_every_width(page: Page, served: Served, watch: Watch) -> None:
+    page.goto(f"{served.url}/runs")
+    for width in (320, 390, 899, 901, 1360):
+        page.set_viewport_size({"width": width, "height": 844})
+        beyond = """table => [...table.querySelectorAll('tbody *')].filter((node) =>
+          node.getBoundingClientRect().right > table.parentElement.getBoundingClientRect().right + 1).length"""
+        assert page.locator(".run-list").evaluate(beyond) == 0, width
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), width
 
 
 def test_the_whole_navigation_is_reached_on_a_narrow_screen(page: Page, served: Served, watch: Watch) -> None:
@@ -71,7 +83,11 @@ def test_the_whole_navigation_is_reached_on_a_narrow_screen(page: Page, served: 
     page.goto(f"{served.url}/arena")
     nav = page.locator(".top nav")
     assert nav.evaluate("nav => nav.scrollWidth <= nav.clientWidth"), "nothing of it is cut off"
-    assert page.locator(".top .others").inner_text().startswith("Arena")
-    page.click(".top .others")
+    expect(nav.locator("[aria-current=page]")).to_have_text("Arena")
     for _, address, _ in NAV:
-        expect(page.locator(f".top nav a[href='{address}']:visible")).to_have_count(1)
+        expect(nav.locator(f"a[href='{address}']")).to_be_in_viewport(ratio=1)
+    page.click(".top .set")
+    within = page.locator("nav.within")
+    assert within.evaluate("nav => nav.scrollWidth <= nav.clientWidth"), "nothing of it is cut off"
+    for _, address, _ in SETTINGS:
+        expect(within.locator(f"a[href='{address}']")).to_be_in_viewport(ratio=1)

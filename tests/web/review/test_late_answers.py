@@ -175,6 +175,8 @@ def held(page: Page, script: str) -> list[Route]:
 def test_a_second_opinion_is_for_the_item_it_was_asked_at(review: Page, served: Served) -> None:
     first = complete_item(review)
     kept = held(review, "blind_verdict")
+    review.reload()  # a form among the items before this one has loaded the script
+    assert ready(review) == first
     review.keyboard.press("f")
     other = pressed(review, "j")
     eventually_in(review, lambda: kept)
@@ -187,6 +189,8 @@ def test_a_second_opinion_is_for_the_item_it_was_asked_at(review: Page, served: 
 def test_no_decision_slips_past_a_wish_for_a_second_opinion(review: Page, served: Served) -> None:
     first = complete_item(review)
     kept = held(review, "blind_verdict")
+    review.reload()  # a form among the items before this one has loaded the script
+    assert ready(review) == first
     review.keyboard.press("f")
     eventually_in(review, lambda: kept)
     for key in ("a", "c", "x", "f", "s"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from assay.app.review.lottery import stored_lottery
 from assay.app.runs.budget import enough_usd, with_budget
 from assay.app.runs.preflight import LookAhead, check_providers, look_ahead
 from assay.app.runs.stopper import Stopper
-from assay.domain.errors import AssayError, Interrupted, ReadOnlyStore, Refused, StoreError
+from assay.domain.errors import AssayError, DamagedValue, Interrupted, ReadOnlyStore, Refused, StoreError
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId
 from assay.domain.run import RunOptions
@@ -26,6 +26,8 @@ from assay.engine.execution import Engine
 from assay.engine.planning import planned_tasks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from assay.app.workspace import Workspace
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.events import Listener
@@ -144,7 +146,9 @@ def carry_out(
         Interrupted: the run was stopped; finished trials are kept.
     """
     began = workspace.clock.monotonic()
-    summary = result_of(workspace, plan.id).summary
+    with _resume_named(plan):
+        summary = result_of(workspace, plan.id).summary
+        inherited, lottery = _failures_of(workspace, plan.regrade_of), stored_lottery(workspace, plan)
     listener, watch = workspace.notices.watch(plan, summary, listener)
     engine = Engine(
         journal=workspace.journal,
@@ -154,8 +158,8 @@ def carry_out(
         commands=workspace.commands,
         clock=workspace.clock,
         listener=listener,
-        inherited=_failures_of(workspace, plan.regrade_of),
-        lottery=stored_lottery(workspace, plan),
+        inherited=inherited,
+        lottery=lottery,
         only_structure=only_structure,
     )
     total = sum(summary.trials.values())
@@ -180,9 +184,21 @@ def carry_out(
         raise (_stopped_by(cause, plan) if isinstance(cause, StoreError) else cause) from group
     finally:
         workspace.results.end(plan.id)
-    result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
-    watch.ended(result.summary)
-    return replace(result, enough_usd=enough_usd(workspace, plan, result.summary, result.failures))
+    with _resume_named(plan):
+        result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
+        watch.ended(result.summary)
+        return replace(result, enough_usd=enough_usd(workspace, plan, result.summary, result.failures))
+
+
+@contextmanager
+def _resume_named(plan: RunPlan) -> Iterator[None]:
+    """Name the command that resumes the run if the store cannot be reached just before or after its execution."""
+    try:
+        yield
+    except (ReadOnlyStore, DamagedValue):  # resuming would not help
+        raise
+    except StoreError as error:
+        raise _stopped_by(error, plan) from error
 
 
 def _as_it_is(workspace: Workspace, before: RunSummary) -> RunSummary:

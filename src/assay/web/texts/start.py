@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 TEXTS: Final[dict[str, str]] = {
-    "start.fits_code": "These look like code, so Assay proposes criteria for code. You can change them.",
-    "start.fits_helpfulness": "These look like written answers, so Assay proposes criteria for those. You can change them.",
-    "start.fits_quality": "Assay proposes one overall criterion. You can change it.",
+    "start.fits.code": "These look like code, so Assay proposes criteria for code. You can change them.",
+    "start.fits.helpfulness": "These look like written answers, so Assay proposes criteria for those. You can change them.",
+    "start.fits.quality": "Assay proposes one overall criterion. You can change it.",
     "start.remove_criterion": "Remove {name}",
     "start.criterion": "Criterion",
     "start.weight": "Weight",

@@ -57,7 +57,7 @@ async function propose() {
   if (!said || chosen || mine !== asked) return;
   rubric.choose(said.rubric);
   sum();
-  byId("rubric-why").textContent = t(`start.fits_${said.rubric}`);
+  byId("rubric-why").textContent = t(`start.fits.${said.rubric}`);
 }
 paste.addEventListener("input", (event) => {
   if (event.target.name !== "content") return;

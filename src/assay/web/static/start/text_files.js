@@ -15,7 +15,7 @@ function sections(text, level) {
   const parts = [];
   let fence = "";
   for (const line of text.split("\n")) {
-    const opens = line.match(/^\s*(```+|~~~+)/)?.[1] ?? "";
+    const opens = line.match(/^\s*(\x60{3,}|~{3,})/)?.[1] ?? "";
     if (opens && (!fence || line.trim().startsWith(fence))) fence = fence ? "" : opens;
     const title = fence ? null : line.match(mark)?.[1];
     if (title) parts.push({ title, lines: [] });
