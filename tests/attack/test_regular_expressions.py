@@ -303,6 +303,7 @@ def _verb_of_re(call: ast.Call) -> str | None:
             return None
 
 
+@pytest.mark.timeout(900)  # many hundred searches; quadratic ones take hours
 def test_no_expression_takes_time_that_grows_faster_than_the_text() -> None:
     tested = list(expressions())
     assert len(tested) >= 300  # the number in the documentation, which a new expression does not change
@@ -321,6 +322,7 @@ def test_a_search_in_squared_time_is_recognised(source: str, slow: bool) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # several hundred searches; quadratic ones take hours
 def test_a_megabyte_of_the_slowest_text_is_searched_in_linear_time() -> None:
     for expression in expressions():
         if expression.place not in BOUNDED:
