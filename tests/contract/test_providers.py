@@ -358,7 +358,7 @@ class TestFallbacks:
         server.refuses = {"temperature"}
         ask(protocol, server, asking(protocol), asking(protocol))
         assert ["temperature" in call.body for call in server.calls] == [True, False, False]
-        assert "does not take temperature" in caplog.text
+        assert "does not accept temperature" in caplog.text
 
     def test_field_refused_by_one_model_is_still_sent_to_another(self, protocol: Protocol, server: ModelServer) -> None:
         server.refuses = {"temperature"}

@@ -89,7 +89,7 @@ def test_a_folder_is_no_store(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="folder cannot be made"):
+    with pytest.raises(StoreError, match="folder cannot be created"):
         opened_and_closed(tmp_path / "file" / "assay.db")
 
 
