@@ -268,7 +268,7 @@ def test_from_an_empty_store_to_a_first_verdict_by_pasting(chromium: Browser, tm
         page.keyboard.press("Control+Enter")
         eventually(lambda: server.get(f"/api/assessments/{item}")["state"] == "corrected")
         assert server.get(f"/api/assessments/{item}")["events"][0]["reason"] == "Graded by a person"
-        assert (server.folder / "sets" / "a-gate.json").is_file()
+        assert [path.stem for path in (server.folder / "suites").iterdir()] == ["a-gate"]
         page.close()
     finally:
         server.kill()

@@ -66,7 +66,7 @@ function runTable(runs) {
   const head = ["col_suite", "candidate", "scores", "mean"].map((name) => h("th", { scope: "col", class: name === "mean" || name === "scores" ? "n" : null }, t(`drop.${name}`)));
   const rows = runs.flatMap((run) => run.candidates.map((one, at) => h("tr", {},
     h("td", {}, at ? "" : run.suite), h("th", { scope: "row" }, one.name), h("td", { class: "n" }, count(one.scores)), h("td", { class: "n" }, points(one.mean)))));
-  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)));
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t("drop.candidate") }, h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)));
 }
 
 const listed = (title, lines, more = 0) => (lines.length ? h("details", { open: lines.length < 4 }, h("summary", {}, t(title, { n: lines.length + more })),
