@@ -1,6 +1,6 @@
 """Assay: a human-in-the-loop benchmarking engine.
 
-Its typed functions match the commands of the command line::
+Its typed functions correspond to the commands of the command line::
 
     import assay
 
@@ -72,7 +72,7 @@ _PLACES = {
     "Task": f"{_DRAFTS}:TaskDraft",
     "scorer": _DRAFTS,
 }  # fmt: skip
-"""The module of each public name, with the name there if it is another one."""
+"""The module of each public name, and the name inside that module if it is different."""
 
 __all__ = [
     "AssayError",

@@ -1,4 +1,4 @@
-"""`assay` and `python -m assay`: handle signals before anything else is imported, then run the command."""
+"""Entry point of `assay` and `python -m assay`: handles signals before anything else is imported, then runs the command."""
 
 import signal
 import sys
@@ -8,13 +8,13 @@ EXIT_INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run a command; Ctrl-C, SIGTERM and a closed terminal end it with 130, also while it starts or ends."""
+    """Run a command; Ctrl-C, SIGTERM or closing the terminal ends it with exit code 130, even while it starts or ends."""
     try:
         for name in ("SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)  # Windows has no SIGHUP
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
                 signal.signal(number, _interrupt)
-        from assay.cli.main import main as run  # its imports take most of the time of a start
+        from assay.cli.main import main as run  # these imports take most of the start-up time
 
         run()
     except KeyboardInterrupt:

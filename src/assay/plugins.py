@@ -6,7 +6,7 @@ A package offers a part through an entry point:
     my_format = "my_package.my_format"
 
 Assay's own parts are listed in a table of the same shape, because reading entry points costs 12 ms and imports
-`importlib.metadata` (25 ms): the command line reads them only for a name that the table lacks, or if it needs every part.
+`importlib.metadata` (25 ms): the command line reads them only if a name is not in the table, or if it needs all parts.
 A plug-in cannot replace one of Assay's own parts.
 """
 
@@ -34,9 +34,9 @@ class Registry(Generic[Part]):
     """The parts of one kind (such as importers) by name. A part is imported when it is first used.
 
     Attributes:
-        kind: the part in messages, such as "importer".
+        kind: the word for such a part in messages, for example "importer".
         group: the entry-point group under which packages offer such parts.
-        own: Assay's own parts, each as `module` or `module:attribute`, in the order in which they are tried.
+        own: Assay's own parts, each as `module` or `module:attribute`, in the order they are tried.
         members: attributes that a part must have.
     """
 
@@ -50,15 +50,15 @@ class Registry(Generic[Part]):
         return tuple(sorted(_entry_points(self.group).keys() - self.own.keys()))
 
     def names(self) -> tuple[str, ...]:
-        """Return every name: Assay's own in the order of the table, then those of packages."""
+        """Return all names: first Assay's own, in the order of the table, then those of packages."""
         return (*self.own, *self.plugin_names())
 
     def load(self, name: str) -> Part:
         """Return the part with this name.
 
         Raises:
-            UnknownName: neither Assay nor an installed package has it.
-            SettingsError: an installed package offers it, but it cannot be imported or lacks a member.
+            UnknownName: neither Assay nor an installed package has this part.
+            SettingsError: an installed package offers the part, but it cannot be imported or lacks a required member.
         """
         if name in self.own:
             return cast("Part", _imported(self.own[name]))
@@ -70,7 +70,7 @@ class Registry(Generic[Part]):
         return self._plugin(entry)
 
     def target(self, name: str) -> str:
-        """Return `module:attribute` of an installed part, for a process that is to import it; raises `UnknownName`."""
+        """Return an installed part as `module:attribute`, so that another process can import it; raises `UnknownName`."""
         entry = _entry_points(self.group).get(name)
         if entry is None:
             raise UnknownName(self.kind, name, self.names(), remedy="Install the package that offers it.")
@@ -88,7 +88,7 @@ class Registry(Generic[Part]):
         try:
             part = entry.load()
         except Exception as error:
-            # A plug-in runs code of other people while it is imported: any failure there names the plug-in and a remedy.
+            # Importing a plug-in runs other people's code, so the message for any failure there names the plug-in and a remedy.
             raise SettingsError(where, f"cannot be loaded: {type(error).__name__}: {error}.", remedy=remedy) from error
         missing = [member for member in self.members if not hasattr(part, member)]
         if missing:
@@ -97,9 +97,9 @@ class Registry(Generic[Part]):
 
 
 def source_of(module: str, folder: str) -> str:
-    """Return the distributions of a module with their versions, and the digest of its file; empty if there is no such module.
+    """Return a module's distributions with their versions, and the digest of its file; empty if there is no such module.
 
-    The folder is searched before the path. Nothing is imported.
+    The folder is searched before `sys.path`. Nothing is imported.
     """
     from importlib.machinery import PathFinder
     from importlib.metadata import packages_distributions, version

@@ -1,16 +1,18 @@
-"""Protocols that others implement for the engine. Code above the store uses the store's own classes."""
+"""Protocols that the engine calls and other packages implement. Code above the store uses the store's classes directly."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from assay.domain.budget import Grant, Reservation
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.identifiers import RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
+    from assay.domain.jobs import BatchJob, BatchStatus, JobRequest, JobStage, ParkedTrial, RequestKey
     from assay.domain.lifecycle import RunState
     from assay.domain.model import ModelSpec
     from assay.domain.pages import PageAnswer, PageRequest
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Provider(Protocol):
-    """Asks models over one wire protocol. One call is one attempt; the engine does the retries."""
+    """Asks models over one wire protocol. Each call is a single attempt; the engine handles retries."""
 
     async def complete(self, request: ModelRequest, /) -> Reply:
         """Return the model's answer; raise `CallFailed` for any other outcome, including an empty answer."""
@@ -35,20 +37,76 @@ class ModelDirectory(Protocol):
 
     def provider(self, model: ModelSpec, /) -> Provider: ...
 
+    def batches(self, model: ModelSpec, /) -> BatchApi | None:
+        """Return the batch API of a model; None for one that can only be called."""
+        ...
+
     def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
         """Return the price of a call, or None if it is unknown."""
         ...
 
     def context_tokens(self, model: ModelSpec, /) -> int | None:
-        """Return how many tokens fit into the model's context, or None if that is unknown."""
+        """Return the size of the model's context in tokens, or None if it is unknown."""
+        ...
+
+
+class NeverAnswered(Exception):
+    """Raised for a request of a batch that the provider did not carry out and did not charge; it may be sent again."""
+
+
+class BatchApi(Protocol):
+    """A provider's batch API: files of requests, whose answers come within a day. One call is one attempt.
+
+    `most_requests` and `most_bytes` are the limits of one batch; `share` is the price of a request relative to a call.
+    """
+
+    place: str
+    most_requests: int
+    most_bytes: int
+    share: float
+
+    def line(self, custom_id: str, request: ModelRequest, /) -> bytes:
+        """Return a request as a line of a batch file."""
+        ...
+
+    def reply(self, request: ModelRequest, line: Mapping[str, object], habits: str, /) -> Reply:
+        """Return the answer in a line; raises `CallFailed` for a failed one, `NeverAnswered` for one never carried out."""
+        ...
+
+    def habits(self, model: ModelSpec, /) -> str:
+        """Return the form in which requests to a model are written, as stored with their job."""
+        ...
+
+    async def prepare(self, path: str, token: str, /) -> str:
+        """Upload a batch file, unless it was before, and return a mark by which `find` knows its batch."""
+        ...
+
+    async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
+        """Return the id of the batch with this mark, if the provider has one. Raises `CallFailed` if that is not certain yet."""
+        ...
+
+    async def create(self, path: str, token: str, mark: str, /) -> str:
+        """Create a batch and return its id; a failure with `charged` leaves open if it was created."""
+        ...
+
+    async def look(self, remote_id: str, /) -> BatchStatus:
+        """Return the state of a batch."""
+        ...
+
+    async def fetch(self, remote_id: str, status: BatchStatus, beside: str, /) -> tuple[str, ...]:
+        """Download the answers and errors of a batch that has ended, as files of lines named after `beside`."""
+        ...
+
+    async def cancel(self, remote_id: str, /) -> None:
+        """Ask the provider to stop a batch; does nothing for one that has ended."""
         ...
 
 
 class Workers(Protocol):
-    """Call named pure functions in child processes, under limits of time, memory and output length."""
+    """Calls named pure functions in child processes, with limits on time, memory and output length."""
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Return the function's value, or the reason why there is none; the function cannot harm the caller."""
+        """Return the function's value, or the reason why it returned none; the function cannot harm the caller."""
         ...
 
     async def close(self) -> None:
@@ -57,12 +115,12 @@ class Workers(Protocol):
 
 
 class Shell(Protocol):
-    """Runs commands in one sandbox, one at a time. Files and processes outlive a command; variables do not."""
+    """Runs commands in one sandbox, one at a time. Files and background processes remain after a command; variables do not."""
 
     async def run(
         self, command: str, *, seconds: float | None = None, folder: str = "", output_bytes: int | None = None
     ) -> CommandResult:
-        """Run a command by `sh -c` in a folder below the workspace, and return how it ended."""
+        """Run a command with `sh -c` in a folder below the workspace, and return how it ended."""
         ...
 
 
@@ -73,7 +131,7 @@ class Sandbox(Protocol):
     def name(self) -> str: ...
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[Shell]:
-        """Yield a shell over a workspace; all of its processes are gone afterwards. Raises SandboxError."""
+        """Yield a shell in a workspace; all of its processes are ended afterwards. Raises SandboxError."""
         ...
 
 
@@ -81,15 +139,15 @@ class CommandRunner(Protocol):
     """Runs single commands, each in its own workspace."""
 
     async def run(self, request: CommandRequest, /) -> CommandResult:
-        """Run a command over its files; the result reports every outcome, failures included."""
+        """Run a command in a workspace with its files; the result reports every outcome, including failures."""
         ...
 
 
 class Pages(Protocol):
-    """Render web pages that models wrote, without any network access."""
+    """Renders web pages that models wrote, without any network access."""
 
     async def shoot(self, request: PageRequest, /) -> PageAnswer:
-        """Return a picture of each view, or the reason why there is none; the page cannot harm the caller."""
+        """Return a picture of each view, or the reason why there are none; the page cannot harm the caller."""
         ...
 
     async def close(self) -> None:
@@ -98,7 +156,7 @@ class Pages(Protocol):
 
 
 class Clock(Protocol):
-    """Time, so that tests can advance it."""
+    """Source of the time, so that tests can advance it."""
 
     def now(self) -> str:
         """Return the time as ISO 8601 in UTC with milliseconds and `Z`."""
@@ -118,27 +176,55 @@ class Ledger(Protocol):
         """Commit an entry; entries that wait at the same time share one commit."""
         ...
 
-    async def reserve(self, run: RunId, usd: float, /) -> bool:
-        """Reserve the worst-case cost of a call, or return False if the run's budget does not allow it.
+    async def reserve(self, run: RunId, reservation: Reservation, /) -> Grant:
+        """Reserve the cost of a call if the run's budget allows it under the rule in `domain.budget`.
 
-        The reservation is atomic across processes, and outlives them: reservations of a killed process are booked as spent.
+        The reservation is atomic across processes and outlives them: if a process is killed, its reservations are booked as
+        spent.
         """
         ...
 
-    async def settle(self, run: RunId, reserved_usd: float, spent_usd: float, /) -> None:
-        """Replace a reservation by the amount that was spent."""
+    async def settle(self, run: RunId, reservation: Reservation, spent_usd: float, /) -> None:
+        """Replace a reservation with the amount that was actually spent."""
         ...
+
+
+class Jobs(Protocol):
+    """Requests that wait at providers, and the trials that wait for them. The store documents each method."""
+
+    def digest(self, request: ModelRequest, /) -> str: ...
+    def plan(
+        self, run: RunId, /, *, token: str, stage: JobStage, place: str, model: str, base_url: str | None, habits: str
+    ) -> int: ...
+    def claim(self, run: RunId, trials: Sequence[TrialKey], /) -> Sequence[ClaimedTrial]: ...
+    def requests_of(self, trials: Sequence[TrialKey], /) -> tuple[JobRequest, ...]: ...
+    def structuring(self, run: RunId, /) -> dict[str, RequestKey]: ...
+    def heard(self, trials: Sequence[TrialKey], /) -> Mapping[tuple[int, str], Sequence[Reply]]: ...
+    def park(
+        self, run: RunId, trials: Sequence[ParkedTrial], /, *, void: Iterable[RequestKey] = ()
+    ) -> frozenset[TrialKey]: ...
+    def trials_of(self, job: int, /) -> tuple[TrialKey, ...]: ...
+    def stranded(self, run: RunId, /) -> tuple[TrialKey, ...]: ...
+    def of_runs(self, runs: Sequence[RunId] = (), /, *, only_open: bool = False) -> tuple[BatchJob, ...]: ...
+    def hold(self, job: int, /) -> BatchJob | None: ...
+    def let_go(self, job: int, /) -> None: ...
+    def note(self, job: int, /, **changes: object) -> None: ...
+    def drop(self, job: int, /) -> None: ...
+    def finish(self, job: int, /, *, answered: Collection[int]) -> bool: ...
+    def void_dead(self, run: RunId, /) -> None: ...
+    def retry_failed(self, run: RunId, /) -> None: ...
+    def rest(self, run: RunId, /) -> RunState: ...
 
 
 class Journal(Ledger, Protocol):
     """Hands out the trials of a run and records their results.
 
-    Claims belong to the process that opened the journal. They are void as soon as that process is gone; no clock is
-    involved.
+    Claims belong to the process that opened the journal. They become void as soon as that process ends; they have no time
+    limit.
     """
 
     def begin(self, run: RunId, *, retry_failed: bool) -> None:
-        """Mark the run as running and free trials whose holder is gone; with `retry_failed`, free failed ones too."""
+        """Mark the run as running and free trials whose process has ended; with `retry_failed`, also free failed trials."""
         ...
 
     def state_of(self, run: RunId, /) -> RunState:
@@ -146,7 +232,7 @@ class Journal(Ledger, Protocol):
         ...
 
     def set_state(self, run: RunId, state: RunState, /) -> None:
-        """Set the run's state; `FINISHED` takes effect only if no trial of the run is pending or claimed."""
+        """Set the run's state; `FINISHED` takes effect only if none of the run's trials is pending or claimed."""
         ...
 
     def claim(self, run: RunId, /, *, limit: int) -> Sequence[ClaimedTrial]:
@@ -154,7 +240,7 @@ class Journal(Ledger, Protocol):
         ...
 
     def structured(self, request: ModelRequest, /) -> str | None:
-        """Return a stored reply of the structuring model to an equal request, in any run; None if there is none."""
+        """Return the structuring model's stored reply to the same request in any run; None if there is none."""
         ...
 
     def release(self, trials: Iterable[TrialKey], /) -> None:

@@ -1,6 +1,6 @@
-"""The pytest plugin: the fixture `assay_run` runs a suite in a test, and the report shows its verdict.
+"""The pytest plugin: its fixture `assay_run` runs a suite in a test, and pytest's report shows the verdict.
 
-pytest imports this module at every start, so it imports nothing of Assay until a test uses the fixture.
+pytest imports this module at every start, so the module imports no part of Assay until a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _VERDICT: Final = "assay_verdict"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of the plugin."""
+    """Add the plugin's options to pytest."""
     group = parser.getgroup("assay", "Assay")
-    group.addoption("--assay-store", metavar="URL", help="store of the runs; default as for the command assay")
+    group.addoption("--assay-store", metavar="URL", help="store for the runs; same default as for the assay command")
     group.addoption(
         "--assay-batch", metavar="ID", help="label of the runs of this session, for `assay gate --baseline`"
     )
@@ -79,7 +79,7 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the verdict of each run; with pytest-xdist, of the runs of all workers."""
+    """Print the verdict of each run; with pytest-xdist, this includes the runs of all workers."""
     reports = [report for group in terminalreporter.stats.values() for report in group]
     lines = [line for report in reports if getattr(report, "when", "") == "call" for line in _lines(report)]
     if lines:
@@ -89,7 +89,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _lines(report: Any) -> list[str]:
-    """Return the report's lines about the runs of a test, one for each."""
+    """Return the report's lines about the runs of a test, one line per run."""
     values = [value for name, value in report.user_properties if name in (_RUN, _VERDICT)]
     runs = zip(values[::2], values[1::2], strict=True)
     mark = "passed" if report.passed else "failed"

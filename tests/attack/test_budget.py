@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from tests.attack.figures import publish
+from tests.attack.figures import publish, publish_cases
 from tests.contract.stores import StandingClock, a_plan, a_task, planned, wait
 from tests.support.fakes import FakeClock
 
+from assay.domain.budget import Grant, Reservation
 from assay.domain.calls import ModelRequest, Purpose, Reply, Role
 from assay.domain.events import nobody
 from assay.domain.failure import CallFailed, Fault
@@ -76,6 +77,9 @@ class Priced:
     def provider(self, _model: ModelSpec, /) -> Server:
         return self.server
 
+    def batches(self, _model: ModelSpec, /) -> None:
+        return None
+
     def cost_usd(self, _model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float:
         return 0.0001 * (input_tokens + output_tokens)
 
@@ -93,11 +97,11 @@ class StoredLedger:
     async def record(self, entry: Entry, /) -> None:
         self.entries.append(entry)
 
-    async def reserve(self, run: object, usd: float, /) -> bool:
-        return await self.store.journal.reserve(RUN, usd)
+    async def reserve(self, run: object, reservation: Reservation, /) -> Grant:
+        return await self.store.journal.reserve(RUN, reservation)
 
-    async def settle(self, run: object, reserved_usd: float, spent_usd: float, /) -> None:
-        await self.store.journal.settle(RUN, reserved_usd, spent_usd)
+    async def settle(self, run: object, reservation: Reservation, spent_usd: float, /) -> None:
+        await self.store.journal.settle(RUN, reservation, spent_usd)
 
 
 @pytest.fixture
@@ -121,6 +125,10 @@ def store(opened: Callable[[], Store]) -> Store:
 def budgeted(store: Store, usd: float) -> Store:
     store.journal.open_run(a_plan(budget_usd=usd), planned(a_task()))
     return store
+
+
+async def reserve(store: Store, usd: float) -> Grant:
+    return await store.journal.reserve(RUN, Reservation(usd, usd))
 
 
 def booked(store: Store) -> float:
@@ -191,7 +199,7 @@ def test_a_cancelled_call_in_flight_is_booked_at_the_worst_case(store: Store) ->
 
     wait(cancel())
     assert booked(store) == pytest.approx(WORST)
-    assert wait(store.journal.reserve(RUN, 0.09))  # nothing else is reserved
+    assert wait(reserve(store, 0.09)) is Grant.GRANTED  # nothing else is reserved
 
 
 def test_a_call_cancelled_while_it_reserves_leaves_no_reservation(store: Store) -> None:
@@ -208,7 +216,7 @@ def test_a_call_cancelled_while_it_reserves_leaves_no_reservation(store: Store) 
     wait(cancel())
     assert server.calls == 0
     assert booked(store) == pytest.approx(0.0)
-    assert wait(store.journal.reserve(RUN, 0.1))
+    assert wait(reserve(store, 0.1)) is Grant.GRANTED
 
 
 @pytest.mark.parametrize("factor", [1.5, 3.0, 40.0])
@@ -233,17 +241,56 @@ def test_programs_that_state_their_cost_pass_the_budget_by_one_call(
     assert server.charged_usd <= 0.1 + 0.03
 
 
-def test_calls_run_in_parallel_after_the_first_one_cost_what_was_reserved(store: Store) -> None:
-    seen: list[int] = []
+def test_calls_run_in_parallel_while_ten_times_their_cost_is_left(opened: Callable[[], Store]) -> None:
+    in_flight: list[int] = []
 
     def answer(_: int) -> Reply:
-        seen.append(server.in_flight)
+        in_flight.append(server.in_flight)
         return Reply(text="yes", cost_usd=WORST / 10)
 
-    server = Server(answer)
-    wait(ask_many(asker(store, server), 12))
-    assert seen[0] == 1
+    store, server = budgeted(opened(), 0.5), Server(answer)
+    wait(ask_many(asker(store, server), 100, at_once=9))
+    assert in_flight[0] == 1
     assert server.most_in_flight > 1
+    assert server.calls == 100
+    for number, together in enumerate(in_flight):
+        assert together == 1 or (number - together) * WORST / 10 + together * 10 * WORST <= 0.5
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+@pytest.mark.parametrize(
+    ("steady", "factor", "budget"), [(1, 3, 0.1), (1, 40, 0.1), (1, 10, 1), (9, 10, 0.3), (25, 10, 1), (25, 40, 0.4)]
+)
+def test_a_server_that_begins_to_count_more_passes_the_budget_by_one_call(
+    opened: Callable[[], Store], steady: int, factor: int, budget: float, processes: int
+) -> None:
+    server = Server(lambda n: Reply(text="yes", cost_usd=WORST * (factor if n > steady else 1)))
+    stores = [budgeted(opened(), budget), *(opened() for _ in range(processes - 1))]
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(ask_many(asker(store, server), 40, at_once=20) for store in stores))
+
+    wait(all_of_them())
+    assert server.calls > steady
+    assert booked(stores[0]) == pytest.approx(server.charged_usd)
+    assert server.charged_usd < budget + factor * WORST
+
+
+def test_processes_make_the_first_calls_of_a_program_one_at_a_time(
+    opened: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Priced, "cost_usd", lambda *_, **__: 0.0)
+    program = Command(words=("agent",), usage={"cost_usd": "$.cost"})
+    request = replace(REQUEST, model=ModelSpec(provider="command", name="agent", program=program))
+    server = Server(lambda _: Reply(text="yes", cost_usd=0.07))
+    askers = [asker(store, server) for store in (budgeted(opened(), 0.1), opened(), opened())]
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(ask_many(asking, 5, request=request) for asking in askers))
+
+    wait(all_of_them())
+    assert server.most_in_flight == 1
+    assert server.charged_usd <= 0.1 + 0.07
 
 
 def test_a_reservation_survives_its_process_and_is_booked_on_resume(opened: Callable[[], Store]) -> None:
@@ -251,8 +298,16 @@ def test_a_reservation_survives_its_process_and_is_booked_on_resume(opened: Call
     for _ in range(5):  # five processes that die with a call in flight
         process = opened()
         process.journal.begin(RUN, retry_failed=False)
-        assert wait(process.journal.reserve(RUN, 0.2))
+        assert wait(reserve(process, 0.2)) is Grant.GRANTED
         process.close()
     store.journal.begin(RUN, retry_failed=False)
     assert booked(store) == pytest.approx(1.0)
-    assert not wait(store.journal.reserve(RUN, 0.01))
+    assert wait(reserve(store, 0.01)) is Grant.REFUSED
+
+
+def test_the_documentation_states_the_servers_that_count_more() -> None:
+    publish_cases(
+        "run under a budget, whose server counts more or begins to",
+        test_a_server_that_counts_more_passes_the_budget_by_one_call,
+        test_a_server_that_begins_to_count_more_passes_the_budget_by_one_call,
+    )

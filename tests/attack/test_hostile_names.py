@@ -58,7 +58,7 @@ def test_charts_with_hostile_names_are_drawn(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_abort_of_the_renderer_ends_only_its_child(renderer: Renderer) -> None:
-    with pytest.raises(InputError, match="could not be drawn: the process that draws ended with code -"):
+    with pytest.raises(InputError, match="could not be drawn: the drawing process ended with code -"):
         renderer.draw(bar("a\x01b"))
     assert renderer.draw(bar("ann"))
 

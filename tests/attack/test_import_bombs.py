@@ -203,7 +203,7 @@ def test_only_errors_of_damaged_files_are_taken_for_the_file(
     (project / "rows.csv").write_text("task,candidate,score\nt,bob,1\n", "utf-8")
     done = assay("import", "rows.csv")
     assert ("could not be read as" in done.out + done.err) is named
-    assert ("an error of Assay itself" in done.err) is not named
+    assert ("internal error in Assay" in done.err) is not named
     assert assay("runs", "--json").document["runs"] == []
 
 
@@ -232,6 +232,6 @@ def test_no_import_takes_more_than_600_mb(tmp_path: Path, name: str, mapped: boo
     done = measured("import", f"{name}.gz", *options, folder=tmp_path)
     assert done.status in (0, 1, 2), done.err[-500:]
     assert "Traceback" not in done.err
-    assert "error of Assay" not in done.err
+    assert "internal error in Assay" not in done.err
     through = int(done.peak > MOST_MEMORY)
     figures.publish("import of a file that unpacks or parses to gigabytes", tried=2 * len(BOMBS), through=through)

@@ -6,33 +6,34 @@ import itertools
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from tests.attack.figures import publish
 from tests.contract.conftest import postgres as postgres
 from tests.contract.stores import StandingClock, a_plan, a_task, judged, planned, wait
-from tests.journey.conftest import Command
+from tests.journey.conftest import Command, Said
 from tests.support.model_server import Call, ModelServer
 from tests.support.postgres import NoPostgres, control, new_database, postgres_server
 from tests.support.sets import write_set
 
 from assay.app.runs import execution
 from assay.app.workspace import Workspace
-from assay.domain.errors import StoreError
+from assay.domain.errors import ConnectionLost, StoreError
 from assay.domain.identifiers import RunId
 from assay.domain.selection import Selection
 from assay.store.database import connections
-from assay.store.database.connections import ConnectionLost
 from assay.store.opening import Store, open_store
 from assay.web.server import create_app
 
+JUDGE = "openai/judge"
 HOME = "http://127.0.0.1"
 LOCKS = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1095979865"
 """The sessions that hold the lock of a process; the number is `process_locks._ADVISORY_CLASS`."""
@@ -273,3 +274,103 @@ def test_a_commit_without_an_answer_is_not_repeated(store: Store) -> None:
     assert len(store.journal.claim(a_plan().id, limit=1)) == 1
     assert len(store.journal.claim(a_plan().id, limit=3)) == 2
     assert lost
+
+
+TIMES = 40
+"""Moments tried of each command: statements spread over the whole command."""
+
+
+def ended_before_statement(number: int, server: str, do: Callable[[], Said]) -> tuple[Said, int]:
+    """Run a command whose sessions all end before its statement of this number; return how many statements it sent."""
+    sent = 0
+
+    def look(*_: Any) -> None:
+        nonlocal sent
+        sent += 1
+        if sent == number:
+            with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+                others = "SELECT pg_terminate_backend(pid, 3000) FROM pg_stat_activity WHERE datname = 'restarted'"
+                connection.execute(others)
+
+    event.listen(Engine, "before_cursor_execute", look)
+    try:
+        return do(), sent
+    finally:
+        event.remove(Engine, "before_cursor_execute", look)
+
+
+READING = (
+    *("runs", "show FIRST", "diff FIRST SECOND", "trend services", "review list", "candidates list", "stats", "rank"),
+    *("compare nora omar", "gate nora --against omar --margin 0.1", "plan --detect 0.1"),
+)
+
+
+@pytest.mark.parametrize("moments", [1, pytest.param(8, marks=pytest.mark.slow)])
+def test_a_reading_command_whose_sessions_end_prints_its_document(
+    assay: Command, server: ModelServer, project: Path, own_server: tuple[Path, str], database: str, moments: int
+) -> None:
+    suite = write_set(project, things=1, candidates=2, trials=2)
+    first, second = (assay("run", suite, "--judge", JUDGE, "--json").document["run_id"] for _ in range(2))
+    waiting = [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
+    assert assay("review", "approve", *waiting).code == 0
+    through = 0
+    for words in READING:
+        command = (*words.replace("FIRST", first).replace("SECOND", second).split(), "--json")
+        usual, statements = ended_before_statement(0, own_server[1], partial(assay, *command))
+        assert "error" not in usual.document, usual.err
+        for n in range(moments):
+            number = statements - n * statements // moments
+            ended, sent = ended_before_statement(number, own_server[1], partial(assay, *command))
+            assert sent > number  # the sessions did end, and the command asked again
+            through += ended != usual
+    if moments > 1:
+        kind = "end of all PostgreSQL sessions at a statement of a reading command"
+        publish(kind, tried=moments * len(READING), through=through)
+    assert through == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_run_whose_sessions_end_at_any_statement_can_be_resumed(
+    assay: Command, server: ModelServer, project: Path, own_server: tuple[Path, str], database: str
+) -> None:
+    suite, through = write_set(project, things=1, trials=2), 0
+    _, statements = ended_before_statement(0, own_server[1], lambda: assay("run", suite, "--judge", JUDGE))
+    known = 1
+    for n in range(TIMES):
+        number = 1 + n * statements // TIMES
+        ended, _ = ended_before_statement(number, own_server[1], lambda: assay("run", suite, "--judge", JUDGE))
+        with psycopg.connect(database) as connection:
+            runs = connection.execute("SELECT id FROM run ORDER BY key DESC").fetchall()
+        new, known = len(runs) - known, len(runs)
+        through += (ended.code, new, "assay resume" in ended.err) not in {(0, 1, False), (130, 1, True), (2, 0, False)}
+        if new:
+            resumed = assay("resume", runs[0][0], "--json")
+            through += resumed.document["trials"]["done"] != 2
+    assert assay("doctor", "--check-store").code == 0
+    publish("end of all PostgreSQL sessions at a statement of a run", tried=TIMES, through=through)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_rerun_whose_sessions_end_at_any_statement_tells_the_truth(
+    assay: Command, server: ModelServer, project: Path, own_server: tuple[Path, str], database: str
+) -> None:
+    assert assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE).code == 0
+
+    def current() -> str:
+        (row,) = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+        return str(row["id"])
+
+    def rerun() -> Said:
+        return assay("review", "rerun", key, "--reason", "why", "--force")
+
+    key, through = current(), 0
+    _, statements = ended_before_statement(0, own_server[1], rerun)
+    for n in range(TIMES):
+        key = current()
+        ended, _ = ended_before_statement(1 + n * statements // TIMES, own_server[1], rerun)
+        told = ended.code == 0 or f"{current()}, the new attempt, is stored" in ended.err
+        through += told != (current() != key)
+    assert assay("doctor", "--check-store").code == 0
+    publish("end of all PostgreSQL sessions at a statement of a rerun", tried=TIMES, through=through)

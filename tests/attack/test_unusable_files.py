@@ -1,4 +1,4 @@
-"""Files, folders and descriptors that cannot be used end in a sentence, never in an error of Assay itself."""
+"""Files, folders and descriptors that cannot be used end in a sentence, never in an internal error of Assay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_store_at_an_impossible_path_is_named(assay: Command, tmp_path: Path, 
     (tmp_path / "file").write_text("no folder")
     done = assay(command, "--store", path)
     assert done.code in (1, 2)
-    assert "error of Assay itself" not in done.err + done.out
+    assert "internal error in Assay" not in done.err + done.out
     assert "cannot be" in done.err + done.out
 
 
@@ -56,7 +56,7 @@ def try_without_power(folder: Path, *commands: str) -> str:
         text=True,
     )
     assert done.returncode == 0, done.stdout
-    assert "error of Assay itself" not in done.stdout
+    assert "internal error in Assay" not in done.stdout
     return done.stdout
 
 
@@ -178,7 +178,7 @@ def test_exhausted_file_descriptors_are_named(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout
-    assert "error of Assay itself" not in done.stdout
+    assert "internal error in Assay" not in done.stdout
     assert "Traceback" not in done.stdout
     cases = re.findall(r"(.*?)^== (\d) (\d+)\n", done.stdout, re.M | re.S)
     assert [int(free) for _, free, _ in cases] == list(range(DESCRIPTOR_CASES)), done.stdout
@@ -203,7 +203,7 @@ def test_a_stray_carriage_return_is_a_row_or_a_sentence(assay: Command, tmp_path
     (tmp_path / "scores.csv").write_bytes(content)
     done = assay("import", "scores.csv")
     assert done.code in (0, 1, 2)
-    assert "error of Assay itself" not in done.err
+    assert "internal error in Assay" not in done.err
 
 
 def test_the_documentation_states_the_files_that_were_tried() -> None:

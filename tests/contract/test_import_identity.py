@@ -114,6 +114,15 @@ def test_equal_answers_of_two_evaluations_are_two_runs(workspace: Workspace, tmp
     assert bring(workspace, first, files.put(tmp_path / "2.json", log)).runs == 2
 
 
+def test_samples_that_two_evaluations_share_are_stored_once(workspace: Workspace, tmp_path: Path) -> None:
+    first = files.put(tmp_path / "1.json", a_log(a_sample(1), a_sample(2)))
+    joined = a_log(a_sample(2), a_sample(3, "I"), at=RETRIED)
+    joined["eval"]["task_id"] = "Bk2q"
+    results = [bring(workspace, path) for path in (first, files.put(tmp_path / "2.json", joined))]
+    assert [result.responses for result in results] == [2, 1]
+    assert values(workspace) == [("1", MODEL, 1.0), ("2", MODEL, 1.0), ("3", MODEL, 0.0)]
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_terminal_bench_job_without_its_set_up_counts_once(
     workspace: Workspace, tmp_path: Path, reverse: bool
@@ -135,10 +144,14 @@ def edited(value: str, at: str) -> dict[str, Any]:
     return sample
 
 
+@pytest.mark.parametrize("edited_at", ["2026-03-02T10:00:00Z", "2001-03-02T10:00:00Z"])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_an_edited_log_replaces_the_log_it_edits(workspace: Workspace, tmp_path: Path, reverse: bool) -> None:
+def test_an_edited_log_replaces_the_log_it_edits(
+    workspace: Workspace, tmp_path: Path, reverse: bool, edited_at: str
+) -> None:
+    """Also if the editor's clock was behind that of the log: an edit is always later than what it edits."""
     first = files.put(tmp_path / "1.json", a_log(a_sample(1), a_sample(2, "I")))
-    second = files.put(tmp_path / "2.json", a_log(a_sample(1), edited("C", "2026-03-02T10:00:00Z")))
+    second = files.put(tmp_path / "2.json", a_log(a_sample(1), edited("C", edited_at)))
     results = [bring(workspace, path) for path in ((second, first) if reverse else (first, second))]
     assert values(workspace) == [("1", MODEL, 1.0), ("2", MODEL, 1.0)]
     if reverse:
@@ -200,6 +213,19 @@ def test_differing_logs_without_a_version_are_refused_in_words(workspace: Worksp
 # --- promptfoo and batch output ---------------------------------------------------------------------------------------
 
 
+def test_a_later_export_of_a_promptfoo_evaluation_replaces_the_earlier(workspace: Workspace, tmp_path: Path) -> None:
+    def exported(day: int, score: float) -> Path:
+        result = files.promptfoo_result("echo", "Rome") | {"id": "r1"}
+        result["gradingResult"]["componentResults"][0]["score"] = score
+        document = {**files.promptfoo_document(result), "metadata": {"exportedAt": f"2026-05-0{day}T00:00:00Z"}}
+        return files.put(tmp_path / f"{day}.json", document)
+
+    bring(workspace, exported(1, 0.0))
+    (replaced,) = bring(workspace, exported(2, 1.0)).replaced
+    assert (replaced.changed, replaced.added, replaced.lacking) == (1, 0, 0)
+    assert [score for *_, score in values(workspace)] == [1.0]
+
+
 def test_promptfoo_output_export_and_lines_are_one_run(workspace: Workspace, tmp_path: Path) -> None:
     results = [files.promptfoo_result("echo", city) | {"id": f"r-{city}"} for city in ("Rome", "Oslo")]
     document = {**files.promptfoo_document(*results), "evalId": "eval-abc"}
@@ -238,7 +264,7 @@ def test_promptfoos_table_of_an_imported_evaluation_is_no_run(
     (run,) = workspace.archive.runs.matching()
     assert results[0].formats == {"promptfoo": 1}
     assert (results[-1].unchanged, results[-1].skipped) == ({str(table): (run.id,)}, [])
-    (note,) = [note for note in results[-1].notes if note.where == str(table) and "answers of run" in note.what]
+    (note,) = [note for note in results[-1].notes if note.where == str(table) and "answers as run" in note.what]
     assert run.id in note.what
     assert "--dataset NAME" in note.what
     assert sum(run.trials.values()) == 1

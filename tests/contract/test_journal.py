@@ -18,6 +18,7 @@ from tests.contract.stores import (
 )
 
 from assay.domain.assessment import Response
+from assay.domain.budget import Grant, Reservation
 from assay.domain.calls import Role
 from assay.domain.errors import InputError, Refused, StoreError, UnknownName
 from assay.domain.failure import Failure, Fault
@@ -477,26 +478,44 @@ def test_responses_asked_anew_leave_the_old_ones_with_the_old_attempt(store: Sto
 # Budget and states
 
 
+def held(usd: float) -> Reservation:
+    return Reservation(usd, usd)
+
+
 def test_the_budget_holds_across_processes_also_dead_ones(opened: Callable[[], Store]) -> None:
     one, other = opened(), opened()
     open_run(one, budget_usd=1.0)
-    assert wait(one.journal.reserve(RUN, 0.6))
-    assert not wait(other.journal.reserve(RUN, 0.6))
-    wait(one.journal.settle(RUN, 0.6, 0.1))
-    assert wait(other.journal.reserve(RUN, 0.6))
-    assert wait(one.journal.reserve(RUN, 0.3))
-    assert not wait(one.journal.reserve(RUN, 0.01))
+    assert wait(one.journal.reserve(RUN, held(0.6))) is Grant.GRANTED
+    assert wait(other.journal.reserve(RUN, held(0.6))) is Grant.WAIT
+    wait(one.journal.settle(RUN, held(0.6), 0.1))
+    assert wait(other.journal.reserve(RUN, held(0.6))) is Grant.GRANTED
+    assert wait(one.journal.reserve(RUN, held(0.3))) is Grant.GRANTED
+    assert wait(one.journal.reserve(RUN, held(0.01))) is Grant.WAIT
     other.close()
-    one.journal.begin(RUN, retry_failed=False)
-    assert not wait(one.journal.reserve(RUN, 0.01))
-    wait(one.journal.settle(RUN, 0.3, 0.0))
+    assert wait(one.journal.reserve(RUN, held(0.01))) is Grant.WAIT
+    wait(one.journal.settle(RUN, held(0.3), 0.0))
     assert one.archive.runs.matching()[0].booked_usd == pytest.approx(0.7)
-    assert wait(one.journal.reserve(RUN, 0.3))
+    assert wait(one.journal.reserve(RUN, held(0.4))) is Grant.REFUSED
+    assert wait(one.journal.reserve(RUN, held(0.3))) is Grant.GRANTED
+
+
+def test_a_call_that_may_cost_more_than_is_left_goes_alone(opened: Callable[[], Store]) -> None:
+    one, other = opened(), opened()
+    open_run(one, budget_usd=1.0)
+    small, large = Reservation(0.01, 0.1), Reservation(0.5, 50.0)
+    assert wait(one.journal.reserve(RUN, small)) is Grant.GRANTED
+    assert wait(other.journal.reserve(RUN, large)) is Grant.WAIT
+    wait(one.journal.settle(RUN, small, 0.01))
+    assert wait(other.journal.reserve(RUN, large)) is Grant.GRANTED
+    assert wait(one.journal.reserve(RUN, small)) is Grant.WAIT
+    other.close()  # its call is booked, and nobody has to wait for it
+    assert wait(one.journal.reserve(RUN, small)) is Grant.GRANTED
+    assert one.archive.runs.matching()[0].booked_usd == pytest.approx(0.51)
 
 
 def test_without_a_budget_everything_may_be_spent(store: Store) -> None:
     open_run(store)
-    assert wait(store.journal.reserve(RUN, 1e6))
+    assert wait(store.journal.reserve(RUN, held(1e6))) is Grant.GRANTED
 
 
 def test_a_run_is_finished_only_when_nothing_is_left_anywhere(opened: Callable[[], Store]) -> None:

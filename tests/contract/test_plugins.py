@@ -292,9 +292,11 @@ class TestAnInstalledPackage:
 
     def test_its_exporter_is_called_by_name(self, tmp_path: Path) -> None:
         from assay.app.exports.export import export
+        from assay.app.exports.exporters import ExportRequest
 
         with Workspace.open(tmp_path, options={"results": "off"}, environment={}) as workspace:
-            exported = export(workspace, "lines", Selection(), output=tmp_path / "out.txt")
+            selection, output = Selection(), tmp_path / "out.txt"
+            exported = export(ExportRequest(workspace=workspace, format="lines", selection=selection, output=output))
         assert exported.rows == 0
 
 

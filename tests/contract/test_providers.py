@@ -129,6 +129,7 @@ class TestAnswers:
         assert reply.finish_reason == "stop"
         assert (reply.usage.input_tokens, reply.usage.output_tokens) == (1000, 200)
         assert reply.model_version == f"{protocol.model.name}-scripted"
+        assert reply.latency_s is not None
         assert reply.latency_s > 0
         # USD a million tokens as published: gpt-4o-mini 0.15 and 0.60, claude-sonnet-4-5 3 and 15.
         assert reply.cost_usd == pytest.approx(0.00027 if protocol is OPENAI else 0.006)

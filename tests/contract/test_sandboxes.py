@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from tests.support import sandboxes
@@ -37,20 +38,21 @@ def run(request: pytest.FixtureRequest) -> Run:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, run: Run) -> Iterator[Path]:
+def workspace(run: Run) -> Iterator[Path]:
     """A workspace that an ordinary user may change, with a file outside of it."""
-    for folder in [tmp_path, *tmp_path.parents]:
-        if folder.is_relative_to("/tmp/pytest-of-root"):
-            folder.chmod(0o755)
-    inner = tmp_path / "workspace"
-    inner.mkdir()
-    (inner / "a.txt").write_text("inside\n", "utf-8")
-    (tmp_path / "secret.txt").write_text("TOP-SECRET\n", "utf-8")
-    if sandboxes.ROOT:
-        os.chown(inner, sandboxes.ORDINARY_USER, sandboxes.ORDINARY_USER)
-        os.chown(inner / "a.txt", sandboxes.ORDINARY_USER, sandboxes.ORDINARY_USER)
-    yield inner
-    assert (tmp_path / "secret.txt").read_text("utf-8") == "TOP-SECRET\n"
+    # Not under pytest's folder: every start of pytest by the same user closes that one to other users.
+    with TemporaryDirectory(dir="/tmp") as folder:
+        outer = Path(folder)
+        outer.chmod(0o755)
+        inner = outer / "workspace"
+        inner.mkdir()
+        (inner / "a.txt").write_text("inside\n", "utf-8")
+        (outer / "secret.txt").write_text("TOP-SECRET\n", "utf-8")
+        if sandboxes.ROOT:
+            os.chown(inner, sandboxes.ORDINARY_USER, sandboxes.ORDINARY_USER)
+            os.chown(inner / "a.txt", sandboxes.ORDINARY_USER, sandboxes.ORDINARY_USER)
+        yield inner
+        assert (outer / "secret.txt").read_text("utf-8") == "TOP-SECRET\n"
 
 
 def test_commands_change_the_workspace_and_share_it(run: Run, workspace: Path) -> None:

@@ -64,7 +64,7 @@ def test_undo_and_list(assay: Command, misspelt: Path) -> None:
         "carol": [],
         "Robert": ["bob"],
     }
-    assert "alcie is alice" in assay("candidates", "list").out
+    assert "alcie merged into alice" in assay("candidates", "list").out
     assert assay("candidates", "undo", "n1").code == 0
     assert assay("candidates", "undo", "2").code == 0
     assert assay("stats", "--json").document["candidates"] == before

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from pathlib import Path
 
+import pytest
 from fastapi.testclient import TestClient
 
 from assay.app.registry import removal
@@ -38,6 +40,26 @@ def test_delete_asks_and_changes_nothing_without_an_answer(assay: Command, proje
     assert "Add --yes" in refused.err
     assert assay("delete", "nonesuch", "--yes").code == 2
     assert assay("delete").code == 2
+
+
+class Typed(io.StringIO):
+    """A terminal at which somebody typed this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_delete_in_a_terminal_does_what_is_answered(
+    assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, other = two_runs(assay, project)
+    monkeypatch.setattr("sys.stdin", Typed("n\n"))
+    declined = assay("delete", other)
+    assert (declined.code, named(assay)) == (130, {kept, other})
+    assert f"{other}: " in declined.err
+    assert assay("delete", "--list", "--json").document["events"] == []
+    monkeypatch.setattr("sys.stdin", Typed("y\n"))
+    assert (assay("delete", other).code, named(assay)) == (0, {kept})
 
 
 def test_a_deleted_run_is_in_no_list_and_in_the_audit_log(assay: Command, project: Path) -> None:

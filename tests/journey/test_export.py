@@ -13,6 +13,7 @@ import pytest
 
 import assay as product
 from assay.app.exports import export
+from assay.app.exports.exporters import ExportRequest
 from assay.app.workspace import Workspace
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import COUNTS
@@ -206,6 +207,9 @@ def test_parquet_holds_the_table(assay: Command, reviewed: dict[str, str], proje
 
 def test_without_pyarrow_parquet_says_how_to_mend_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with Workspace.open() as workspace, pytest.raises(InputError, match=r"assay-bench\[parquet\]"):
-        export.export(workspace, "parquet", Selection(), output=project / "a.parquet")
+    with Workspace.open() as workspace:
+        output = project / "a.parquet"
+        request = ExportRequest(workspace=workspace, format="parquet", selection=Selection(), output=output)
+        with pytest.raises(InputError, match=r"assay-bench\[parquet\]"):
+            export.export(request)
     assert not list(project.glob("*a.parquet*"))

@@ -45,6 +45,7 @@ def test_logs_hold_what_counts_and_its_means(assay: Command, reviewed: dict[str,
         (result,) = log["results"]["scores"]
         assert result["metrics"]["mean"]["value"] == pytest.approx(mean(map(mean, by_task.values())))
         assert log["results"]["total_samples"] == len(log["samples"]) == 10
+        assert log["eval"]["config"]["epochs"] == max(sample["epoch"] for sample in log["samples"]) > 1
         assert {
             score["metadata"]["state"] for sample in log["samples"] for score in sample["scores"].values()
         } <= COUNTING
@@ -85,7 +86,7 @@ def test_logs_come_back_as_grades_of_a_model(assay: Command, reviewed: dict[str,
 def test_one_file_cannot_hold_several_candidates(assay: Command, reviewed: dict[str, str], project: Path) -> None:
     refused = assay("export", "inspect", "--output", "log.json")
     assert refused.code == 2
-    assert f"holds one candidate of one suite, and the selection has {len(NAMES)}" in refused.err
+    assert f"holds one candidate of one suite, but the selection has {len(NAMES)}" in refused.err
     assert not (project / "log.json").exists()
 
 

@@ -19,6 +19,9 @@ from assay.web.api.evaluations import SubmissionBody
 from assay.web.api.received_runs import FinishedRun
 from assay.web.server import create_app
 from tests.journey.conftest import Command
+from tests.support.model_server import ModelServer
+from tests.support.read_files import read_files
+from tests.support.sets import write_set
 
 
 def labels(project: Path) -> dict[str, str]:
@@ -56,6 +59,20 @@ def test_suite_tasks_carry_their_family(assay: Command, project: Path) -> None:
     (project / "reading.yaml").write_text(SUITE, encoding="utf-8")
     assert assay("run", "reading.yaml").code == 0
     assert labels(project) == {"q1": "passage-1", "q2": "7", "q3": ""}
+    exported = assay("export", "hf_jsonl")
+    rows = [json.loads(line) for line in exported.out.splitlines()]
+    assert {row["task"]: row["family"] for row in rows} == {"q1": "passage-1", "q2": "7", "q3": None}
+    assert assay("export", "inspect", "--output", "logs").code == 0
+    assert {task.id: task.family for task in read_files(project / "logs").tasks} == labels(project)
+
+
+def test_things_of_a_set_carry_their_family(assay: Command, server: ModelServer, project: Path) -> None:
+    path = write_set(project, things=2, candidates=2, trials=1)
+    first, second = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps([first | {"family": "limits"}, second]), "utf-8")
+    assert assay("run", path, "--judge", "openai/judge").code == 0
+    assert sorted(labels(project).values()) == ["", "limits"]
+    assert [task.family for task in read_files(path).tasks] == ["limits", ""]
 
 
 def test_task_file_rows_carry_their_family(assay: Command, project: Path) -> None:
@@ -95,6 +112,16 @@ def test_imported_tables_carry_families(assay: Command, project: Path, as_map: b
     assert assay("export", "csv", "--output", "out.csv").code == 0
     assert assay("import", "out.csv", "--store", ".assay/assay.db").code == 0
     assert labels(project) == expected
+
+
+def test_a_later_table_with_another_family_has_another_task(assay: Command, project: Path) -> None:
+    row = {"task": "t", "candidate": "ann", "trial": 1, "score": 0.5}
+    assert assay("import", write_scores(project / "scores.csv", [row | {"family": "p0"}])).code == 0
+    other = row | {"candidate": "bob", "family": "p1"}
+    assert assay("import", write_scores(project / "later.csv", [other]), "--dataset", "scores").code == 0
+    with Workspace.open(project) as workspace:
+        tasks = workspace.archive.scores.columns(Selection()).tasks
+    assert sorted(label.family for label in tasks) == ["p0", "p1"]
 
 
 def test_two_families_of_one_task_are_refused(assay: Command, project: Path) -> None:
@@ -150,7 +177,7 @@ def test_families_reach_every_answer(assay: Command, project: Path) -> None:
 def test_three_families_are_refused_in_words(assay: Command, project: Path) -> None:
     assert assay("import", reading_scores(project, passages=3, family="passage-{}")).code == 0
     answer = assay("compare", "ann", "bob")
-    assert "takes at least 4 families of tasks, and there are 3" in answer.out
+    assert "needs at least 4 families of tasks, but there are 3" in answer.out
     assert "about tasks like these: Fewer than four families of tasks say nothing about other tasks" in answer.out
     asked = assay("compare", "ann", "bob", "--scope", "tasks-like-these", "--json").document
     assert (asked["ci95"], asked["p_value"], asked["reason"]) == (None, None, "need_at_least_4_families")

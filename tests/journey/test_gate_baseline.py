@@ -89,7 +89,7 @@ def test_gate_leaves_out_changed_tasks_and_says_so(assay: Command, project: Path
     document = assay("gate", "bot", "--baseline", "latest:main", "--margin", "3pts", "--json").document
     assert document["n_tasks"] == TASKS - 1
     texts = [warning["text"] for warning in document["warnings"] if warning["code"] == "task_changed"]
-    assert texts == ["sum-5: the text of the task changed since the baseline, so it is not compared."]
+    assert texts == ["sum-5: the text of the task has changed since the baseline, so it is not compared."]
 
 
 def test_gate_counts_only_approved_trials_of_both_runs(assay: Command, project: Path) -> None:

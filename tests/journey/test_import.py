@@ -402,7 +402,7 @@ def test_regrade_with_a_rubric_judges_imported_answers(assay: Command, project: 
     run = assay("import", "in.jsonl", "out.jsonl", "--json").document["run_ids"][0]
     without = assay("regrade", run)
     assert without.code == 2
-    assert "was imported and has no judge" in without.err
+    assert "has no judge" in without.err
     ahead = assay("regrade", run, "--judge", "openai/judge-1", "--dry-run", "--json").document
     assert (ahead["trials"], ahead["calls"]) == (3, 2), "the answers that are there are counted, each once"
     done = assay("regrade", run, "--judge", "openai/judge-1", "--json")
@@ -424,4 +424,4 @@ def test_regrade_of_answers_without_prompts_says_so(assay: Command, project: Pat
     write("out.jsonl", [answer("a", "yes", model="x")])
     run = assay("import", "out.jsonl", "--json").document["run_ids"][0]
     said = assay("regrade", run, "--judge", "openai/judge-1", "--dry-run")
-    assert "1 of 1 tasks came without what was asked" in said.err
+    assert "1 of 1 tasks came without a prompt" in said.err

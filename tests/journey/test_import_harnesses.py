@@ -14,6 +14,7 @@ import pytest
 from tests.journey.conftest import Command
 from tests.support import harness_files as files
 from tests.support import platform_files as platforms
+from tests.support.evaluation_files import helm, helm_stat
 
 # What each small evaluation becomes: runs, tasks, responses, assessments; and how many of these wait for a person.
 EXPECTED: dict[Callable[[Path], Path], tuple[str, tuple[int, int, int, int], int]] = {
@@ -34,6 +35,8 @@ EXPECTED: dict[Callable[[Path], Path], tuple[str, tuple[int, int, int, int], int
     platforms.ragas: ("ragas", (1, 2, 2, 4), 2),
     platforms.phoenix: ("phoenix", (1, 2, 3, 5), 2),
 }
+
+ERRORS = {"task": "id", "candidate": "who", "scores": {"errors": {"score": "wer", "scale": [1, 0]}}}
 
 
 @pytest.fixture(params=list(EXPECTED), ids=lambda write: write.__name__)
@@ -194,6 +197,26 @@ def test_the_model_with_the_lower_error_rate_is_called_better(assay: Command, pr
     assert "exact_match" in warning
 
 
+@pytest.mark.parametrize(
+    ("write", "options", "metric"),
+    [
+        (lambda folder: helm(folder, helm_stat("wer_score", 0.25)), (), "wer_score"),
+        (
+            lambda folder: files.put(folder / "rows.json", [{"id": "q1", "who": "ada", "wer": 0.25}]),
+            ("--map", "map.json"),
+            "errors",
+        ),
+    ],
+)
+def test_statistics_name_metrics_of_which_lower_is_better(
+    assay: Command, project: Path, write: Callable[[Path], Path], options: tuple[str, ...], metric: str
+) -> None:
+    (project / "map.json").write_text(json.dumps(ERRORS), "utf-8")
+    assay("import", write(project / "theirs"), *options)
+    warnings = {one["code"]: one["text"] for one in assay("stats", "--json").document["warnings"]}
+    assert f"Lower is better for {metric}." in warnings["lower_is_better"]
+
+
 def test_a_metric_that_counts_for_one_model_only_is_warned_of(assay: Command, project: Path) -> None:
     for model, highest in (("good", 40.0), ("bad", 1.0)):
         folder = files.lm_eval(project / model) / "org__tiny"
@@ -207,7 +230,7 @@ def test_a_metric_that_counts_for_one_model_only_is_warned_of(assay: Command, pr
     compared = assay("compare", "good", "bad", "--json").document
     (warning,) = [one["text"] for one in compared["warnings"] if one["code"] == "mixed_metrics"]
     assert f"wide counts only in {run}" in warning
-    assert "--criterion exact_match takes what all of them have" in warning
+    assert "Use --criterion exact_match to compare only what all runs have" in warning
     means = [assay("stats", "--run", each, "--criterion", "exact_match", "--json").document for each in runs]
     alone = [mean["candidates"][0]["mean"] for mean in means]
     shared = assay("compare", "good", "bad", "--criterion", "exact_match", "--json").document
@@ -228,6 +251,17 @@ def test_one_damaged_member_is_named_and_the_others_are_imported(assay: Command,
     (skip,) = said.document["skipped"]
     assert skip["where"].endswith("all.zip#b.json")
     assert skip["why"].startswith("is damaged: Bad CRC-32")
+
+
+def test_a_file_of_which_every_row_is_left_out_leaves_no_run(assay: Command, project: Path) -> None:
+    samples = [files.inspect_sample(number, 1, "C") | {"id": None} for number in (1, 2)]
+    result = assay("import", files.put(project / "log.json", files.inspect_log(*samples)), "--json")
+    assert result.code == 1
+    assert result.document["imported"]["runs"] == 0
+    assert [skipped["why"] for skipped in result.document["skipped"]][:2] == [
+        "has no `id`, so it belongs to no task."
+    ] * 2
+    assert assay("runs", "--json").document["runs"] == []
 
 
 def test_a_long_document_that_was_cut_off_is_called_so(assay: Command, project: Path) -> None:

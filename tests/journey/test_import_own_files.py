@@ -48,7 +48,7 @@ def test_an_export_adds_nothing_to_the_store_it_came_from(
         expected = len(rows) if name == "lines.jsonl" else len(rows_of(folder / name))
         (held,) = said.document["held"]
         assert (held["run_id"], held["rows"]) == (there[0]["run_id"], expected)
-    assert assay("import", folder).out.count("were imported before") == 4
+    assert assay("import", folder).out.count("were already imported") == 4
     assert runs(assay) == there
     assert compared(assay) == before
 

@@ -318,6 +318,7 @@ def test_trials_are_added_until_enough_are_approved_or_wait(assay: Command, serv
 
 def test_the_demo_ends_with_a_page_that_shows_something(assay: Command) -> None:
     said = assay("demo", "--no-serve", "--port", "8123")
+    assert said.code == 0, said.err
     last = said.out.rstrip().splitlines()[-1]
     assert last.startswith("statistics: http://127.0.0.1:8123/results?run=")
     assert "/review" not in last, "nothing waits once the recorded review is taken"

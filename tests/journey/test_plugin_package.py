@@ -88,7 +88,7 @@ def test_removing_the_package_leaves_clear_messages(assay: Command, installed: P
     assert refused.code == 2
     for message in (
         "unknown provider 'shout'",
-        "is 'greeter', and no installed package offers this agent. Install its package.",
+        "is 'greeter', but no installed package offers this agent. Install its package.",
         "is 'words_present', expected exact",
         "is 'manners', expected exact",
         "If a package offers it, install that package.",

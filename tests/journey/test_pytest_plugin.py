@@ -152,7 +152,7 @@ def test_grades_that_wait_for_review_do_not_pass(project: Path) -> None:
     completed = assay.run({"name": "people", "judge": "human", "rubric": ["good"], "tasks": tasks})
     verdict = verdict_on(completed, Demands(at_least=0.1))
     assert not verdict.passed
-    assert verdict.text.startswith("bot has no score, and 10.0 is asked: ")
+    assert verdict.text.startswith("bot has no score, but 10.0 is required: ")
     assert verdict.text.endswith(f"See: assay review --run {completed.id}")
 
 
@@ -163,6 +163,6 @@ def test_failed_trials_fail_a_test_unless_it_allows_them(project: Path) -> None:
     completed = ran("Lima", score=broken)
     verdict = verdict_on(completed, Demands())
     assert not verdict.passed
-    assert verdict.text.startswith("2 trials failed, and 0 may.")
+    assert verdict.text.startswith("2 trials failed; allowed: 0.")
     assert "no idea" in verdict.text
     assert verdict_on(completed, Demands(most_failed=2)).passed

@@ -79,7 +79,7 @@ def test_a_change_of_scorer_grades_stored_answers_without_a_single_call(
         "large": (1.0, 6),
     }
     (hides,) = (warning["text"] for warning in both["warnings"] if warning["code"] == "regraded")
-    assert f"Run {document['run_id']} graded answers of run {first['run_id']} again." in hides
+    assert f"Run {document['run_id']} regraded answers of run {first['run_id']}." in hides
     assert "6 trials that counted" in hides
     assert "mixed_settings" not in {warning["code"] for warning in both["warnings"]}
     before = assay("stats", "--run", first["run_id"], "--json").document
@@ -181,7 +181,7 @@ def test_the_same_judge_is_asked_again(assay: Command, server: ModelServer, proj
     text = assay("regrade", run)
     assert text.code == 0
     assert len(server.calls) == 6
-    assert "scores changed against run" in text.out
+    assert "scores changed compared with run" in text.out
 
 
 def test_regrade_shows_its_calls_first_and_keeps_its_budget(assay: Command, server: ModelServer, project: Path) -> None:

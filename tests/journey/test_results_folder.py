@@ -125,7 +125,7 @@ def test_the_command_that_brings_the_store_back(assay: Command, lived: Path, pro
     assert assay("stats", "--json").document == before
     again = assay("import", "results", "--rebuild")
     assert again.code == 0
-    assert "3 were there already" in again.out
+    assert "3 were already there" in again.out
     assert assay("import", "results", "--rebuild", "--move").code == 2
 
 

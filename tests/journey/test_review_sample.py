@@ -97,7 +97,7 @@ def test_a_fifth_waits_and_the_rest_is_left_out_but_used(assay: Command, server:
     assert "48 left out of the review by chance" in text
     assert "prediction-powered inference (12 of 60 trials reviewed" in text
     assert "Calibrated ranks: ann" in assay("rank").out
-    assert "By the review sample" in assay("plan", "--detect", "2pts").out
+    assert "According to the review sample" in assay("plan", "--detect", "2pts").out
     assay("export", "html", "--output", project / "r.html")
     assert "prediction-powered inference" in (project / "r.html").read_text("utf-8")
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from fastapi.testclient import TestClient
 
+from assay.app.review import decisions, protocol
+from assay.app.review.decisions import assessment_key
+from assay.app.review.item_view import Showcase
+from assay.app.workspace import Workspace
+from assay.cli.review_item import item_lines
+from assay.domain.identifiers import RunId
+from assay.web.server import create_app
 from tests.journey.conftest import Command
 from tests.journey.test_references import rlhf
 from tests.support.model_server import Call, ModelServer
 
+HOME = "http://127.0.0.1:8000"
 RUBRIC: dict[str, Any] = {
     "criteria": ["problem_understanding", {"name": "results_formulae", "weight": 3}],
     "structure": "openai/structurer",
@@ -122,6 +132,12 @@ def test_structures_are_in_the_results_folder_and_restored(assay: Command, serve
     run = assay("run", "raw.json", *grading).document["run_id"]
     kept = [path for path in (files / "results").rglob("*") if path.is_file() and b"Divide." in path.read_bytes()]
     assert any(run in str(path) or run in path.read_text("utf-8", "replace") for path in kept)
+    lines = [line for path in kept if path.name.endswith(".structured.jsonl") for line in path.read_text().splitlines()]
+    structures = {row["custom_id"]: row for row in map(json.loads, lines)}
+    assert set(structures) == {"101", "102", "101#ideal", "102#ideal"}
+    assert structures["101#ideal"]["model"] == "openai/structurer"
+    assert structures["101#ideal"]["steps"] == ["Divide."]
+    assert len(lines) == 6
     assert assay("import", "results", "--rebuild", "--store", "restored.db").code == 0
     assert assay("regrade", run, *grading, "--store", "restored.db").document["trials"]["done"] == 2
     assert (asked(server, "structurer"), asked(server, "judge")) == (6, 8)
@@ -219,3 +235,134 @@ def test_a_wrong_rubric_file_names_its_line(assay: Command, files: Path, change:
     assert refused.code == 2
     assert "rubric.yaml:" in refused.err
     assert message in refused.err
+
+
+def graded_and_approved(assay: Command) -> str:
+    run = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--json").document["run_id"]
+    waiting = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    partial = next(row for row in waiting if row["candidates"] == ["m2"])
+    correction = ("--score", "m2/results_formulae=0", "--reason", "It is off by one.", "--reviewer", "rita")
+    assert assay("review", "correct", partial["id"], *correction).code == 0
+    others = [row["id"] for row in waiting if row["id"] != partial["id"]]
+    assert assay("review", "approve", *others, "--reviewer", "rita").code == 0
+    return str(run)
+
+
+def test_evaluations_are_exported_as_lines(assay: Command, files: Path) -> None:
+    run = graded_and_approved(assay)
+    lines = [json.loads(line) for line in assay("export", "evaluations", "--run", run).out.splitlines()]
+    assert sorted((line["task_id"], line["model_id"]) for line in lines) == [
+        (101, "m1"),
+        (101, "m2"),
+        (102, "m1"),
+        (102, "m2"),
+    ]
+    assert len({line["evaluation_id"] for line in lines}) == 4
+    corrected = next(line for line in lines if line["human_corrected_scores"])
+    partial = "Off by 1"
+    assert corrected["parsed_rubric_scores"]["results_formulae"] == {"score": "Partial", "justification": partial}
+    assert corrected["human_corrected_scores"]["results_formulae"]["score"] == "No"
+    assert (corrected["aggregated_score"], corrected["aggregated_number"]) == ("Fail", 0.25)
+    assert (corrected["human_reviewer_id"], corrected["human_review_status"]) == ("rita", "Completed")
+    assert corrected["human_review_comments"] == "It is off by one."
+    assert corrected["review_reasons"][0] == "m2 was judged partly right."
+    assert (corrected["final_answer_verified"], corrected["needs_human_review"]) == (False, True)
+    assert corrected["structured_model_response"]["response"]["final_answer"] == "61"
+    assert json.loads(corrected["raw_judge_output"]["raw_content"])["report"] == "Done."
+    # Each model solution was structured once, and its call belongs to one evaluation alone.
+    assert sorted(line["structuring_api_calls"] for line in lines) == [1, 1, 2, 2]
+    assert all(line["judging_api_calls"] == 1 and line["created_at"].endswith("Z") for line in lines)
+
+
+def test_nothing_unreviewed_is_exported_as_evaluation(assay: Command, files: Path) -> None:
+    run = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--json").document["run_id"]
+    exported = assay("export", "evaluations", "--run", run)
+    assert (exported.code, exported.out) == (0, "")
+    assert "0 counted rows so far" in exported.err
+    assert assay("export", "final-results", "--run", run, "--all").code == 2
+
+
+def test_final_results_fill_a_folder_that_can_be_imported(assay: Command, files: Path) -> None:
+    run = graded_and_approved(assay)
+    exported = assay("export", "final-results", "--run", run, "--output", "data", "--json").document
+    home = Path(exported["output"])
+    assert home.parent.name == "data"
+    time = home.name.removeprefix("raw_")
+    assert {path.name for path in home.iterdir()} == {
+        f"raw_ingested_{time}.json",
+        "raw_evaluations.jsonl",
+        "raw_evaluations_formatted.json",
+        "raw_final_results.json",
+    }
+    document = json.loads((home / "raw_final_results.json").read_text("utf-8"))
+    assert document == json.loads(assay("export", "final-results", "--run", run).out)
+    summary = document["summary"]
+    assert (summary["batch_id"], summary["models_evaluated"]) == ("raw", ["m1", "m2"])
+    assert (summary["total_tasks_processed"], summary["total_evaluations_processed"]) == (2, 4)
+    assert (summary["total_structuring_api_calls"], summary["total_judging_api_calls"]) == (6, 4)
+    assert (summary["structuring_model"], summary["judging_model"]) == ("openai/structurer", "openai/judge")
+    assert {name: sums["judging"]["calls"] for name, sums in summary["by_model"].items()} == {"m1": 2, "m2": 2}
+    assert {name: sums["structuring"]["calls"] for name, sums in summary["by_task"].items()} == {"101": 3, "102": 3}
+    task = document["results"][0]
+    assert (task["task_id"], task["final_answer"]) == (101, "\\(60\\)")
+    assert task["structured_ideal_response"]["response"]["steps"] == ["Divide."]
+    first = task["evaluations"][0]
+    assert first["human_evaluation"]["model_failure"] in (True, False)
+    assert first["judge_evaluation"]["parsed_rubric_scores"]["problem_understanding"]["score"] == "Yes"
+    ingested = home / f"raw_ingested_{time}.json"
+    again = assay("run", ingested, "--rubric", "rubric.yaml", "--judge", "openai/judge", "--store", "b.db", "--json")
+    assert again.document["trials"]["done"] == 2
+    assert again.document["agreement"][0]["n"] == 4
+
+
+def test_exported_evaluations_can_be_anonymous(assay: Command, files: Path) -> None:
+    run = graded_and_approved(assay)
+    document = json.loads(assay("export", "final-results", "--run", run, "--anonymise").out)
+    assert sorted(document["summary"]["models_evaluated"]) == ["candidate 1", "candidate 2"]
+    judged = [each for task in document["results"] for each in task["evaluations"]]
+    assert {each["model_id"] for each in judged} == {"candidate 1", "candidate 2"}
+    assert {each["judge_evaluation"]["human_reviewer_id"] for each in judged} == {"reviewer 1"}
+
+
+def reviewed_as(panes: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Return what the review page says of each response: verdict, check, and the final answer that was taken out of it."""
+    return [
+        (pane["verdict"], pane["check"] and pane["check"]["message"], pane["structured"]["final_answer"])
+        for pane in panes
+    ]
+
+
+def test_reviewers_see_verdict_check_and_structure(assay: Command, files: Path) -> None:
+    assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--json")
+    waiting = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    partial = next(row["id"] for row in waiting if (row["task"], row["candidates"]) == ("101", ["m2"]))
+    with Workspace.open(files, environment={}) as workspace, TestClient(create_app(workspace), base_url=HOME) as client:
+        item = client.get(f"/api/assessments/{partial}").json()
+        assert reviewed_as(item["panes"]) == [("Partial", "Final answer does not match.", "61")]
+        assert (item["final_answer"], item["ideal"]) == ("\\(60\\)", "The solution of 101.")
+        showcase = Showcase(workspace.archive, workspace.journal)
+        shown = showcase.item(decisions.assessment(workspace, assessment_key(partial)))
+        lines = [line.text for line in item_lines(shown, (), ())]
+        assert "  Candidate A: Partial" in lines
+        assert "  Candidate A: Final answer does not match. (math)" in lines
+        assert lines[(at := lines.index("1. Divide.")) : at + 2] == ["1. Divide.", "Final answer: 61"]
+        assert {"The solution of 101.", "\\(60\\)"} <= {*lines}
+        correction = {"pane": 0, "criterion": "results_formulae", "score": 0.0}
+        decision = {"key": "k" * 8, "id": partial, "verb": "correct", "reason": "Wrong.", "corrections": [correction]}
+        assert client.post("/api/decisions", json={"decisions": [decision]}).json()["results"][0]["ok"]
+        assert reviewed_as(client.get(f"/api/assessments/{partial}").json()["panes"])[0][0] == "Fail"
+
+
+def test_a_blind_item_withholds_verdict_and_check(assay: Command, files: Path) -> None:
+    run = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--json").document["run_id"]
+    (partial, *_) = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    with Workspace.open(files, environment={}) as workspace, TestClient(create_app(workspace), base_url=HOME) as client:
+        protocol.switch(workspace, RunId(run), {"blind": 1.0}, reviewer="operator")
+        for address in (
+            f"/api/assessments/{partial['id']}",
+            f"/assessments/{partial['id']}.json",
+            "/api/review/next?desk=desk",
+        ):
+            text = client.get(address).text
+            assert '"structured":{' in text
+            assert not re.search(r'"verdict":"|Final answer (does|matches)|"math"', text), address

@@ -57,7 +57,7 @@ def test_another_model_under_the_same_name_is_kept_apart(assay: Command, runs: l
     assert (against["a"], against["n_trials_a"]) == ("bot (openai/ok2)", 12)
     refused = assay("gate", "bot", "--against", "base", "--margin", "3pts")
     assert refused.code == 2
-    assert "'bot' stands for different models or system prompts" in refused.err
+    assert "'bot' refers to different models or system prompts" in refused.err
     assert assay("gate", "bot", "--against", "base", "--margin", "3pts", "--run", runs[1]).code in (0, 3)
     rows = assay("export", "csv").out
     assert (rows.count("bot (openai/ok)"), rows.count("bot (openai/ok2)")) == (12, 12)

@@ -191,7 +191,7 @@ def test_a_visit_without_a_new_decision_ranks_nothing_again(workspace: Workspace
 def test_headline_says_what_is_provisional(client: TestClient) -> None:
     heading = re.search(r"<h1>(.*?)</h1>", client.get("/results").text, re.S)
     assert heading is not None
-    assert '<span class="provisional">Provisional, 13 of 28 waiting.</span>' in heading[1]
+    assert '<span class="provisional">Provisional: 13 of 28 waiting.</span>' in heading[1]
 
 
 def test_a_store_without_anything_that_counts_says_so(project: Path) -> None:

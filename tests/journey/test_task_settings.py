@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
+from fastapi.testclient import TestClient
 
+from assay.app.workspace import Workspace
+from assay.web.server import create_app
 from tests.journey.conftest import Command
 from tests.support.model_server import Call, ModelServer
 
@@ -110,10 +113,15 @@ def test_pictures_of_a_prompt_reach_candidates_and_the_judge(
     path = write(project, tasks, judge={"model": "openai/judge", "mode": "each"})
     assert assay("run", path, "--json").code == 0
     assert len(server.calls) == 2
+    picture = f"data:image/png;base64,{base64.b64encode(data).decode()}"
     for call in server.calls:
         (image,) = call.images
-        assert image["image_url"]["url"] == f"data:image/png;base64,{base64.b64encode(data).decode()}"
+        assert image["image_url"]["url"] == picture
         assert "What colour?" in call.prompt
+    with Workspace.open(project, environment={}) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+        assert client.get("/api/assessments/a1").json()["images"] is None, "only with the whole item, they may be large"
+        assert client.get("/api/assessments/a1?whole=1").json()["images"] == [[picture, ""]]
 
 
 def test_candidate_that_refuses_images_fails_and_is_not_asked_again(
@@ -152,4 +160,4 @@ def test_a_wrong_picture_is_named_with_its_place(
 def test_a_task_may_not_set_the_seed(assay: Command, project: Path) -> None:
     said = assay("validate", write(project, [exact(parameters={"seed": 3})]))
     assert said.code == 2
-    assert "follow from the run's" in said.err + said.out
+    assert "are derived from the run's" in said.err + said.out

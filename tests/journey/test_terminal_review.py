@@ -90,7 +90,7 @@ def test_a_typo_in_a_correction_is_edited_and_not_lost(assay: Command, judged: P
         screen.press("c")
         screen.expect(questions[0])
         screen.press("\x15" + "17/10\r")  # Ctrl-U clears the judge's score
-        screen.expect("'17/10' is no score.")
+        screen.expect("'17/10' is not a score.")
         screen.expect("): 17/10")
         screen.press("\x01\x04\r")  # to the beginning of the line, delete the 1
         for question in questions[1:]:

@@ -375,7 +375,7 @@ WRONG: list[tuple[str, Callable[[], object]]] = [
             task=[1, 1], candidate=["A", "B"], trial=[1, 1], score=[0, 1], weight=[1, 2]
         ),
     ),
-    ("equally long", lambda: st.ScoreTable.from_columns(task=[1], candidate=["A", "B"], trial=[1, 1], score=[0, 1])),
+    ("the same length", lambda: st.ScoreTable.from_columns(task=[1], candidate=["A", "B"], trial=[1, 1], score=[0, 1])),
     ("scope", lambda: st.estimate(table([("t0", "A", 0, 0.5)]), "A", "everything")),
     ("margin", lambda: st.compare(table([("t0", "A", 0, 0.5)]), "A", "B", margin=1.0)),
     ("different", lambda: st.compare(table([("t0", "A", 0, 0.5)]), "A", "A")),

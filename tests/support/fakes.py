@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from assay.domain.budget import Grant, Reservation
 from assay.domain.calls import ModelRequest, Reply
 from assay.domain.failure import CallFailed
 from assay.domain.model import ModelSpec
@@ -58,6 +59,9 @@ class FakeDirectory:
     def provider(self, model: ModelSpec, /) -> FakeProvider:
         return self.one
 
+    def batches(self, model: ModelSpec, /) -> None:
+        return None
+
     def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
         return None if self.usd_per_token is None else self.usd_per_token * (input_tokens + output_tokens)
 
@@ -76,8 +80,8 @@ class FakeJournal:
     async def record(self, entry: Entry, /) -> None:
         self.entries.append(entry)
 
-    async def reserve(self, run: str, usd: float, /) -> bool:
-        return self.allow(usd)
+    async def reserve(self, run: str, reservation: Reservation, /) -> Grant:
+        return Grant.GRANTED if self.allow(reservation.usd) else Grant.REFUSED
 
-    async def settle(self, run: str, reserved_usd: float, spent_usd: float, /) -> None:
-        self.settled.append((reserved_usd, spent_usd))
+    async def settle(self, run: str, reservation: Reservation, spent_usd: float, /) -> None:
+        self.settled.append((reservation.usd, spent_usd))

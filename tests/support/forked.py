@@ -151,6 +151,10 @@ def _become(wanted: dict[str, Any]) -> None:
         sys.argv = ["assay", *wanted["start"]]
         from assay.__main__ import main
 
+        if step := os.environ.get("KILLED_AT_STEP"):
+            from tests.support.killed import arm
+
+            arm(int(step))
         try:
             main()
             status = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped] # its stubs are a package of their own
 import pytest
 
 from assay.app.address_rules import address_rules
@@ -197,3 +198,17 @@ def test_a_wrong_file_gets_one_message_that_names_it(tmp_path: Path, text: str, 
 
 def test_the_schema_names_every_setting() -> None:
     assert set(settings_schema()["properties"]) == {setting.key for setting in SETTINGS}
+
+
+def test_the_schema_of_settings_has_the_grammar_of_rubrics() -> None:
+    schema = settings_schema()
+    problems = [
+        error.message
+        for error in jsonschema.Draft202012Validator(schema).iter_errors({"rubric": {"criteria": ["a"], "x": 1}})
+    ]
+    assert len(problems) == 1
+    described = {"criteria": ["rigor"], "scores": {"Yes": 1, "No": 0}, "structure": {"model": "openai/small"}}
+    jsonschema.Draft202012Validator(schema).validate(
+        {"rubric": described, "judge": {"model": "openai/o1", "prompt": "Grade."}}
+    )
+    jsonschema.Draft202012Validator(schema).validate({"rubric": "rubric.yaml"})

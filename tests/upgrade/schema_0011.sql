@@ -241,6 +241,49 @@ CREATE TABLE imported_response (
  WITHOUT ROWID
 
 ;
+CREATE TABLE job (
+	"key" INTEGER NOT NULL, 
+	run_key INTEGER NOT NULL, 
+	token VARCHAR(16) NOT NULL, 
+	stage VARCHAR(12) NOT NULL, 
+	place TEXT NOT NULL, 
+	model TEXT NOT NULL, 
+	base_url TEXT, 
+	habits TEXT NOT NULL, 
+	state VARCHAR(12) NOT NULL, 
+	owner VARCHAR(40), 
+	requests INTEGER NOT NULL, 
+	input_file TEXT, 
+	remote_id TEXT, 
+	status TEXT, 
+	detail TEXT, 
+	created VARCHAR(30) NOT NULL, 
+	sent VARCHAR(30), 
+	ended VARCHAR(30), 
+	log_key INTEGER, 
+	CONSTRAINT pk_job PRIMARY KEY ("key"), 
+	CONSTRAINT fk_job_run_key_run FOREIGN KEY(run_key) REFERENCES run ("key"), 
+	CONSTRAINT uq_job_token UNIQUE (token), 
+	CONSTRAINT fk_job_log_key_body FOREIGN KEY(log_key) REFERENCES body ("key")
+);
+CREATE TABLE job_request (
+	job_key INTEGER NOT NULL, 
+	number INTEGER NOT NULL, 
+	trial_key INTEGER NOT NULL, 
+	role VARCHAR(12) NOT NULL, 
+	digest VARCHAR(32) NOT NULL, 
+	visit INTEGER NOT NULL, 
+	state VARCHAR(12) NOT NULL, 
+	usd DOUBLE NOT NULL, 
+	shares INTEGER, 
+	failure TEXT, 
+	CONSTRAINT pk_job_request PRIMARY KEY (job_key, number), 
+	CONSTRAINT fk_job_request_job_key_job FOREIGN KEY(job_key) REFERENCES job ("key"), 
+	CONSTRAINT fk_job_request_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial ("key")
+)
+ WITHOUT ROWID
+
+;
 CREATE TABLE key_source (
 	name VARCHAR(20) NOT NULL, 
 	next INTEGER NOT NULL, 
@@ -286,6 +329,7 @@ CREATE TABLE reservation (
 	run_key INTEGER NOT NULL, 
 	owner VARCHAR(40) NOT NULL, 
 	usd DOUBLE NOT NULL, 
+	most_usd DOUBLE NOT NULL, 
 	CONSTRAINT pk_reservation PRIMARY KEY (run_key, owner), 
 	CONSTRAINT fk_reservation_run_key_run FOREIGN KEY(run_key) REFERENCES run ("key")
 );
@@ -573,27 +617,29 @@ CREATE TABLE vote (
 	CONSTRAINT fk_vote_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial ("key"), 
 	CONSTRAINT uq_vote_undoes UNIQUE (undoes)
 );
-CREATE INDEX ix_run_regrade_of ON run (regrade_of);
-CREATE INDEX ix_run_suite_key ON run (suite_key);
-CREATE INDEX ix_run_state ON run (state);
 CREATE INDEX ix_run_started ON run (started, "key");
+CREATE INDEX ix_run_state ON run (state);
+CREATE INDEX ix_run_suite_key ON run (suite_key);
+CREATE INDEX ix_run_regrade_of ON run (regrade_of);
 CREATE INDEX ix_trial_claim ON trial (run_key, state, position, k);
-CREATE INDEX ix_imported_digest ON imported (digest);
+CREATE INDEX ix_job_run_key ON job (run_key);
 CREATE INDEX ix_imported_dataset ON imported (dataset);
 CREATE INDEX ix_imported_identity ON imported (identity);
 CREATE INDEX ix_imported_content ON imported (content);
 CREATE INDEX ix_imported_answers ON imported (answers);
+CREATE INDEX ix_imported_digest ON imported (digest);
 CREATE INDEX ix_run_event_run_key ON run_event (run_key);
+CREATE INDEX ix_observation_assessment_key ON observation (assessment_key, kind);
 CREATE INDEX ix_observation_reviewer_kind ON observation (reviewer, kind);
 CREATE INDEX ix_observation_run_kind ON observation (run_key, kind);
-CREATE INDEX ix_observation_assessment_key ON observation (assessment_key, kind);
-CREATE INDEX ix_call_structured ON call (request_digest) WHERE role = 'structurer';
 CREATE INDEX ix_call_trial_key ON call (trial_key);
+CREATE INDEX ix_call_structured ON call (request_digest) WHERE role = 'structurer';
+CREATE INDEX ix_job_request_trial_key ON job_request (trial_key);
+CREATE INDEX ix_assessment_run_key ON assessment (run_key, "key");
+CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
 CREATE INDEX ix_assessment_trial_key ON assessment (trial_key);
 CREATE INDEX ix_assessment_state ON assessment (state, "key");
 CREATE INDEX ix_assessment_run_state ON assessment (run_key, state, "key");
-CREATE INDEX ix_assessment_run_key ON assessment (run_key, "key");
-CREATE INDEX ix_assessment_run_task ON assessment (run_key, task_key);
 CREATE INDEX ix_vote_run_reviewer ON vote (run_key, reviewer, trial_key);
 CREATE INDEX ix_vote_trial_key ON vote (trial_key);
 CREATE INDEX ix_review_event_assessment_key ON review_event (assessment_key);

@@ -153,6 +153,7 @@ CREATE TABLE reservation (
 	run_key BIGINT NOT NULL, 
 	owner VARCHAR(40) NOT NULL, 
 	usd DOUBLE PRECISION NOT NULL, 
+	most_usd DOUBLE PRECISION NOT NULL, 
 	CONSTRAINT pk_reservation PRIMARY KEY (run_key, owner), 
 	CONSTRAINT fk_reservation_run_key_run FOREIGN KEY(run_key) REFERENCES run (key)
 );
@@ -238,6 +239,31 @@ CREATE TABLE trial (
 	CONSTRAINT fk_trial_run_key_run FOREIGN KEY(run_key) REFERENCES run (key), 
 	CONSTRAINT fk_trial_task_key_task FOREIGN KEY(task_key) REFERENCES task (key)
 );
+CREATE TABLE job (
+	key BIGSERIAL NOT NULL, 
+	run_key BIGINT NOT NULL, 
+	token VARCHAR(16) NOT NULL, 
+	stage VARCHAR(12) NOT NULL, 
+	place TEXT NOT NULL, 
+	model TEXT NOT NULL, 
+	base_url TEXT, 
+	habits TEXT NOT NULL, 
+	state VARCHAR(12) NOT NULL, 
+	owner VARCHAR(40), 
+	requests BIGINT NOT NULL, 
+	input_file TEXT, 
+	remote_id TEXT, 
+	status TEXT, 
+	detail TEXT, 
+	created VARCHAR(30) NOT NULL, 
+	sent VARCHAR(30), 
+	ended VARCHAR(30), 
+	log_key BIGINT, 
+	CONSTRAINT pk_job PRIMARY KEY (key), 
+	CONSTRAINT fk_job_run_key_run FOREIGN KEY(run_key) REFERENCES run (key), 
+	CONSTRAINT uq_job_token UNIQUE (token), 
+	CONSTRAINT fk_job_log_key_body FOREIGN KEY(log_key) REFERENCES body (key)
+);
 CREATE TABLE imported (
 	key BIGSERIAL NOT NULL, 
 	digest VARCHAR(64) NOT NULL, 
@@ -308,6 +334,21 @@ CREATE TABLE call (
 	body_key BIGINT, 
 	CONSTRAINT pk_call PRIMARY KEY (key), 
 	CONSTRAINT fk_call_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial (key)
+);
+CREATE TABLE job_request (
+	job_key BIGINT NOT NULL, 
+	number BIGINT NOT NULL, 
+	trial_key BIGINT NOT NULL, 
+	role VARCHAR(12) NOT NULL, 
+	digest VARCHAR(32) NOT NULL, 
+	visit INTEGER NOT NULL, 
+	state VARCHAR(12) NOT NULL, 
+	usd DOUBLE PRECISION NOT NULL, 
+	shares BIGINT, 
+	failure TEXT, 
+	CONSTRAINT pk_job_request PRIMARY KEY (job_key, number), 
+	CONSTRAINT fk_job_request_job_key_job FOREIGN KEY(job_key) REFERENCES job (key), 
+	CONSTRAINT fk_job_request_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial (key)
 );
 CREATE TABLE response (
 	key BIGINT NOT NULL, 
@@ -467,6 +508,9 @@ CREATE INDEX ix_imported_content ON imported (content);
 CREATE INDEX ix_imported_dataset ON imported (dataset);
 CREATE INDEX ix_imported_digest ON imported (digest);
 CREATE INDEX ix_imported_identity ON imported (identity);
+CREATE INDEX ix_job_log_key ON job (log_key);
+CREATE INDEX ix_job_request_trial_key ON job_request (trial_key);
+CREATE INDEX ix_job_run_key ON job (run_key);
 CREATE INDEX ix_observation_assessment_key ON observation (assessment_key, kind);
 CREATE INDEX ix_observation_reviewer_kind ON observation (reviewer, kind);
 CREATE INDEX ix_observation_run_kind ON observation (run_key, kind);

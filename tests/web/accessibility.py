@@ -24,7 +24,7 @@ def serious(page: Page) -> list[str]:
     page.evaluate(axe())
     violations: list[Any] = []
     themes: tuple[tuple[Literal["light", "dark"], str], ...] = (
-        ("light", "{}"),
+        ("light", "{rules: {'target-size': {enabled: true}}}"),  # off in axe unless asked for
         ("dark", "{runOnly: ['color-contrast']}"),
     )
     for colours, rules in themes:
@@ -35,6 +35,6 @@ def serious(page: Page) -> list[str]:
     return [
         f"{colours}: {violation['id']}: {node['target']} {node['failureSummary']}"
         for colours, violation in violations
-        if violation["impact"] in ("serious", "critical")
+        if violation["impact"] in ("serious", "critical") or violation["id"] == "landmark-unique"
         for node in violation["nodes"]
     ]

@@ -1,1 +1,1 @@
-"""Results computed from columns of scores and reviews; pure functions."""
+"""Pure functions that compute results from columns of scores and reviews."""

@@ -1,4 +1,4 @@
-"""Agreement of judges with people and with each other, over reviewed assessments; for diagnostics."""
+"""Agreement of judges with people and with each other on reviewed assessments, for diagnostics."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from assay.analysis.columns import ReviewColumns
 
 TOLERANCE = 0.05
-"""Two scores at most this far apart count as agreeing."""
+"""Two scores that differ by at most this much count as agreeing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAgainstPeople:
-    """A judge's scores against the scores that a person approved or entered instead.
+    """A judge's scores compared with the scores that people approved or entered instead.
 
-    Rejected assessments have no person's score and are left out, and the reviewer saw the judge's score first, so true
-    agreement is at most this.
+    Rejected assessments are left out because they have no score from a person. Reviewers saw the judge's score first, so the
+    true agreement is at most as high as this figure.
     """
 
     judge: str
@@ -37,7 +37,7 @@ class JudgeAgainstPeople:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgesAmongThemselves:
-    """Several judges' scores of the same candidate in the same trial."""
+    """Scores by several judges of the same candidate in the same trial."""
 
     judges: tuple[str, ...]
     alpha: Alpha
@@ -47,7 +47,7 @@ class JudgesAmongThemselves:
 def judges_against_people(
     columns: ReviewColumns, *, candidates: Sequence[str] | None = None
 ) -> tuple[JudgeAgainstPeople, ...]:
-    """Compare each LLM judge that people corrected at least once with people, over all that they approved or corrected."""
+    """Compare judges with people over all approved and corrected assessments; judges that were never corrected are left out."""
     vetted = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED) & columns.by_model
     vetted &= ~np.isnan(columns.judged) & ~np.isnan(columns.final) & _of(columns, candidates)
     corrected = in_state(columns, AssessmentState.CORRECTED)
@@ -64,7 +64,7 @@ def judges_against_people(
 def judges_among_themselves(
     columns: ReviewColumns, *, rng: np.random.Generator, candidates: Sequence[str] | None = None
 ) -> JudgesAmongThemselves | None:
-    """Return the agreement of several judges on current attempts; None if no two judges graded the same response."""
+    """Return the agreement among judges on current attempts; None if no two judges graded the same response."""
     use = ~in_state(columns, AssessmentState.SUPERSEDED) & columns.by_model & ~np.isnan(columns.judged)
     rows = np.flatnonzero(use & _of(columns, candidates))
     unit = columns.trial[rows] * len(columns.candidates) + columns.candidate[rows]
@@ -75,7 +75,7 @@ def judges_among_themselves(
     if len(judges) < 2 or len(np.unique(unit)) == len(unit):
         return None
     score = columns.judged[rows]
-    # The bootstrap draws about ten million ratings at most, unless 199 resamples take more.
+    # The bootstrap draws at most about ten million ratings, unless 199 resamples need more.
     resamples = max(199, min(999, 100_000_000 // max(len(unit), 1) // 10))
     return JudgesAmongThemselves(
         judges=tuple(columns.judges[code] for code in judges),

@@ -1,4 +1,4 @@
-"""Cells of a table of answers (an answer, or the reason that it is missing) and the agreement within a row.
+"""Cells of a table of answers (an answer, or the reason why it is missing) and the agreement within a row.
 
 An error is not an answer: it neither agrees nor disagrees with anything.
 """
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 
 class CellState(StrEnum):
-    """State of one cell. `OK`: the deciding field could be read from the answer. `ERROR`: the call failed. `MISSING`: no answer
-    and no error is known. `UNPARSABLE`: there is an answer, and the first field could not be read from it."""
+    """State of one cell.
+
+    `OK`: the first field could be read from the answer. `ERROR`: the call failed. `MISSING`: neither an answer nor an error is
+    known. `UNPARSABLE`: there is an answer, but the first field could not be read from it.
+    """
 
     OK = "ok"
     ERROR = "error"
@@ -28,8 +31,8 @@ class CellState(StrEnum):
 class RowState(StrEnum):
     """Agreement of the answers to one task.
 
-    `AGREE` and `DISAGREE` concern the cells that are `ok`, at least two. `ERROR`: fewer than two are `ok`. So a row may
-    agree and yet hold an error; `RowAgreement.states` says which.
+    `AGREE` and `DISAGREE` compare the cells that are `ok`, if there are at least two; otherwise the state is `ERROR`. So a row
+    can agree although it contains an error; `RowAgreement.states` shows that.
     """
 
     AGREE = "agree"
@@ -39,7 +42,7 @@ class RowState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCell:
-    """One candidate's answer to one task. Agreement compares `value`; `read` holds every extracted field by name."""
+    """One candidate's answer to one task. `value` is compared for agreement; `read` holds every extracted field by name."""
 
     state: CellState
     text: str | None = None
@@ -53,10 +56,10 @@ class RowAgreement:
     """Agreement and states of the answers to one task.
 
     Attributes:
-        state: state of the row.
+        state: agreement of the row.
         states: number of cells in each state; all four states are present.
-        values: number of `ok` cells with each value, most frequent first.
-        odd: place of the only cell that differs from all others, of at least three `ok` ones; None if no cell does.
+        values: number of `ok` cells with each value, with the most frequent value first.
+        odd: position of the only cell that differs from the others, if at least three cells are `ok`; else None.
     """
 
     state: RowState
@@ -72,9 +75,9 @@ def answer_cell(
 
     Args:
         text: the answer; None if there is none.
-        failure: the reason for a missing answer, if known. A failure of kind `missing` is a missing cell.
-        read: what `scoring.fields.read_fields` returned for the text, the deciding field first; None if no fields
-            were described, and then the whole text without surrounding white space is the value.
+        failure: the reason why the answer is missing, if known. If its kind is `missing`, the cell's state is `MISSING`.
+        read: what `scoring.fields.read_fields` returned for the text, the deciding field first; None if no fields were
+            described; the value is then the whole text without surrounding white space.
     """
     if text is None:
         missing = failure is None or failure.kind == "missing"

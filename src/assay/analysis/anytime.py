@@ -1,8 +1,8 @@
-"""Evidence and intervals that stay valid however often one looks, while trials run or reviews wait.
+"""Evidence and intervals that stay valid however often you look at them while trials run or reviews are pending.
 
-In the scope "tasks like these" the units are tasks: each gives one difference, from the trials that count so far. If tasks
-share families, the units are families. In the scope "exactly these tasks" they are rounds: round k joins the k-th counted trial
-of every task, weighted, like a rerun of the whole set. A single task is a set of one.
+In the scope "tasks like these" the units are tasks: each task gives one difference, from the trials that count so far. If tasks
+share families, the units are families. In the scope "exactly these tasks" the units are rounds: round k combines the k-th
+counted trial of every task, weighted, as if the whole set were run once more. A single task is treated as a set of one.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anytime:
-    """Evidence that is valid at any time. `unit` is task, family or round, `n` their number.
+    """Evidence that is valid at any time. `unit` is task, family or round, and `n` is the number of units.
 
-    An `e_value` of 20 or more is significant at 5% whenever it is reached; None for a single candidate, whose score is tested
-    against nothing. `ci95` is valid now and at all other looks. `reason` says why one of them is None: no_approved_trials,
+    An `e_value` of 20 or more is significant at 5%, whenever it is reached. It is None for a single candidate, because nothing
+    is tested there. `ci95` is valid now and at every other look. If one of them is None, `reason` says why: no_approved_trials,
     interval_not_finite_yet, unequal_weights, zero_variance, need_at_least_4_families.
     """
 
@@ -47,7 +47,7 @@ class Anytime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """Planned looks: their number, the last one reached, and the p-value a claim must beat there (O'Brien-Fleming)."""
+    """Planned looks: their number, the last one reached, and the p-value that a claim must stay below there (O'Brien-Fleming)."""
 
     planned: int
     reached: int
@@ -55,7 +55,7 @@ class Looks:
 
 
 def anytime_difference(table: ScoreTable, comparison: Comparison) -> Anytime:
-    """Compute the evidence on a comparison, in its scope."""
+    """Compute the evidence for a comparison, in its own scope."""
     if comparison.difference is None:
         return _nothing(comparison.scope, comparison.reason or "no_approved_trials")
     a, b = table.cells.candidate_code(comparison.a), table.cells.candidate_code(comparison.b)
@@ -70,7 +70,7 @@ def anytime_difference(table: ScoreTable, comparison: Comparison) -> Anytime:
 
 
 def anytime_over_tasks(comparison: Comparison) -> Anytime:
-    """Compute `anytime_difference` for tasks like these, which needs no rows: each task is one unit."""
+    """Compute `anytime_difference` for "tasks like these", which needs no rows because each task is one unit."""
     if comparison.difference is None:
         return _nothing(comparison.scope, comparison.reason or "no_approved_trials")
     columns = comparison.columns
@@ -78,7 +78,7 @@ def anytime_over_tasks(comparison: Comparison) -> Anytime:
 
 
 def anytime_mean(table: ScoreTable, estimate: Estimate) -> Anytime:
-    """Compute an interval of a candidate's mean that holds at any look, in the estimate's scope."""
+    """Compute an interval for a candidate's mean that is valid at every look, in the estimate's scope."""
     code = table.cells.candidate_code(estimate.candidate)
     if estimate.mean is None or code is None:
         return _nothing(estimate.scope, estimate.reason or "no_approved_trials")
@@ -105,7 +105,7 @@ def looks_reached(planned: int, *, decided: int, total: int) -> Looks:
 def _over_tasks(
     values: NDArray[np.float64], weight: NDArray[np.float64], family: NDArray[np.int64] | None, *, tested: bool
 ) -> Anytime:
-    """Compute the evidence from task values, or from the means of their families."""
+    """Compute the evidence from the values of tasks, or from the means of task families."""
     if family is None:
         return _of(values, "task", weight, tested=tested)
     moments = across(values, weight, family)
@@ -116,8 +116,8 @@ def _over_tasks(
         neutral = 1.0 if tested else None
         return Anytime(e_value=neutral, p=neutral, ci95=None, n=n, unit="family", reason="zero_variance")
     mean, std_err = float(moments.estimate), float(np.sqrt(moments.variance))
-    # Families differ in size. With degrees of freedom plus 1 as their number, a look after each of 40 families erred in at
-    # most 2.5% of 4,000 simulated benchmarks with sizes of 2 to 10.
+    # Families differ in size. If the degrees of freedom plus 1 are used as the number of families, looking after each of 40
+    # families gave errors in at most 2.5% of 4,000 simulated benchmarks with family sizes of 2 to 10.
     return _evidence(mean, std_err, float(moments.df) + 1, n, "family", tested=tested)
 
 
@@ -125,7 +125,7 @@ def _of(units: NDArray[np.float64], unit: str, weight: NDArray[np.float64] | Non
     n = len(units)
     if n == 0:
         return Anytime(e_value=None, p=None, ci95=None, n=0, unit=unit, reason="no_approved_trials")
-    # The t statistic behind the e-value is that of units of equal weight.
+    # The e-value is based on a t statistic for units of equal weight.
     if weight is not None and np.ptp(weight) > NO_SPREAD * float(weight.max()):
         return Anytime(e_value=None, p=None, ci95=None, n=n, unit=unit, reason="unequal_weights")
     if n < 2 or np.ptp(units) < NO_SPREAD:
@@ -134,7 +134,7 @@ def _of(units: NDArray[np.float64], unit: str, weight: NDArray[np.float64] | Non
         return Anytime(e_value=neutral, p=neutral, ci95=None, n=n, unit=unit, reason=reason)
     std_err = float(np.std(units, ddof=1)) / n**0.5
     mean = float(units.mean())
-    # With a look after every single trial this erred in at most 4.8% of 2,000 simulated benchmarks of each kind.
+    # With a look after every single trial, this gave errors in at most 4.8% of 2,000 simulated benchmarks of each kind.
     return _evidence(mean, std_err, n, n, unit, tested=tested)
 
 
@@ -167,8 +167,8 @@ def _in_order(table: ScoreTable, candidate: int, task: int) -> NDArray[np.float6
 
 
 def _rounds(series: Sequence[NDArray[np.float64]], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Average the k-th values of all series with weights; as many means as the shortest series has values."""
-    # A round needs a value of every task, so the last values of longer series wait for the others.
+    """Return the weighted means of the k-th values of all series, for every k that the shortest series reaches."""
+    # A round needs a value from every task, so the last values of longer series are not used yet.
     n = min((len(values) for values in series), default=0)
     if n == 0:
         return np.zeros(0)

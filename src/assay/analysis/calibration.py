@@ -1,7 +1,7 @@
-"""Calibration of a judge from references (responses with a known score): error, correlation, tier and four habits.
+"""Calibration of a judge on references (responses with a known score): error, correlation, tier and four habits.
 
-House rules. A tier is given only if the cautious end of every interval reaches it. A figure that was not measured is None
-with a reason, never 0. A reply that could not be read is a miss for the pass rate and has no error.
+House rules. A tier is given only if the more cautious end of every interval reaches it. A figure that was not measured is None
+with a reason, never 0. A reply that could not be read counts as a miss in the pass rate and has no error.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 LEAST_PAIRS: Final = 8
-"""Fewest references for a tier; below this no tier is given."""
+"""Minimum number of references for a tier; with fewer, no tier is given."""
 
 ADVISED_PAIRS: Final = 30
-"""Fewest references that can prove an excellent judge: 29 of 29 is the first result whose interval begins at 90%."""
+"""Minimum number of references that can show a judge to be excellent: below 29 of 29, no interval begins at 90%."""
 
 _NEEDED: Final = ((Tier.EXCELLENT, 0.90, 0.10, 0.9), (Tier.GOOD, 0.75, 0.15, 0.8), (Tier.FAIR, 0.50, 0.25, 0.6))
-"""Thresholds of each tier: lowest pass rate, highest mean absolute error, lowest correlation; a tier needs all three."""
+"""Thresholds for each tier: minimum pass rate, maximum mean absolute error, minimum correlation; all three must be met."""
 
 _NO_SPREAD: Final = 1e-12
 _LEAST_OF_A_KIND: Final = 3
@@ -39,11 +39,12 @@ class JudgedReference:
     """One reference and the score that the judge gave it.
 
     Attributes:
-        source: `sample` or `correction`.
-        reference: the deserved score, or a person's; `judged`: the judge's score, None if its reply could not be read.
+        source: `sample` or `correction`, where the reference came from.
+        reference: the score that the response deserves, or a person's score; `judged`: the judge's score, None if its reply
+            could not be read.
         repeats: the judge's score each time it graded this reference.
-        bypassed: True if no judge is asked about it; it counts only in `pass_rate_with_bypassed`.
-        own_family: True if the judge's own model family wrote it; None if that is not known.
+        bypassed: True if no judge is asked about the reference; it counts only in `pass_rate_with_bypassed`.
+        own_family: True if the judge's own model family wrote the response; None if that is not known.
     """
 
     id: str
@@ -59,7 +60,7 @@ class JudgedReference:
 
     @property
     def error(self) -> float | None:
-        """judged - reference: above 0 the judge is too generous."""
+        """judged - reference; above 0 means that the judge is too generous."""
         return None if self.judged is None else self.judged - self.reference
 
     @property
@@ -69,7 +70,7 @@ class JudgedReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swap:
-    """Two answers shown in both orders, with the lead of the pair's first answer each time; None if a reply could not be read."""
+    """Two answers shown in both orders, and the lead of the first answer in each; None if a reply could not be read."""
 
     id: str
     lead: float | None
@@ -78,21 +79,21 @@ class Swap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """Results of a judge's calibration, with the tier they show.
+    """Results of a judge's calibration, and the tier that they show.
 
     Attributes:
-        tier: tier at the cautious end of every interval; `tier_at_face_value`: tier from the plain numbers.
-        n: references with a judge's score.
-        unread: references whose replies could not be read.
-        pass_rate: over the references that the judge was asked about; `pass_rate_with_bypassed`: empty answers counted as
-            passed.
+        tier: the tier at the cautious end of every interval; `tier_at_face_value`: the tier from the point estimates.
+        n: number of references with a score from the judge.
+        unread: number of references for which the judge's reply could not be read.
+        pass_rate: pass rate on the references that the judge was asked about; `pass_rate_with_bypassed`: the same with empty
+            answers counted as passed.
         max_error: the largest |judged - reference|.
-        position_flips: share of pairs in which the other answer won once the order was swapped.
-        first_place_bonus: how much better an answer fares when shown first.
-        length_bias: mean excess score of the wordy version of an answer over its short version.
+        position_flips: share of pairs in which swapping the order changed the winner.
+        first_place_bonus: how much higher an answer scores when it is shown first.
+        length_bias: how much higher, on average, the wordy version of an answer scores than its short version.
         self_preference: how much more generous the judge is to its own model family than to others.
-        repeat_sd: standard deviation of scores when the same answer is judged again.
-        more_pairs: further references advised.
+        repeat_sd: standard deviation of the scores when the same answer is judged repeatedly.
+        more_pairs: recommended number of additional references.
     """
 
     tier: Tier
@@ -116,7 +117,7 @@ class Trust:
 
 def trust(judged: Sequence[JudgedReference], swaps: Sequence[Swap] = ()) -> Trust:
     """Compute all figures and the tier they show."""
-    # No judge is ever asked about an empty answer, so it must not raise the judge's pass rate.
+    # Judges are never asked about empty answers, so these must not raise a judge's pass rate.
     asked = [reference for reference in judged if not reference.bypassed]
     read = [reference for reference in asked if reference.judged is not None]
     a = np.array([reference.judged for reference in read], dtype=np.float64)
@@ -150,7 +151,7 @@ def trust(judged: Sequence[JudgedReference], swaps: Sequence[Swap] = ()) -> Trus
 
 
 def tier_of(pass_rate: float, mae: float, correlation: float) -> Tier:
-    """Return the best tier that all three numbers reach, else poor."""
+    """Return the best tier that all three numbers reach, or poor if they reach none."""
     for tier, least_passed, most_error, least_correlation in _NEEDED:
         if pass_rate >= least_passed and mae <= most_error and correlation >= least_correlation:
             return tier
@@ -158,10 +159,10 @@ def tier_of(pass_rate: float, mae: float, correlation: float) -> Tier:
 
 
 def _tiers(pass_rate: Figure, mae: Figure, pearson: Figure, n: int) -> tuple[Tier, Tier]:
-    """Return the tier at the cautious ends and at face value; poor requires that the plain numbers are poor as well."""
+    """Return the tier at the cautious ends and at face value; it is poor only if the point estimates are poor as well."""
     if pass_rate.value is None or mae.value is None:
         return Tier.TOO_FEW, Tier.TOO_FEW
-    # A judge that gives everything the same score does not follow the references: that is a result, not a lack of data.
+    # A judge that gives every answer the same score does not follow the references: that is a result, not a lack of data.
     constant = pearson.reason == "judge_has_no_variation"
     if pearson.value is None and not constant:
         return Tier.TOO_FEW, Tier.TOO_FEW
@@ -174,7 +175,7 @@ def _tiers(pass_rate: Figure, mae: Figure, pearson: Figure, n: int) -> tuple[Tie
 
 
 def _mean_error(errors: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Figure:
-    """Return the mean absolute error with Student's interval, or the bound for identical scores if all errors are equal."""
+    """Return the mean absolute error with Student's interval or, if all errors are equal, with the bound for identical scores."""
     n = errors.size
     if not n:
         return Figure(value=None, reason="no_pairs")
@@ -188,7 +189,7 @@ def _mean_error(errors: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Figure:
 
 
 def _correlation(r: float | None, n: int, reason: str | None, *, spearman: bool) -> Figure:
-    """Return a correlation with Fisher's interval; Spearman's by Bonett & Wright (2000), Psychometrika 65:23-28."""
+    """Return a correlation with Fisher's interval; for Spearman's it follows Bonett & Wright (2000), Psychometrika 65:23-28."""
     if r is None:
         return Figure(value=None, n=n, reason=reason)
     if n < 4:
@@ -202,7 +203,7 @@ def _correlation(r: float | None, n: int, reason: str | None, *, spearman: bool)
 
 
 def _flips(swaps: Sequence[Swap]) -> Figure:
-    """Count pairs whose winner changed with the order; a tie in one order and a winner in the other is no flip."""
+    """Count pairs whose winner changed with the order; a tie in one order and a winner in the other does not count."""
     leads = [
         (swap.lead, swap.lead_swapped) for swap in swaps if swap.lead is not None and swap.lead_swapped is not None
     ]
@@ -212,7 +213,7 @@ def _flips(swaps: Sequence[Swap]) -> Figure:
 
 
 def _bonus(swaps: Sequence[Swap]) -> Figure:
-    """Return half of the lead that an answer loses when it moves from first to second place."""
+    """Return half of the change in an answer's lead when it moves from first to second place."""
     leads = [
         (swap.lead - swap.lead_swapped) / 2 for swap in swaps if swap.lead is not None and swap.lead_swapped is not None
     ]
@@ -225,13 +226,13 @@ def _length_bias(judged: Sequence[JudgedReference]) -> Figure:
     for wordy in judged:
         short = by_id.get(wordy.twin_of or "")
         if short is not None and short.error is not None and wordy.error is not None:
-            # Errors and not scores, because the wordy twin may deserve another score.
+            # Uses errors instead of scores, because the wordy twin may deserve a different score.
             excess.append(wordy.error - short.error)
     return _mean(excess, "no_twins")
 
 
 def _self_preference(judged: Sequence[JudgedReference]) -> Figure:
-    """Return the difference of mean errors against people's scores, own family minus others, with Welch's interval."""
+    """Return the mean error on the judge's own family minus that on others, against people's scores, with Welch's interval."""
     own = np.array([reference.error for reference in judged if reference.own_family is True], dtype=np.float64)
     others = np.array([reference.error for reference in judged if reference.own_family is False], dtype=np.float64)
     n = int(own.size + others.size)
@@ -248,7 +249,7 @@ def _self_preference(judged: Sequence[JudgedReference]) -> Figure:
 
 
 def _repeat_sd(judged: Sequence[JudgedReference]) -> Figure:
-    """Return the standard deviation within a sample, pooled over samples that were judged more than once."""
+    """Return the standard deviation of repeated scores, pooled over the samples that were judged more than once."""
     squares = df = 0.0
     for reference in judged:
         if len(reference.repeats) > 1:
@@ -272,12 +273,12 @@ def _mean(values: Sequence[float], reason: str) -> Figure:
 
 
 def bias_by_criterion(errors: Mapping[str, Sequence[float]]) -> dict[str, Figure]:
-    """Return the mean of judged minus deserved grade on each criterion; above 0 the judge is too generous."""
+    """Return the mean of judged minus deserved grade for each criterion; above 0 means that the judge is too generous."""
     return {name: _mean(own, "no_pairs") for name, own in errors.items()}
 
 
 def by_kind(judged: Sequence[JudgedReference]) -> Mapping[str, tuple[int, int]]:
-    """Count (passed, asked) by kind, in the order of the references."""
+    """Count (passed, asked) for each kind of reference, in the order of the references."""
     tallies: dict[str, tuple[int, int]] = {}
     for reference in judged:
         passed, asked = tallies.get(reference.kind, (0, 0))

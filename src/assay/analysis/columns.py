@@ -1,6 +1,6 @@
-"""Scores and reviews as parallel arrays, which the store passes to statistics.
+"""Scores and reviews as parallel arrays, the form in which the store passes them to statistics.
 
-A record for each row would cost 2.3 µs, which is 2.3 s for a million rows.
+Creating a record for each row would take 2.3 µs, which is 2.3 s for a million rows.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskLabel:
-    """The task behind a code. `weight` is that of the newest selected run; `changed`: other digests were selected too.
+    """The task that a code refers to. `weight` is from the newest selected run; `changed` is True if its content differs by run.
 
-    `family` is the source that the task shares with others; empty if it shares none.
+    `family` is the source that the task shares with other tasks; empty if it shares none.
     """
 
     suite: str
@@ -37,7 +37,7 @@ class TaskLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingSetting:
-    """One (judge, rubric, prompt, parameters) setting, by its digest, and its runs; `judge` is None if no model graded."""
+    """One setting (judge, rubric, prompt, parameters), identified by its digest, and its runs; `judge` is None without a model."""
 
     judge: str | None
     digest: str
@@ -46,7 +46,7 @@ class GradingSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedRules:
-    """Tasks whose scores are pooled although runs computed them by different rules; `rules` has each rule with its runs."""
+    """Tasks whose scores are pooled although runs used different rules for them; `rules` lists each rule with its runs."""
 
     tasks: tuple[str, ...]
     rules: tuple[tuple[str, tuple[str, ...]], ...]
@@ -54,10 +54,10 @@ class MixedRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferencePair:
-    """A judge's score of a response, and people's score of it that came with the data.
+    """A judge's score of a response, and the score that people gave it, which came with the data.
 
-    `task` is the task's code; `trial` is equal for all responses of one trial. `verdict` is the judge's, if its rubric has
-    rules for verdicts.
+    `task` is the task's code; `trial` is the same for all responses of one trial. `verdict` is the judge's verdict, if its
+    rubric has rules for verdicts.
     """
 
     judge: str
@@ -71,23 +71,24 @@ class ReferencePair:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreColumns:
-    """One row per (assessment that counts, candidate) with a score, as parallel arrays of length rows.
+    """Parallel arrays with one row per (assessment that counts, candidate) with a score.
 
     Attributes:
-        tasks: label by task code. Planned tasks without any row are among them.
+        tasks: label by task code; includes planned tasks that have no rows.
         candidates: name by candidate code.
         judges: grader by judge code.
         task, candidate, judge: codes, int64.
-        trial: the trial's store key, int64; equal for all rows of one (run, task, k).
-        score: on 0 to 1, float64.
+        trial: the trial's store key, int64; the same for all rows of one (run, task, k).
+        score: between 0 and 1, float64.
         joint: True if one call graded all candidates of the trial.
-        unseen: True if no person saw the grade (`exempt`).
+        unseen: True if no person has seen the grade (state `exempt`).
         mixed_rules: tasks that runs scored by different rules.
-        by_rule: True if a scorer graded, so that no review was needed (`not_required`); None if no score is by rule.
-        unplaced: True if one call graded several candidates in an order that was not random; None if no score is unplaced.
+        by_rule: True if a scorer graded, so no review was needed (state `not_required`); None if no row is graded by a scorer.
+        unplaced: True if one call graded several candidates in an order that was not random; None if there are no such rows.
         runs: ids of the selected runs.
-        kept_apart: (name, label) of candidates whose runs share a name but not the model or prompt; `candidates` has the labels.
-        settings: distinct settings of these runs; more than one is `mixed_settings`.
+        kept_apart: (name, label) of candidates that share a name but differ in model or prompt; `candidates` contains the
+            labels.
+        settings: distinct settings of these runs; if there are several, results get the warning `mixed_settings`.
     """
 
     tasks: tuple[TaskLabel, ...]
@@ -109,7 +110,7 @@ class ScoreColumns:
 
     @property
     def approved(self) -> bool:
-        """True if a person passed every one of these scores, so that they may be called approved."""
+        """True if a person approved or corrected every score, so that they may be called approved."""
         return not self.unseen.any() and (self.by_rule is None or not self.by_rule.any())
 
 
@@ -124,22 +125,23 @@ def state_codes(*states: AssessmentState) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReviewColumns:
-    """Every assessment, whatever its state: one row per (assessment, candidate), for diagnostics only.
+    """All assessments, whatever their state, with one row per (assessment, candidate); for diagnostics only.
 
     Attributes:
-        tasks, candidates, judges: labels by code; the codes equal those of `ScoreColumns` of the same selection.
+        tasks, candidates, judges: labels by code; the codes are the same as in `ScoreColumns` of the same selection.
         task, candidate, judge: codes, int64.
         trial, assessment: store keys, int64.
-        attempt: attempt number at judging the trial, from 1, int64.
-        state: place in `STATES`, int64.
-        judged: score as the grader gave it, NaN without a score, float64.
-        final: score as it counts or would count, with corrections; NaN without a score, float64.
+        attempt: number of the attempt at judging the trial, from 1, int64.
+        state: index in `STATES`, int64.
+        judged: score as the grader gave it, NaN if there is none, float64.
+        final: score that counts or would count, including corrections; NaN if there is none, float64.
         joint: True if one call graded all candidates.
         by_model: True if an LLM graded.
-        planned: trials planned per candidate and task, shape (candidates, tasks), int64.
-        number: number of the trial within its task, from 1, int64; None if it was not asked for.
-        run: number of the trial's run, from 0, int64; None if it was not asked for.
-        place: the candidate's place in the order drawn for the judge, from 1, int64; 0 if none was drawn, None for all.
+        planned: number of trials planned per candidate and task, shape (candidates, tasks), int64.
+        number: number of the trial within its task, from 1, int64; None if it was not requested.
+        run: number of the trial's run, from 0, int64; None if it was not requested.
+        place: the candidate's place in the order drawn for the judge, from 1, int64; 0 if no order was drawn, and None if none
+            was drawn for any row.
     """
 
     tasks: tuple[TaskLabel, ...]
@@ -164,9 +166,9 @@ class ReviewColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CriterionMoments:
-    """Counted scores on one criterion as moments over trials. Arrays have shape (candidates, tasks); n is 0 without trials.
+    """Moments over trials of the counted scores on one criterion. Arrays have shape (candidates, tasks); n is 0 without trials.
 
-    Codes of tasks and candidates are those of `ScoreColumns` of the same selection.
+    The codes of tasks and candidates are the same as in `ScoreColumns` of the same selection.
     """
 
     criterion: str
@@ -179,7 +181,7 @@ class CriterionMoments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialScores:
-    """Counted scores of one trial: the mean over judge calls by candidate; empty if nothing counts."""
+    """Counted scores of one trial: each candidate's mean over judge calls; empty if nothing counts."""
 
     trial: int
     suite: str

@@ -1,4 +1,4 @@
-"""Cost of a trial of the selected runs, in money and in reviews, as far as it is known."""
+"""Cost of one trial of the selected runs, in money and in reviews, as far as it is known."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _REVIEWED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialCost:
-    """Cost of one trial of all candidates of a run.
+    """Cost of one trial with all candidates of a run.
 
     Attributes:
-        usd: all calls over all judged trials, so that it includes failed calls and reruns; None if unknown.
-        reviews: assessments per trial that a person reviews; None before any trial was judged.
-        kept: share of decided trials that count, so that 1 / kept trials give one that counts; 1 if unknown.
+        usd: cost of all calls divided by the number of judged trials, so it includes failed calls and reruns; None if unknown.
+        reviews: number of assessments per trial that a person reviews; None if no trial was judged yet.
+        kept: share of decided trials that count, so one counted trial takes 1 / kept trials; 1 if unknown.
         reason: why `usd` is None: no_judged_trials, price_unknown or no_calls_recorded.
     """
 
@@ -44,7 +44,7 @@ class TrialCost:
 
 
 def trial_cost(runs: Sequence[RunSummary], excluded: Excluded, *, counted: int) -> TrialCost:
-    """Compute the cost of a trial over these runs; `counted` trials count, the others are excluded."""
+    """Compute the cost of a trial over these runs; `counted` is the number of trials that count, and the others are excluded."""
     judged = sum(n for run in runs for state, n in run.trials.items() if state in _JUDGED)
     reviewed = sum(n for run in runs for state, n in run.assessments.items() if state in _REVIEWED)
     gone = excluded.rejected + excluded.failed

@@ -1,4 +1,4 @@
-"""Share of its planned trials that count, for each candidate."""
+"""The share of each candidate's planned trials that count."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def coverages(
     table: ScoreTable, columns: ReviewColumns, *, candidates: Sequence[str] | None = None
 ) -> tuple[Coverage, ...]:
-    """Compare each candidate's counted trials with the planned ones of its runs."""
+    """Compare each candidate's counted trials with the trials planned in its runs."""
     names = names_of_tasks(columns.tasks)
     weights: dict[Hashable, float] = {name: label.weight for name, label in zip(names, columns.tasks, strict=True)}
     return tuple(

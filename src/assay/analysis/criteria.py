@@ -1,8 +1,8 @@
-"""Analysis of a criterion: the grades given on it, agreement of judge and people, and drift of its meaning.
+"""Analysis of a criterion: the grades given on it, the agreement of judge and people, and any drift in its meaning.
 
-Agreement is measured only on verdicts that people gave before they saw the judge's grade. A person who sees a grade first
-tends to approve it, so approval measures acceptance (Shankar et al. 2024, on criteria that drift during grading). Every
-share has a range; with too few cases it is None with a reason.
+Agreement is measured only on verdicts from people who had not yet seen the judge's grade. A person who sees a grade first
+tends to approve it, so approval measures acceptance (Shankar et al. 2024, on criteria that drift during grading). Every share
+has a range; with too few cases it is None and has a reason.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from assay.domain.suite import Criterion
 
 MOST_STEPS: Final = 20
-"""A scale of whole numbers with at most this many steps is shown step by step, any other in tenths."""
+"""A scale of whole numbers with at most this many steps is shown step by step; any other scale is shown in tenths."""
 
 TOLERANCE: Final = 0.1
-"""Two grades at most this far apart on 0 to 1 agree."""
+"""Two grades (0 to 1) that differ by at most this much agree."""
 
 LEAST_OF_A_HALF: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleStep:
-    """One step of the scale, as raw values from `low` to `high`, and the number of counted grades on it."""
+    """One step of the scale, from raw value `low` to `high`, and the number of counted grades on it."""
 
     low: float
     high: float
@@ -42,18 +42,19 @@ class ScaleStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionReport:
-    """Results for one criterion. Grades and changes are on 0 to 1; a change above 0 means that people gave more.
+    """Results for one criterion. Grades are between 0 and 1; a change above 0 means that people gave a higher grade.
 
     Attributes:
-        n: counted grades; mean, spread: of those, None without any.
+        n: number of counted grades; mean, spread: their mean and spread, None if there are none.
         steps: number of grades on each step of the scale.
         lowest, highest: assessments with the lowest and the highest counted grade, and that grade.
-        alpha: Krippendorff's alpha of judge and person, on blind-first verdicts; `alike`: share of verdicts at most a tenth apart;
-            `apart`: mean of judge minus person.
-        acceptance: share of decided assessments whose grades on it people saw first and left unchanged.
-        corrected: share of decided assessments in which it was changed.
-        change: mean change of those grades; up, down: how many were raised and lowered.
-        first_half, second_half: share changed in the first and second half of the decisions; `drift`: second minus first.
+        alpha: Krippendorff's alpha between judge and person on blind-first verdicts; `alike`: share of those verdicts that
+            differ by at most a tenth; `apart`: mean of judge minus person.
+        acceptance: share of decided assessments in which people saw the judge's grade on it first and left it unchanged.
+        corrected: share of decided assessments in which the grade on it was changed.
+        change: mean change of those grades; up, down: number of grades that were raised and lowered.
+        first_half, second_half: share of grades changed in the first and in the second half of the decisions; `drift`: second
+            minus first.
     """
 
     criterion: str
@@ -78,7 +79,7 @@ class CriterionReport:
 
 
 def analyse_criterion(criterion: Criterion, facts: CriterionFacts, *, rng: np.random.Generator) -> CriterionReport:
-    """Analyse one criterion; `rng` is for the range of alpha."""
+    """Analyse one criterion; `rng` is used for the range of alpha."""
     name = criterion.name
     counted = [count for count in facts.counted if count.criterion == name]
     changes = [change for change in facts.corrected if change.criterion == name]
@@ -88,7 +89,7 @@ def analyse_criterion(criterion: Criterion, facts: CriterionFacts, *, rng: np.ra
     stood = [key for key, rejected in facts.decided if not rejected] if graded else []
     seen_first = [(key, rejected) for key, rejected in facts.decided if key not in facts.blind_assessments]
     outcomes = [key in touched for key in stood]
-    # Drift compares the halves in the order of the decisions, not of the run.
+    # Drift compares the halves in the order of the decisions, not in the order of the run.
     half = len(outcomes) // 2
     n, mean, spread = _moments(counted)
     enough = half >= LEAST_OF_A_HALF
@@ -118,8 +119,8 @@ def analyse_criterion(criterion: Criterion, facts: CriterionFacts, *, rng: np.ra
 def steps(criterion: Criterion, counted: Sequence[GradeCount]) -> tuple[ScaleStep, ...]:
     """Count the grades on each step of the scale.
 
-    A scale of whole numbers has one step for each number (or half) if no other values were given. Any other scale is cut into
-    ten parts that include their lower end; the last one includes both ends.
+    A scale of whole numbers has one step for each number (or half number) if only such grades were given. Any other scale is
+    cut into ten parts, each of which includes its lower end; the last part includes both ends.
     """
     span = criterion.high - criterion.low
     whole = float(span).is_integer() and float(criterion.low).is_integer() and 1 <= span <= MOST_STEPS
@@ -139,7 +140,7 @@ def steps(criterion: Criterion, counted: Sequence[GradeCount]) -> tuple[ScaleSte
 def _is_step(thousandths: int, parts: int) -> bool:
     """True if a value rounded to thousandths can be one of `parts` equal steps."""
     place = thousandths / 1000 * parts
-    # Rounding to thousandths moves a value by up to 0.0005 of the scale; the rest is slack for floats.
+    # Rounding to thousandths moves a value by up to 0.0005 of the scale; the rest is tolerance for floating-point errors.
     return abs(place - round(place)) <= parts * 0.00051
 
 
@@ -166,7 +167,7 @@ def _alpha(blind: Sequence[BlindGrade], rng: np.random.Generator) -> Figure:
 
 
 def _mean(values: Sequence[tuple[int, float]]) -> Figure:
-    """Return the mean over assessments of the mean within each, because grades of one assessment are not independent."""
+    """Average within each assessment, then over assessments, because grades of one assessment are not independent."""
     if not values:
         return Figure(value=None, ci95=None, n=0, reason="nothing_yet")
     within: dict[int, list[float]] = defaultdict(list)

@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 
 
 MOST_NUMBERS: Final = 20
-"""Maximum number of trials per task that are shown separately."""
+"""Maximum number of trials per task for which separate scores are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Every candidate's score on one part of the data: a criterion, a judge, or a trial number."""
+    """Each candidate's score on one part of the data: one criterion, one judge, or one trial number."""
 
     name: str
     estimates: tuple[Estimate, ...]
@@ -63,10 +63,10 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreDiagnostics:
-    """Diagnostics of `stats`. Each tuple of estimates is in the order of the candidates.
+    """Diagnostics for `stats`. Each tuple of estimates is in the order of the candidates.
 
-    `rejected_worst`, `rejected_best`: scores as if rejected trials had deserved 0, or the full score. The result without
-    any rejection lies between them.
+    `rejected_worst`, `rejected_best`: the scores if rejected trials had scored 0, or the full score. The result without any
+    rejections lies between them.
     """
 
     fair_play: FairPlay
@@ -97,7 +97,7 @@ class ScoreDiagnostics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonDiagnostics:
-    """Diagnostics of `compare`: the same comparison under other assumptions."""
+    """Diagnostics for `compare`: the same comparison under other assumptions."""
 
     fair_play: FairPlay
     n_put_back: int
@@ -124,18 +124,18 @@ def diagnose_scores(
     rng: np.random.Generator,
     references: Sequence[ReferencePair] = (),
 ) -> ScoreDiagnostics:
-    """Compute the diagnostics of every candidate.
+    """Compute the diagnostics for every candidate.
 
     Args:
-        table, found: the counted scores, and their estimates.
+        table, found: the counted scores, and the estimates from them.
         draw: how the reviewed trials were chosen.
-        rng: for tests with too many arrangements to list, and for bootstrap intervals.
-        references: judges' scores beside people's that came with the data.
+        rng: used for tests with too many arrangements to enumerate, and for bootstrap intervals.
+        references: judges' scores, each with the score from people that came with the data.
     """
     names = columns.candidates
     twice = attempts(columns)
     partly = partly_reviewed(columns, candidates, draw, trials := sampled_trials(columns, draw))
-    # Diagnostics use the scope of the headline, so that the two can be compared.
+    # Diagnostics use the same scope as the headline result, so that the two can be compared.
     scope = candidates[0].scope if candidates else None
     return ScoreDiagnostics(
         fair_play=fair_play(columns, rng=rng),
@@ -170,9 +170,10 @@ def diagnose_comparison(
     draw: ReviewDraw,
     rng: np.random.Generator,
 ) -> ComparisonDiagnostics:
-    """Compute the diagnostics of one comparison, in its scope and with its margin; `draw` is how reviewed trials were chosen."""
+    """Compute the diagnostics for a comparison, in its scope and with its margin; `draw` says how reviewed trials were chosen."""
     a, b = str(comparison.a), str(comparison.b)
-    # Columns are cut before the tables are built: of 200,000 scores `compare` then takes 1.0 s, of which reading takes 0.9 s.
+    # Columns are reduced before the tables are built: with 200,000 scores `compare` then takes 1.0 s, of which reading takes
+    # 0.9 s.
     columns = only(columns, (a, b))
     scope = _asked(comparison.scope)
     other = sensitivity(table, with_rejected(columns), a, b, scope=scope, margin=margin)
@@ -245,7 +246,7 @@ def _criterion(columns: ReviewColumns, moments: CriterionMoments, scope: str | N
 
 
 def _by_trial(columns: ReviewColumns, scope: str | None) -> tuple[Split, ...]:
-    """Return the scores of the first trials of all tasks, of the second ones and so on; empty if tasks have one trial."""
+    """Return the scores on all tasks' first trials, on their second trials and so on; empty if tasks have only one trial."""
     if columns.number is None:
         return ()
     numbers = np.unique(columns.number[counting(columns)])

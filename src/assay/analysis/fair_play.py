@@ -1,8 +1,8 @@
-"""Fairness of reviewing, for diagnostics: approval rates by candidate, and rejections by which candidate was ahead.
+"""Fairness of reviewing, for diagnostics: approval rates by candidate, and if rejections depend on who was ahead.
 
-Assessments of one candidate each can be approved at different rates. A joint assessment is rejected for all its
-candidates at once, so rates say nothing there; instead the differences in rejected trials are compared with those in
-kept ones, permuted within tasks.
+Assessments of a single candidate can be approved at different rates. A joint assessment is rejected for all its candidates at
+once, so rates are not informative. Instead, the differences in rejected trials are compared with those in kept trials, by a
+permutation test within tasks.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import ReviewColumns
 
-# All pairs of ten candidates.
+# the number of pairs of ten candidates
 MOST_PAIRS: Final = 45
 _KEPT: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRates:
-    """Decisions on one candidate's LLM assessments, each slot by its current attempt; a person saw `n_decided`.
+    """Decisions on one candidate's LLM assessments, counting only current attempts; people decided `n_decided` of them.
 
-    `by_person`: corrected assessments that a person graded alone, so that there was no judge's grade to correct.
+    `by_person`: corrected assessments that only a person graded, so there was no judge's grade to correct.
     """
 
     candidate: str
@@ -61,10 +61,10 @@ class PairRejection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairPlay:
-    """Rates and tests of fair reviewing.
+    """Rates and tests that show if reviewing was fair.
 
-    `approval` and `rerun` test assessments of one candidate each; None if all were joint or nothing was decided.
-    `joint` holds a test for each pair; empty without joint grading, or with more than 45 pairs.
+    `approval` and `rerun` are tests on assessments of a single candidate; None if all were joint or nothing was decided.
+    `joint` holds a test for each pair; it is empty without joint grading, or with more than 45 pairs.
     """
 
     rates: tuple[ReviewRates, ...]
@@ -78,7 +78,7 @@ def fair_play(columns: ReviewColumns, *, rng: np.random.Generator, candidates: S
     """Compute the rates and tests over these candidates (all by default).
 
     Args:
-        rng: for tests with too many arrangements to list.
+        rng: used for tests with too many arrangements to enumerate.
     """
     chosen = [c for c, name in enumerate(columns.candidates) if candidates is None or name in candidates]
     rates = tuple(_rates(columns, c) for c in chosen)
@@ -89,8 +89,8 @@ def fair_play(columns: ReviewColumns, *, rng: np.random.Generator, candidates: S
     approval = rerun = None
     if any(rates.n_decided for rates in own):
         kept = [rates.approved + rates.corrected for rates in own]
-        # Simulated: with the lowest 15% of one side's trials rejected, a difference of 0 became 0.9 points, and this
-        # test gave a warning in 69% of benchmarks.
+        # In simulations with the lowest 15% of one side's trials rejected, a difference of 0 became 0.9 points, and this test
+        # gave a warning in 69% of benchmarks.
         approval = approval_rates(names, kept, [rates.n_decided for rates in own], rng=rng)
     if any(rates.rerun for rates in own):
         rerun = approval_rates(names, [rates.rerun for rates in own], [rates.n_judged for rates in own], rng=rng)
@@ -124,13 +124,13 @@ def _rates(columns: ReviewColumns, candidate: int, *, only: NDArray[np.bool_] | 
 
 
 def _of_people(columns: ReviewColumns) -> NDArray[np.bool_]:
-    """Return the rows that only people grade."""
+    """Return the rows that were graded only by people."""
     return np.isin(columns.judge, [code for code, name in enumerate(columns.judges) if name == PERSON])
 
 
 def _joint(columns: ReviewColumns, chosen: list[int], rng: np.random.Generator) -> tuple[PairRejection, ...]:
-    # In simulations a reviewer rejected 70% of the joint trials in which one side was 5 points ahead: 1.9 points of
-    # bias and 29% false claims, while the rates of both candidates stayed equal.
+    # In simulations, a reviewer rejected 70% of the joint trials in which one side was 5 points ahead. This caused a bias of
+    # 1.9 points and 29% false claims, although the approval rates of both candidates stayed equal.
     thrown = in_state(columns, AssessmentState.REJECTED, AssessmentState.SUPERSEDED)
     rows = np.flatnonzero(
         columns.joint & columns.by_model & ~np.isnan(columns.judged) & (thrown | in_state(columns, *_KEPT))

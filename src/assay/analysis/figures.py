@@ -1,4 +1,4 @@
-"""Shares, differences of shares and medians, each with its 95% range and its number of cases."""
+"""Shares, differences of shares, and medians, each with a 95% range and the number of cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A number with its 95% range and its number of cases; `value` is None, with a `reason`, if it was not measured."""
+    """A number with its 95% range and number of cases; if it was not measured, `value` is None and `reason` says why."""
 
     value: float | None
     ci95: Interval | None = None
@@ -26,7 +26,7 @@ class Figure:
 
 
 def share(outcomes: Sequence[bool], *, if_empty: str = "nothing_yet") -> Figure:
-    """Return the share of true outcomes with Wilson's range, or the range for identical outcomes if all are equal."""
+    """Return the share of true outcomes with Wilson's range or, if all are equal, the range for identical outcomes."""
     if not outcomes:
         return Figure(value=None, reason=if_empty)
     estimate = proportion(sum(outcomes), len(outcomes))
@@ -34,7 +34,7 @@ def share(outcomes: Sequence[bool], *, if_empty: str = "nothing_yet") -> Figure:
 
 
 def difference_of_shares(a: Sequence[bool], b: Sequence[bool]) -> Figure:
-    """Return the share of `a` minus the share of `b`, with Newcombe's range from the two Wilson ranges.
+    """Return the share in `a` minus the share in `b`, with Newcombe's range, which combines the two Wilson ranges.
 
     Source:
         Newcombe (1998), Statistics in Medicine 17:873-890, method 10; his example 56/70 - 48/80 gives .0524 to .3339.
@@ -49,12 +49,12 @@ def difference_of_shares(a: Sequence[bool], b: Sequence[bool]) -> Figure:
 
 
 def median(values: Sequence[float]) -> Figure:
-    """Return the median with a range between two order statistics that covers it in at least 95%; no range below 6 values."""
+    """Return the median with a 95% range between two order statistics; fewer than 6 values have no range."""
     if not values:
         return Figure(value=None, reason="not_measured")
     ordered = np.sort(np.asarray(values, np.float64))
     n = len(ordered)
-    # 0.5**n is 0 in floating point from n = 1,075 on; the normal approximation takes over before that.
+    # 0.5**n is 0 in floating point for n >= 1,075; the normal approximation is used before that.
     if n >= 1000:
         depth = int(n / 2 - 0.98 * n**0.5)
     else:

@@ -1,7 +1,7 @@
-"""Rows that compare grades of the same response: by several judges, in several attempts, or by judge and person.
+"""Rows that compare grades of the same response by several judges, in several attempts, or by a judge and a person.
 
-A row is one candidate in one trial; a pane is one grader. Rows that await review are left out and only counted, so that no
-reviewer learns a grade before the decision.
+A row is one candidate in one trial; a pane is one grader. Rows that await review are only counted, not shown, so that reviewers
+do not learn a grade before they decide.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class GradeRows:
     """Rows of graded responses.
 
     Attributes:
-        panes: who graded, by name, left to right.
-        task, candidate: codes of the columns they were made from, shape (rows,), int64.
+        panes: names of the graders, from left to right.
+        task, candidate: codes from the original columns, shape (rows,), int64.
         trial: store keys, shape (rows,), int64.
-        score: on 0 to 1, NaN without one, shape (rows, panes).
-        assessment: store keys, -1 without one, shape (rows, panes), int64.
-        waiting: rows left out because a person still has to decide on them.
+        score: between 0 and 1, NaN if there is none, shape (rows, panes).
+        assessment: store keys, -1 if there is none, shape (rows, panes), int64.
+        waiting: number of rows left out because they await review.
     """
 
     panes: tuple[str, ...]
@@ -46,21 +46,21 @@ class GradeRows:
 
     @property
     def gap(self) -> NDArray[np.float64]:
-        """Highest minus lowest score of each row, NaN if fewer than two panes have one."""
+        """Highest minus lowest score in each row; NaN if fewer than two panes have a score."""
         given = ~np.isnan(self.score)
-        # nanmax is not used, because it warns of rows without any score.
+        # nanmax is not used, because it warns about rows without any score.
         high = np.where(given, self.score, -np.inf).max(axis=1, initial=-np.inf)
         low = np.where(given, self.score, np.inf).min(axis=1, initial=np.inf)
         return np.where(given.sum(axis=1) > 1, high - low, np.nan)
 
     def only(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> GradeRows:
-        """Return some of the rows, in the order given."""
+        """Return the chosen rows, in the order given."""
         cut = {name: getattr(self, name)[rows] for name in ("task", "candidate", "trial", "score", "assessment")}
         return replace(self, **cut)
 
 
 def of_judges(columns: ReviewColumns, panes: Sequence[str]) -> GradeRows:
-    """Return the scores of the judges named in `panes` (at most `MOST_PANES`), from their current attempts."""
+    """Return the scores from current attempts of the judges named in `panes` (at most `MOST_PANES`)."""
     place = np.array([panes.index(name) if name in panes else -1 for name in columns.judges], np.int64)
     pane = place[columns.judge] if len(place) else columns.judge
     use = ~in_state(columns, AssessmentState.SUPERSEDED) & (pane >= 0)
@@ -68,9 +68,9 @@ def of_judges(columns: ReviewColumns, panes: Sequence[str]) -> GradeRows:
 
 
 def of_attempts(columns: ReviewColumns, judge: str, *, most: int) -> GradeRows:
-    """Return one judge's attempts, first to last, in `most` panes; rows with a single attempt are left out."""
+    """Return one judge's attempts, first to last, in up to `most` panes; rows with only one attempt are left out."""
     mine = _by(columns, judge)
-    # Attempts beyond the panes share the last pane, where the newest wins.
+    # If there are more attempts than panes, the last pane shows the newest attempt.
     place = np.minimum(columns.attempt - 1, most - 1)
     panes = tuple(f"attempt {n + 1}" for n in range(most))
     rows = _laid(columns, mine, place, columns.judged, panes=panes)
@@ -78,7 +78,7 @@ def of_attempts(columns: ReviewColumns, judge: str, *, most: int) -> GradeRows:
 
 
 def of_people(columns: ReviewColumns, judge: str) -> GradeRows:
-    """Return a judge's scores with the scores that a person approved or entered instead; rejected ones have no person's score."""
+    """Return a judge's scores next to the final scores from people; rejected assessments have no score from a person."""
     decided = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
     mine = _by(columns, judge) & columns.by_model
     rejected = in_state(columns, AssessmentState.REJECTED)
@@ -97,11 +97,11 @@ def of_people(columns: ReviewColumns, judge: str) -> GradeRows:
 def together(
     own: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, int], ends: tuple[str, str]
 ) -> ReviewColumns:
-    """Join the columns of two runs, to compare their grades of the same responses.
+    """Join the columns of two runs, to compare the grades that they gave to the same responses.
 
     Args:
-        trials: maps a trial of `other` to the trial of `own` that it repeats; rows of other trials are left out.
-        ends: suffixes of the judges' names in `own` and `other`, so that they differ.
+        trials: maps each trial of `other` to the trial of `own` that it repeats; rows of all other trials are left out.
+        ends: suffixes for the judges' names in `own` and in `other`, so that the names differ.
     """
     keep = np.isin(other.trial, np.array(list(trials), np.int64))
     names = tuple(dict.fromkeys((*own.candidates, *other.candidates)))
@@ -154,7 +154,7 @@ def _laid(
     row = row.reshape(-1)
     laid = np.full((len(slots), len(panes)), np.nan)
     keys = np.full((len(slots), len(panes)), -1, np.int64)
-    order = np.argsort(columns.assessment[at], kind="stable")  # the newest assessment of a pane wins
+    order = np.argsort(columns.assessment[at], kind="stable")  # if a pane has several assessments, the newest is used
     laid[row[order], pane[at][order]] = score[at][order]
     keys[row[order], pane[at][order]] = columns.assessment[at][order]
     waits = np.zeros(len(slots), np.bool_)

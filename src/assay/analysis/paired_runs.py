@@ -1,4 +1,4 @@
-"""One candidate in two groups of runs, as a table of two candidates that share tasks and no trials."""
+"""One candidate in two groups of runs, as a table of two candidates that share tasks but no trials."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSide:
-    """The counted scores of one candidate in some runs; `mark` names them in the table. `rows` has a list for each column."""
+    """One candidate's counted scores in a group of runs; `mark` is its name in the table. `rows` has a list per column."""
 
     mark: str
     rows: Mapping[str, Sequence[Any]]
 
     @property
     def tasks(self) -> dict[str, set[str]]:
-        """Return the digests of each task id."""
+        """Return the digests that each task id has."""
         digests: dict[str, set[str]] = {}
         for task in set(self.rows["task"]):
             task_id, _, digest = task.partition("\0")
@@ -33,13 +33,13 @@ class RunSide:
 
 
 def side_of(columns: ScoreColumns, candidate: str, mark: str) -> RunSide:
-    """Return a candidate's rows, with tasks identified by content and trials kept apart from those of another side."""
+    """Return a candidate's rows, with tasks identified by content and trials kept separate from those of the other side."""
     mine = np.flatnonzero(columns.candidate == columns.candidates.index(candidate))
     labels = [columns.tasks[code] for code in columns.task[mine]]
     return RunSide(
         mark=mark,
         rows={
-            # By id and content, because a task whose content changed is not compared.
+            # Tasks are identified by id and content, because a task whose content changed must not be compared.
             "task": [f"{label.task}\0{label.digest}" for label in labels],
             "candidate": [mark] * len(labels),
             "trial": [f"{mark} {trial}" for trial in columns.trial[mine].tolist()],
@@ -51,7 +51,7 @@ def side_of(columns: ScoreColumns, candidate: str, mark: str) -> RunSide:
 
 
 def paired_table(before: RunSide, after: RunSide, *, task: str | None = None) -> ScoreTable:
-    """Return the rows of both sides as a table, of one task if given; if weights differ, those of `after` are used."""
+    """Return the rows of both sides as a table, limited to `task` if given; if weights differ, those of `after` are used."""
     rows = {key: [*before.rows[key], *after.rows[key]] for key in before.rows}
     weights = dict(zip(rows["task"], rows["weight"], strict=True))
     kept = [place for place, name in enumerate(rows["task"]) if task is None or name == task]
@@ -66,6 +66,6 @@ def paired_table(before: RunSide, after: RunSide, *, task: str | None = None) ->
 
 
 def changed_tasks(before: RunSide, after: RunSide) -> tuple[str, ...]:
-    """Return the ids of tasks that both sides have, with another content on each."""
+    """Return the ids of tasks that both sides have, but with different content."""
     ids, others = before.tasks, after.tasks
     return tuple(sorted(task for task in ids.keys() & others.keys() if not ids[task] & others[task]))

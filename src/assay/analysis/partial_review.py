@@ -1,4 +1,4 @@
-"""Scores during an unfinished review: reviewed trials only, the judge uncorrected, and the judge corrected by people."""
+"""Scores during an unfinished review: from reviewed trials only, from the judge, and from the judge as people correct it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.analysis.tables import family_rows, names_of_tasks
 from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.statistics.partly_reviewed import PartialReview, partial_review, refusal
 from assay.statistics.sampled_pairs import SampledDifference, adjusted, more_reviews, sampled_difference
-from assay.statistics.sampled_review import influence, sampled_mean
+from assay.statistics.sampled_review import Influence, influence, sampled_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import ReviewColumns
     from assay.statistics.estimates import Estimate
-    from assay.statistics.sampled_review import Influence
 
 MOST_RANKED: Final = 30
-"""Most candidates whose pairs are all estimated from a review sample: 435 pairs of 3,000 trials take a fifth of a second."""
+"""With more candidates, not all pairs are estimated from a review sample: 435 pairs of 3,000 trials take 0.2 s."""
 
 _FEWEST_OF_A_STRATUM: Final = 5
-"""Fewest reviewed tasks of a stratum that stands for itself; smaller strata are taken together."""
+"""Minimum number of reviewed tasks in a stratum; smaller strata are merged."""
 
 _UNSEEN: Final = (AssessmentState.PENDING, AssessmentState.LEFT_OUT)
 
@@ -37,8 +36,8 @@ _UNSEEN: Final = (AssessmentState.PENDING, AssessmentState.LEFT_OUT)
 class ReviewDraw:
     """How the reviewed trials of the selected runs were chosen.
 
-    `refused`: reason code if chance did not choose them in every run. `strata`: the stratum of each task (suite, id) in which
-    chance chose separately; tasks that are missing form one stratum.
+    `refused`: a reason code if they were not chosen at random in every run. `strata`: the stratum of each task (suite, id) if
+    trials were drawn separately within strata; tasks that are not listed form one stratum.
     """
 
     refused: str | None = None
@@ -47,9 +46,9 @@ class ReviewDraw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyReviewed:
-    """A candidate's scores while reviews wait. `vetted` is the headline so far; `review` holds the other two numbers.
+    """A candidate's scores while reviews are pending. `vetted` is the headline so far; `review` holds the other two scores.
 
-    `n_left_out` trials of those that nobody reviewed were left out of the review sample by chance.
+    Of the trials that nobody reviewed, `n_left_out` were not drawn for the review sample.
     """
 
     vetted: Estimate
@@ -60,7 +59,7 @@ class PartlyReviewed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedPair:
-    """The difference A - B from a review sample."""
+    """The difference A - B, estimated from a review sample."""
 
     a: str
     b: str
@@ -68,7 +67,7 @@ class CalibratedPair:
 
     @property
     def more_reviews(self) -> int | None:
-        """Further reviews that would decide the pair if the difference stays; None if decided, or if no review is enough."""
+        """Further reviews that would decide the pair if the difference stays; None if it is decided or none would suffice."""
         if self.result.decision != "not_decided" or not self.result.difference:
             return None
         return more_reviews(self.result, detect=abs(self.result.difference))
@@ -76,7 +75,7 @@ class CalibratedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedRank:
-    """A candidate's rank from a review sample. `rank_low` and `rank_high` are the ranks that the pairs leave possible (Holm)."""
+    """A candidate's rank from a review sample. `rank_low` to `rank_high` are the ranks that pairwise tests allow (Holm)."""
 
     candidate: str
     mean: float | None
@@ -87,7 +86,7 @@ class CalibratedRank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedRanking:
-    """Ranks and all pairs from a review sample, best candidate first; never the result itself."""
+    """Ranks and all pairs estimated from a review sample, best candidate first; never used as the result itself."""
 
     candidates: tuple[CalibratedRank, ...]
     pairs: tuple[CalibratedPair, ...]
@@ -95,16 +94,17 @@ class CalibratedRanking:
 
 
 def unseen(columns: ReviewColumns) -> NDArray[np.bool_]:
-    """Return the rows that no person has decided on: those that wait, and those that chance left out."""
+    """Return the rows that no person has decided on: those that await review, and those not drawn for the sample."""
     return in_state(columns, *_UNSEEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SampledTrials:
-    """The trials of all candidates side by side, for estimates from a review sample.
+    """Trials of all candidates as aligned arrays, for estimates from a review sample.
 
-    `task`, `unit`, `stratum`: shape (trials,); the unit is the task or its family. `weight`: of each task, shape (tasks,).
-    `present`, `judge`, `human`, `sampled`, `kept`: shape (candidates, trials); `sampled` if a person decided on the trial.
+    `task`, `unit`, `stratum`: shape (trials,); the unit is the task or its family. `weight`: weight of each task, shape
+    (tasks,). `present`, `judge`, `human`, `sampled`, `kept`: shape (candidates, trials); `sampled` is True if a person decided
+    on the trial.
     """
 
     candidates: tuple[str, ...]
@@ -122,10 +122,10 @@ class SampledTrials:
 
 
 def sampled_trials(columns: ReviewColumns, draw: ReviewDraw) -> SampledTrials:
-    """Arrange the current grades by trial and candidate; several judges' scores of a trial are averaged first.
+    """Arrange current grades by trial and candidate; if several judges scored a trial, their scores are averaged first.
 
-    A rejected trial counts as decided and not kept, and so does one that a person sent back and nobody decided again: a rerun
-    does not leave the sample, and nothing is drawn in its place.
+    A rejected trial counts as decided and not kept. So does a trial that a person sent back and that was not decided again: it
+    stays in the sample, and no other trial is drawn in its place.
     """
     live = ~in_state(columns, AssessmentState.SUPERSEDED) & ~np.isnan(columns.judged)
     rows = np.flatnonzero(live & (np.array([label.weight for label in columns.tasks])[columns.task] > 0))
@@ -172,9 +172,9 @@ def _strata(
     sampled: NDArray[np.bool_],
     by_rule: NDArray[np.bool_],
 ) -> NDArray[np.int64] | None:
-    """Return the stratum of each trial: its run, within it the stratum of its task, and one for what rules grade.
+    """Return each trial's stratum: one per run and stratum of tasks, and one more for trials that rules grade.
 
-    Each run draws its own sample, so runs must not be mixed even if nothing else tells trials apart.
+    Each run draws its own sample, so trials of different runs must not be mixed, even if they are otherwise alike.
     """
     run = np.zeros(len(rows), np.int64) if columns.run is None else columns.run[rows]
     names = sorted(set(draw.strata.values()))
@@ -182,7 +182,8 @@ def _strata(
     of_task = np.array([codes.get(draw.strata.get((task.suite, task.task), ""), 0) for task in columns.tasks], np.int64)
     task = columns.task[rows]
     wanted = np.where(by_rule, -1, run * (len(names) + 1) + of_task[task] if len(of_task) else 0)
-    # Small strata of one run are joined: with three reviews in each of four, ranges of pairs covered 92.9%, joined 94.8%.
+    # Small strata of one run are merged: with three reviews in each of four strata, ranges of pairs covered 92.9%, after
+    # merging 94.8%.
     for code in np.unique(wanted[wanted >= 0]).tolist():
         mine = wanted == code
         few = len(np.unique(task[mine & sampled])) < _FEWEST_OF_A_STRATUM
@@ -195,7 +196,7 @@ def _strata(
 def partly_reviewed(
     columns: ReviewColumns, estimates: tuple[Estimate, ...], draw: ReviewDraw, trials: SampledTrials | None = None
 ) -> tuple[PartlyReviewed, ...]:
-    """Compute the three numbers of each candidate that has trials nobody reviewed."""
+    """Compute the three scores of each candidate that has trials nobody reviewed."""
     trials = sampled_trials(columns, draw) if trials is None else trials
     names = np.array(names_of_tasks(columns.tasks), dtype=object)
     candidates = []
@@ -226,7 +227,7 @@ def partly_reviewed(
 def calibrated_pair(
     trials: SampledTrials, a: str, b: str, known: dict[object, Influence] | None = None
 ) -> CalibratedPair:
-    """Compare two candidates over the tasks of both; `known` keeps influences for further pairs over the same tasks."""
+    """Compare two candidates over the tasks that both have; `known` caches influences for other pairs over the same tasks."""
     known = {} if known is None else known
     first, second = trials.candidates.index(a), trials.candidates.index(b)
     n_all = len(trials.weight)

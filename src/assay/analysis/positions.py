@@ -1,4 +1,4 @@
-"""Effect of the position in a joint prompt, for each judge."""
+"""The effect of a candidate's position in a joint prompt on its score, for each judge."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgePositions:
-    """Effects of positions on a judge's scores that count, as approved or corrected, in the order of the positions."""
+    """Effect of each position on the scores that count, with corrections, for one judge; in the order of the positions."""
 
     judge: str
     effects: tuple[PositionEffect, ...]
 
 
 def judges_positions(columns: ReviewColumns) -> tuple[JudgePositions, ...]:
-    """Return the effects for every judge that saw several candidates in an order drawn by lot."""
+    """Return the effects for every judge that saw several candidates in a random order."""
     if columns.place is None:
         return ()
     placed = counts(columns) & (columns.place > 0)

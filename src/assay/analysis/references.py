@@ -1,4 +1,4 @@
-"""Agreement of judges with people's grades that came with the data, as verdicts and as scores."""
+"""Agreement of judges, in verdicts and in scores, with grades from people that came with the data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class JudgeAgainstReferences:
     """A judge compared with people who graded the same responses without seeing its scores.
 
     Attributes:
-        agreement: share of responses with the same verdict, over tasks; `by_candidate` for each candidate.
+        agreement: share of responses with the same verdict, averaged over tasks; `by_candidate` has it for each candidate.
         confusion: number of responses by (people's verdict, judge's verdict).
     """
 
@@ -47,7 +47,7 @@ def judges_against_references(pairs: Iterable[ReferencePair]) -> tuple[JudgeAgai
 
 
 def _compared(judge: str, pairs: Sequence[ReferencePair]) -> JudgeAgainstReferences:
-    # If people only passed or failed, a judge without verdicts passes from half of its scale on.
+    # If people gave only pass or fail, a judge without verdicts passes a response from half of its scale upwards.
     binary = all(pair.reference in (0.0, 1.0) for pair in pairs)
     people = [verdict_of_score(pair.reference) for pair in pairs]
     verdicts = [
@@ -55,7 +55,7 @@ def _compared(judge: str, pairs: Sequence[ReferencePair]) -> JudgeAgainstReferen
     ]
     same = [float(a is b) for a, b in zip(people, verdicts, strict=True)]
     tasks = [pair.task for pair in pairs]
-    # Responses to one task are not independent, so the range is that of a mean over tasks.
+    # Responses to one task are not independent, so the range is computed for a mean over tasks.
     whole = ScoreTable.from_columns(
         task=tasks, candidate=[ALL] * len(pairs), trial=[(pair.trial, pair.candidate) for pair in pairs], score=same
     )

@@ -1,6 +1,6 @@
-"""Score tables under other assumptions: with rejected trials, with first attempts, or with the judge uncorrected.
+"""Score tables under other assumptions: with rejected trials, with first attempts, or without people's corrections.
 
-None of these is a result. They show how much a result depends on the reviewing.
+None of these tables is a result. They show how much a result depends on the reviewing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.analysis.columns import state_codes
+from assay.analysis.columns import ReviewColumns, state_codes
 from assay.analysis.tables import family_rows, names_of_tasks, planned_families
 from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.statistics.table import ScoreTable
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from assay.analysis.columns import ReviewColumns
 
 
 _PER_ROW = (
@@ -44,7 +42,7 @@ def in_state(columns: ReviewColumns, *states: AssessmentState) -> NDArray[np.boo
 
 
 def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
-    """Return the columns with the rows of these candidates only; codes stay the same."""
+    """Return the columns with only the rows of these candidates; codes stay the same."""
     codes = [code for code, name in enumerate(columns.candidates) if name in candidates]
     rows = np.flatnonzero(np.isin(columns.candidate, codes))
     cut = {name: getattr(columns, name)[rows] for name in _PER_ROW}
@@ -55,36 +53,36 @@ def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
 
 
 def counts(columns: ReviewColumns) -> NDArray[np.bool_]:
-    """Return the rows in states that count, which statistics use."""
+    """Return the rows in states that count; statistics use only these."""
     return in_state(columns, *COUNTS) & ~np.isnan(columns.final)
 
 
 def put_back(columns: ReviewColumns) -> NDArray[np.bool_]:
-    """Return the rows of rejected current assessments that have a judge's score."""
+    """Return the rows of rejected current assessments that have a score from the judge."""
     return in_state(columns, AssessmentState.REJECTED) & ~np.isnan(columns.judged)
 
 
 def with_rejected(columns: ReviewColumns) -> ScoreTable:
-    """Return a table of counted trials and of rejected trials at the grader's score."""
+    """Return a table of counted trials, and of rejected trials with the grader's score."""
     gone = put_back(columns)
     return table_of(columns, counts(columns) | gone, np.where(gone, columns.judged, columns.final))
 
 
 def rejected_as(columns: ReviewColumns, score: float) -> ScoreTable:
-    """Return a table of counted trials and of rejected ones at the given score, on 0 to 1."""
+    """Return a table of counted trials, and of rejected trials with the given score, which is between 0 and 1."""
     gone = in_state(columns, AssessmentState.REJECTED)
     return table_of(columns, counts(columns) | gone, np.where(gone, score, columns.final))
 
 
 def as_judged(columns: ReviewColumns) -> ScoreTable:
-    """Return a table of counted and waiting trials at the grader's score, as if all had been approved unchanged."""
+    """Return a table of counted and pending trials with the grader's score, as if all had been approved unchanged."""
     stands = in_state(columns, *COUNTS, AssessmentState.PENDING, AssessmentState.LEFT_OUT) & ~np.isnan(columns.judged)
     return table_of(columns, stands, columns.judged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Attempts:
-    """Two tables of the same trials: by their first attempt at judging, and as they count; `n_rerun` had several attempts."""
+    """Two tables of the same trials: with first attempts, and as they count; `n_rerun` trials had several attempts."""
 
     first: ScoreTable
     final: ScoreTable
@@ -92,7 +90,7 @@ class Attempts:
 
 
 def attempts(columns: ReviewColumns) -> Attempts:
-    """Return first and final attempts of counted trials; a trial whose first attempt gave no score is in neither table."""
+    """Return first and final attempts at counted trials; a trial whose first attempt gave no score is in neither table."""
     slot = _slots(columns)
     n_slots = int(slot.max(initial=-1)) + 1
     earliest = np.full(n_slots, np.iinfo(np.int64).max)
@@ -113,7 +111,7 @@ def attempts(columns: ReviewColumns) -> Attempts:
 
 
 def table_of(columns: ReviewColumns, rows: NDArray[np.bool_], score: NDArray[np.float64]) -> ScoreTable:
-    """Build a score table from these rows and scores, with the usual names and weights of tasks."""
+    """Build a score table from these rows and scores, with the same task names and weights as in the result."""
     names = np.array(names_of_tasks(columns.tasks), dtype=object)
     weights = np.array([label.weight for label in columns.tasks], dtype=np.float64)
     candidates = np.array(columns.candidates, dtype=object)
@@ -138,5 +136,5 @@ def _slots(columns: ReviewColumns) -> NDArray[np.int64]:
         return np.zeros(0, np.int64)
     width = len(columns.judges) * len(columns.candidates)
     key = columns.trial * width + columns.judge * len(columns.candidates) + columns.candidate
-    # Dense numbers, because callers keep one array entry for each slot.
+    # The numbers are dense, because callers keep an array with one entry for each slot.
     return np.asarray(np.unique(key, return_inverse=True)[1].reshape(-1), np.int64)

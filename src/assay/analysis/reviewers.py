@@ -1,7 +1,7 @@
 """Figures about a reviewer: catch rate, self-consistency, agreement with others, pace, drift, anchoring.
 
-None of them is a statistic of candidates. Every figure has a range and its number of cases; without cases it is
-None with a reason. If several look bad together, check the assessments before you judge the person.
+None of these figures affects statistics about candidates. Each has a range and its number of cases; without cases it is None
+and has a reason. If several figures look bad, check the assessments before you judge the person.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from assay.statistics.agreement import krippendorff_alpha
 from assay.statistics.distributions import normal_quantile, t_quantile
 
 ENOUGH: Final = 20
-"""Fewest planted checks for a catch rate: even at 20 of 20, its interval begins at 0.83."""
+"""Minimum number of planted checks for a catch rate: even at 20 of 20, its interval begins at 0.83."""
 
 TOLERANCE: Final = 0.05
-"""Two scores at most this far apart agree."""
+"""Two scores that differ by at most this much agree."""
 
 BASE: Final = 30
-"""First verdicts that set a reviewer's baseline; later ones are compared with it."""
+"""Number of first verdicts that form a reviewer's baseline; later verdicts are compared with it."""
 
 _MEMORY: Final = 0.2  # weight of the newest verdict in the moving average
-_LIMIT: Final = 3.0  # limits of the moving average, in its standard deviations
-_FLOOR: Final = 0.05  # share of all decisions that counts as quickest
+_LIMIT: Final = 3.0  # limits of the moving average, in standard deviations of the average
+_FLOOR: Final = 0.05  # share of all decisions that count as quickest
 _TARGET: Final = 0.8  # share of checks with an error that a careful reviewer finds
 _FEW: Final = 0.02  # share of corrections and rejections among decisions
-_MOVE: Final = 0.005  # smallest change of a score, on 0 to 1, that counts as a move
+_MOVE: Final = 0.005  # smallest change of a score (0 to 1) that counts as a move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +41,8 @@ class ReviewerDecision:
         arm: `blind` or `assisted`.
         active_s: None if it was not measured.
         size: characters that were read; 0 if unknown.
-        apart: mean distance of the resulting scores from the judge's, on 0 to 1; None for a rejection.
-        before: the same for the blind verdict that came first; None without one.
+        apart: mean distance of the resulting scores from the judge's, between 0 and 1; None for a rejection.
+        before: the same distance for the blind verdict given before it; None if there was none.
         left: True if the first candidate on the page scored higher than the last.
     """
 
@@ -56,13 +56,13 @@ class ReviewerDecision:
 
     @property
     def pace(self) -> float | None:
-        """Return the reading pace, in characters a second."""
+        """Return the reading pace in characters per second."""
         return self.size / self.active_s if self.active_s and self.size else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
-    """Two scores on 0 to 1 for each unit, as parallel sequences."""
+    """Parallel sequences of two scores, both between 0 and 1, for each unit."""
 
     first: Sequence[float] = ()
     second: Sequence[float] = ()
@@ -70,18 +70,18 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerEvidence:
-    """Records of one reviewer, in the order in which they were made.
+    """One reviewer's records, in the order they were made.
 
     Attributes:
         plants: for each answered planted check, the kind of error and whether the reviewer caught it.
         good: for each answered check without an error, whether the reviewer suspected one.
-        shifts: for each item, own verdict minus the judge's score, averaged over the item's candidates.
-        reruns: how often a trial was judged again at this reviewer's request.
-        quickest: the pace, in characters a second, that 5% of all reviewers' decisions exceed; None if unknown.
-        again: scores of the first decision and of the blind repeat.
-        against_judge: own verdicts before the judge's scores were seen, and those scores.
-        others: own and the other reviewer's resulting scores of items that two decided.
-        same: for each item that two decided, whether their results agree.
+        shifts: for each item, the reviewer's own verdict minus the judge's score, averaged over the item's candidates.
+        reruns: number of times that a trial was judged again at this reviewer's request.
+        quickest: the pace in characters per second that 5% of all reviewers' decisions exceed; None if unknown.
+        again: the scores from the first decision and from its blind repeat.
+        against_judge: the reviewer's verdicts before they saw the judge's scores, and those scores.
+        others: the resulting scores by this reviewer and by the other one, for items that two people decided.
+        same: for each item that two people decided, True if their results agree.
     """
 
     taken: Sequence[ReviewerDecision] = ()
@@ -98,7 +98,7 @@ class ReviewerEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewer:
-    """All figures of one reviewer. Shares and scores are on 0 to 1, differences on -1 to 1, times in seconds."""
+    """All figures about one reviewer. Shares and scores are between 0 and 1, differences between -1 and 1, times in seconds."""
 
     decisions: int
     by_verb: Mapping[str, int]
@@ -136,12 +136,12 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftChart:
-    """A moving average of own verdict minus judge, compared with the reviewer's own first verdicts.
+    """A moving average of a reviewer's verdict minus the judge's score, compared with the same reviewer's first verdicts.
 
     Attributes:
-        centre: mean of the first verdicts, on -1 to 1.
-        points: for each later verdict, the average so far and its limits, which chance alone rarely exceeds.
-        left_at: number (from 1) of the first verdict outside its limits; None if all lie inside.
+        centre: mean difference in the first verdicts, between -1 and 1.
+        points: for each later verdict, the moving average and its limits, which it rarely exceeds by chance alone.
+        left_at: number (from 1) of the first point outside its limits; None if all points lie inside.
     """
 
     centre: float
@@ -151,7 +151,7 @@ class DriftChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubberStampSigns:
-    """Signs that a reviewer approves without reading; None if too little is known."""
+    """Signs that a reviewer approves without reading; a sign is None if too little is known."""
 
     few_changes: bool | None
     quick: bool | None
@@ -164,7 +164,7 @@ class RubberStampSigns:
 
 
 def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Reviewer:
-    """Compute the figures of one reviewer; `rng` is for the ranges of alpha."""
+    """Compute the figures about one reviewer; `rng` is used for the ranges of alpha."""
     decided = [decision for decision in material.taken if decision.verb in ("approve", "correct", "reject")]
     approvals = [decision.verb == "approve" for decision in decided]
     assisted = [decision.verb == "approve" for decision in decided if decision.arm == "assisted"]
@@ -211,7 +211,7 @@ def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Revi
         pace=median(paces),
         hasty=share(quick) if material.quickest is not None else _none("pace_unknown"),
         position=share([decision.left for decision in decided if decision.left is not None]),
-        # Only verdicts that differed from the judge's count: one that equals it could move only away.
+        # Only verdicts that differed from the judge's score count: a verdict equal to it could only move away from it.
         toward=share([after < before - _MOVE for after, before in moved if before > _MOVE]),
         away=share([after > before + _MOVE for after, before in moved if before > _MOVE]),
         apart_blind=_mean([decision.before for decision in decided if decision.before is not None]),
@@ -224,14 +224,14 @@ def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Revi
 
 
 def rated(catch_share: Figure) -> Figure:
-    """Return the share, without a value if it rests on fewer than 20 checks."""
+    """Return the share; it has no value if there are fewer than 20 checks."""
     if 0 < catch_share.n < ENOUGH:
         return Figure(value=None, ci95=None, n=catch_share.n, reason="fewer_than_20")
     return catch_share
 
 
 def detection(caught: Sequence[bool], suspected: Sequence[bool]) -> tuple[Figure, Figure]:
-    """Compute sensitivity d' and criterion c of detecting errors, with normal ranges; None below 20 checks of each kind.
+    """Compute sensitivity d' and criterion c for detecting errors, with normal ranges; None below 20 checks of each kind.
 
     Rates are (count + 0.5) / (total + 1) (log-linear), so that rates of 0 and 1 have finite values. c above 0
     means that the reviewer is slow to suspect.
@@ -255,16 +255,16 @@ def detection(caught: Sequence[bool], suspected: Sequence[bool]) -> tuple[Figure
     d, c = z[0] - z[1], -(z[0] + z[1]) / 2
     return (
         Figure(value=d, ci95=(d - half, d + half), n=n),
-        # c is half a sum of the z values of which d' is the difference, so its error is half as large.
+        # d' is the difference of two z values and c half of their sum, so the error of c is half as large.
         Figure(value=c, ci95=(c - half / 2, c + half / 2), n=n),
     )
 
 
 def watch(shifts: Sequence[float]) -> DriftChart | None:
-    """Compare the moving average of later verdicts with the first 30; None with 30 verdicts or fewer.
+    """Compare the moving average of later verdicts with the first 30 verdicts; None with 30 verdicts or fewer.
 
-    Its limits are three standard deviations of the average, from the spread of the first verdicts, and widened because their
-    mean is an estimate too.
+    Its limits are three standard deviations of the average, computed from the spread of the first verdicts and widened because
+    their mean is also an estimate.
 
     Source:
         Lucas and Saccucci (1990), Technometrics 32:1-12, for the variance of the average.
@@ -276,18 +276,19 @@ def watch(shifts: Sequence[float]) -> DriftChart | None:
     average, points, left_at = centre, [], None
     for step, shift in enumerate(shifts[BASE:], start=1):
         average = _MEMORY * shift + (1 - _MEMORY) * average
-        grown = 1 - (1 - _MEMORY) ** step  # the mean is an estimate, whose error the average approaches slowly
+        grown = 1 - (1 - _MEMORY) ** step  # the mean's own error enters the average only gradually
         variance = _MEMORY / (2 - _MEMORY) * (1 - (1 - _MEMORY) ** (2 * step)) + grown**2 / BASE
         half = _LIMIT * spread * variance**0.5
         points.append((average, centre - half, centre + half))
-        # Equal verdicts have limits of no width, and rounding of the average must not count as leaving them.
+        # If all verdicts are equal, the limits have no width, and rounding errors of the average must not count as leaving
+        # them.
         if left_at is None and abs(average - centre) > half + 1e-12:
             left_at = BASE + step
     return DriftChart(centre=centre, points=tuple(points), left_at=left_at)
 
 
 def quickest(paces: Sequence[float]) -> float | None:
-    """Return the pace that 5% of decisions exceed; None with fewer than 30."""
+    """Return the pace that 5% of decisions exceed; None with fewer than 30 decisions."""
     return float(np.quantile(np.asarray(paces), 1 - _FLOOR)) if len(paces) >= BASE else None
 
 
@@ -312,7 +313,7 @@ def _distance(pairs: Pairs) -> Figure:
 
 
 def _mean(values: Sequence[float]) -> Figure:
-    """Return the mean of distances on 0 to 1 with Student's range, cut to 0 to 1."""
+    """Return the mean of distances, with Student's range limited to between 0 and 1."""
     apart = np.asarray(values, np.float64)
     n = apart.size
     if n == 0:
@@ -326,7 +327,7 @@ def _mean(values: Sequence[float]) -> Figure:
 
 def _alike(pairs: Pairs) -> Figure:
     both = zip(pairs.first, pairs.second, strict=True)
-    # As a float 0.4 - 0.35 is a little above 0.05, and still means agreement.
+    # In floating point, 0.4 - 0.35 is slightly above 0.05, but should still count as agreement.
     return share([abs(first - second) <= TOLERANCE + 1e-9 for first, second in both])
 
 

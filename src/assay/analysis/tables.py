@@ -1,4 +1,4 @@
-"""Score tables for statistics from columns of counted scores, with the warnings that apply to every number."""
+"""Builds score tables for statistics from columns of counted scores, and the warnings that apply to every number."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def score_table(columns: ScoreColumns) -> ScoreTable:
-    """Build the table: judge calls of one trial are averaged, tasks get unique names, all candidates are included."""
+    """Build the table: judge calls of one trial are averaged, tasks get unique names, and all candidates are included."""
     names = np.array(task_names(columns), dtype=object)
     weights = np.array([label.weight for label in columns.tasks], dtype=np.float64)
     candidates = np.array(columns.candidates, dtype=object)
-    # A candidate without any counted trial stays in the table, so that it is listed with the reason.
+    # A candidate without any counted trials stays in the table, so that it is listed with the reason.
     return ScoreTable.from_columns(
         task=names[columns.task] if len(names) else [],
         candidate=candidates[columns.candidate] if len(candidates) else [],
@@ -39,7 +39,7 @@ def score_table(columns: ScoreColumns) -> ScoreTable:
 def family_codes(tasks: Sequence[TaskLabel]) -> NDArray[np.int64]:
     """Return a code for the family of each task; a task without a family is its own family.
 
-    A name means the same source in every suite.
+    A family name refers to the same source in every suite.
     """
     codes: dict[str | int, int] = {}
     return np.array(
@@ -48,23 +48,23 @@ def family_codes(tasks: Sequence[TaskLabel]) -> NDArray[np.int64]:
 
 
 def family_rows(tasks: Sequence[TaskLabel], task: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Return the family of each row by its task, or None if no two tasks share one, which spares a column of codes."""
+    """Return the family of each row, based on its task; None if no two tasks share a family, which saves a column of codes."""
     shared = len({label.family for label in tasks if label.family}) < sum(bool(label.family) for label in tasks)
     return family_codes(tasks)[task] if shared else None
 
 
 def planned_families(tasks: Sequence[TaskLabel]) -> int:
-    """Count the families of the planned tasks with weight."""
+    """Count the families of the planned tasks that have a weight above 0."""
     return len({label.family or place for place, label in enumerate(tasks) if label.weight > 0})
 
 
 def planned_tasks(columns: ScoreColumns) -> int:
-    """Count the tasks with weight that the selected runs plan, with or without counted trials."""
+    """Count the planned tasks of the selected runs that have a weight above 0, with or without counted trials."""
     return sum(label.weight > 0 for label in columns.tasks)
 
 
 def _in_families(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
-    """Yield the line that names families and the effective sample, if tasks share any."""
+    """Yield the line about families and the effective sample size, if tasks share families."""
     weight = np.array([label.weight for label in tasks], dtype=np.float64)
     n_tasks, n_families = int((weight > 0).sum()), planned_families(tasks)
     if n_families == n_tasks:
@@ -72,21 +72,21 @@ def _in_families(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
     of_family = np.bincount(family_codes(tasks), weights=weight)
     effective = float(of_family.sum() ** 2 / (of_family**2).sum())
     n_alone = sum(not label.family and label.weight > 0 for label in tasks)
-    alone = f" ({n_alone} without a family count as one each)" if n_alone else ""
+    alone = f" ({n_alone} without a family each count as their own)" if n_alone else ""
     yield Caution(
         code="families",
         text=f"{n_tasks:,} tasks in {n_families:,} {'family' if n_families == 1 else 'families'}{alone}, an effective sample of "
-        f"{effective:.1f}: tasks of a family are not independent, so statements about tasks like these count families.",
+        f"{effective:.1f}: tasks of a family are not independent, so statements about tasks like these are based on families.",
     )
 
 
 def task_names(columns: ScoreColumns) -> list[str]:
-    """Name each task by its id, with its suite if two suites share the id and with its digest if it changed."""
+    """Name each task by its id, followed by its suite if two suites share the id, and by its digest if it changed."""
     return names_of_tasks(columns.tasks)
 
 
 def names_of_tasks(tasks: Sequence[TaskLabel]) -> list[str]:
-    """Name tasks as `task_names` does, from the labels alone."""
+    """Name tasks as `task_names` does, but from the labels alone."""
     suites: dict[str, set[str]] = {}
     for label in tasks:
         suites.setdefault(label.task, set()).add(label.suite)
@@ -123,7 +123,7 @@ def cautions(columns: ScoreColumns) -> tuple[Caution, ...]:
             Caution(
                 code="mixed_rules",
                 text=f"Different rules scored {few_names(list(mixed.tasks), shown=3)}, and the scores are pooled: {rules}. "
-                "Select one run with --run, or grade all alike with `assay regrade`.",
+                "Select one run with --run, or grade them all by the same rules with `assay regrade`.",
             )
         )
     for name in dict.fromkeys(name for name, _ in columns.kept_apart):
@@ -140,7 +140,7 @@ def cautions(columns: ScoreColumns) -> tuple[Caution, ...]:
         warnings.append(
             Caution(
                 code="position_not_drawn",
-                text=f"Position was not drawn: in {undrawn} of {joint} trials that were graded jointly, the judge saw the "
+                text=f"Positions were not random: in {undrawn} of {joint} trials that were graded jointly, the judge saw the "
                 "candidates in an order that was not drawn by lot, or that is not recorded. If the judge favours a position, "
                 "these scores are biased. Grade them again with `assay regrade`.",
             )
@@ -157,13 +157,13 @@ def cautions(columns: ScoreColumns) -> tuple[Caution, ...]:
 
 
 def _setting_in_words(setting: GradingSetting) -> str:
-    """Name a setting by its judge and its runs, since its digest means nothing to a reader."""
+    """Describe a setting by its judge and its runs, because its digest means nothing to a reader."""
     who = "no judge" if setting.judge is None else f"judge {setting.judge}"
     return f"{who} in {few_names(list(setting.runs), shown=3)}"
 
 
 def _undrawn_trials(columns: ScoreColumns) -> tuple[int, int]:
-    """Count trials in which several candidates were graded together in an order that was not drawn, and all joint trials."""
+    """Count the trials with several candidates graded together in an order that was not random, and all joint trials."""
     if columns.unplaced is None or columns.by_rule is None or not columns.unplaced.any():
         return 0, 0
     graded, rows = np.unique(columns.trial[columns.joint & ~columns.by_rule], return_counts=True)

@@ -1,4 +1,4 @@
-"""Results of people's votes: preferences, the effect of the side, and the agreement of judges with voters."""
+"""Results of people's votes: preferences, the effect of the side a response was shown on, and agreement of judges with voters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.domain.arena import Choice
+from assay.domain.arena import Choice, Vote
 from assay.statistics.comparisons import ALPHA
 from assay.statistics.distributions import expit, t_quantile
 from assay.statistics.intervals import Proportion, proportion
@@ -20,10 +20,9 @@ from assay.statistics.preferences import BradleyTerry, bradley_terry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.domain.arena import Vote
 
 NOT_DECIDED: Final = "not_decided"
-"""The decision on two candidates while votes do not show which one people prefer."""
+"""The decision on two candidates if the votes do not show which one people prefer."""
 
 _POINTS = {Choice.LEFT: 1.0, Choice.RIGHT: 0.0, Choice.EQUAL: 0.5}
 
@@ -33,12 +32,13 @@ class Strength:
     """A candidate's strength against the others, from people's votes.
 
     Attributes:
-        wins, ties, losses: numbers of its votes; `both_bad` votes count for neither side.
+        wins, ties, losses: number of votes of each kind; `both_bad` votes count for neither side.
         strength: log-odds against the average candidate; None if no chain of votes connects it to the others.
         ci95: 95% interval of the strength; None without a strength, or with too few votes.
-        preferred: the chance that it is preferred to an average candidate, 0 to 1, with its range.
-        rank_low, rank_high: possible ranks, 1 is best: 1 plus the candidates shown to be preferred to it, and all candidates
-            minus those it is shown to be preferred to. None without a strength.
+        preferred: the chance that it is preferred to an average candidate, between 0 and 1, with its range.
+        rank_low, rank_high: the best and the worst possible rank, where 1 is best: 1 plus the number of candidates shown to be
+            preferred to it, and the number of all candidates minus those that it is shown to be preferred to. None without a
+            strength.
     """
 
     candidate: str
@@ -57,12 +57,12 @@ class Strength:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairVotes:
-    """Votes between two candidates, counted for `a`.
+    """Votes between two candidates, counted from the side of `a`.
 
     Attributes:
-        preferred: its share of the `compared` votes, which rank the two; equal votes count half.
-        p_holm: p-value of the difference in strength, adjusted for all pairs; None without a p-value.
-        decision: `a` or `b` if people are shown to prefer it at 5% (Holm), else `not_decided`.
+        preferred: share of `a` in the `compared` votes, which are those that rank the two; ties count half.
+        p_holm: p-value of the difference in strength, adjusted for all pairs; None if there is no p-value.
+        decision: `a` or `b` if the votes show at 5% (Holm) that people prefer it, else `not_decided`.
     """
 
     a: str
@@ -79,13 +79,13 @@ class PairVotes:
 
     @property
     def compared(self) -> int:
-        """Number of votes that rank the two."""
+        """Number of votes that rank the two candidates."""
         return self.wins + self.ties + self.losses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAgreement:
-    """Agreement of a judge's scores with people's votes. Votes for both bad, and trials it did not grade, are left out."""
+    """Agreement of a judge's scores with people's votes. It leaves out `both_bad` votes and trials the judge did not grade."""
 
     judge: str
     agreed: Proportion
@@ -97,10 +97,12 @@ class VoteFindings:
     """Results of a run's votes.
 
     Attributes:
-        votes: valid votes; `compared` of them rank two candidates, `both_bad` do not.
-        left: share of decided votes that chose the left side; None without any. Sides are drawn at random, so 50% is expected.
-        telling: votes on pairs in which a response reveals its author. `again`: votes cast again after names were shown.
-        method: how ranges were made; `reason`: why some strengths are None.
+        votes: number of valid votes, of which `compared` rank two candidates and `both_bad` do not.
+        left: share of decided votes that chose the left side; None if there are none. Sides are drawn at random, so 50% is
+            expected.
+        telling: number of votes on pairs in which a response reveals its author. `again`: number of votes cast again after the
+            authors' names were shown.
+        method: how ranges were computed; `reason`: why some strengths are None.
     """
 
     votes: int
@@ -118,22 +120,22 @@ class VoteFindings:
 
     @property
     def side_is_even(self) -> bool | None:
-        """True if the range of the left side's share covers one half; None without a decided vote."""
+        """True if the range of the left side's share includes one half; None if there are no decided votes."""
         return None if self.left is None else self.left.ci95[0] <= 0.5 <= self.left.ci95[1]
 
 
 def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
-    """Compute strengths by Bradley-Terry with ties as half a win, counts by pair, and the share of the left side.
+    """Compute Bradley-Terry strengths (a tie counts as half a win), vote counts by pair, and the share of the left side.
 
     Ranges are clustered by task if votes cover at least two tasks, because votes on one task are not independent. If tasks
     share families, ranges are clustered by family.
 
     Args:
         votes: valid votes.
-        names: candidates by place.
+        names: candidates by their position in the run's order.
     """
     compared = [vote for vote in votes if vote.choice is not Choice.BOTH_BAD]
-    # A vote for both bad says nothing about their order, and counting it as a tie would pull strengths together.
+    # A `both_bad` vote says nothing about the order of the two, and counting it as a tie would pull their strengths together.
     tasks = [vote.task for vote in compared]
     families = [vote.family or f"\0{vote.task}" for vote in compared]
     clusters = families if len(set(families)) > 1 else tasks
@@ -171,7 +173,7 @@ def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
         tasks=len({vote.task for vote in votes}),
         strengths=tuple(strengths),
         pairs=tuple(pairs),
-        # Equal votes say nothing about a habit of choosing one side.
+        # Ties say nothing about a habit of choosing one side.
         left=proportion(sum(choice is Choice.LEFT for choice in decided), len(decided)) if decided else None,
         method=fitted.method,
         reason=fitted.reason,
@@ -179,7 +181,7 @@ def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
 
 
 def judge_agreement(judge: str, choices: Sequence[tuple[Choice, Choice]]) -> JudgeAgreement | None:
-    """Compare people's choices with a judge's, as (person, judge) for each vote; None without votes."""
+    """Compare people's choices with a judge's; `choices` has (person, judge) for each vote. None without votes."""
     if not choices:
         return None
     return JudgeAgreement(
@@ -190,7 +192,7 @@ def judge_agreement(judge: str, choices: Sequence[tuple[Choice, Choice]]) -> Jud
 
 
 def _counted(vote: Vote) -> list[tuple[int, int, str]]:
-    """Return the outcome of a vote from the side of each candidate: won, tied, lost or both_bad."""
+    """Return the outcome of a vote for each of its candidates: won, tied, lost or both_bad."""
     left, right = vote.pairing.left, vote.pairing.right
     match vote.choice:
         case Choice.LEFT:
@@ -247,9 +249,9 @@ def _placed(strength: Strength, pairs: Sequence[PairVotes], n: int) -> Strength:
 
 
 def _decided(pairs: Sequence[PairVotes], fitted: BradleyTerry) -> list[PairVotes]:
-    """Return the pairs with adjusted p-values and decisions; Holm covers the whole list."""
+    """Return the pairs with adjusted p-values and decisions; the Holm adjustment covers the whole list."""
     decided = []
-    # A share of three votes was once shown alone and read like a result, so every pair says whether it is decided.
+    # A share from only three votes was once shown alone and looked like a result, so every pair says if it is decided.
     for pair, p_holm in zip(pairs, multiplicity([pair.p_value for pair in pairs]).holm, strict=True):
         decision = NOT_DECIDED
         if p_holm is not None and p_holm < ALPHA:

@@ -55,7 +55,7 @@ def _allowed(settings: Settings) -> frozenset[Origin]:
     judge = settings.values["judge"]
     for entry in judge if isinstance(judge, list) else [judge]:
         address = entry.get("base_url") if isinstance(entry, Mapping) else None
-        if isinstance(address, str):  # the owner named it; if it is invalid, reading the judge reports that
+        if isinstance(address, str):  # the owner named it; if it is invalid, the reader of judges reports that
             try:
                 allowed.add(origin_of(address))
             except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.domain.calibration import Tier
+from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
 from assay.domain.errors import InputError
 from assay.domain.suite import PERSON
 from assay.scoring.calibration import identity_of
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import ScoreColumns
     from assay.app.workspace import Workspace
-    from assay.domain.calibration import CalibrationRecord, JudgeIdentity
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
 
@@ -24,7 +23,7 @@ _RUNS_LOOKED_AT = 200
 
 
 class Stamps:
-    """Current calibrations of the judges of runs. Caches plans and records; `plans` are those already known."""
+    """Current calibrations of the judges of runs. Caches plans and records; `plans` holds the plans that were already read."""
 
     def __init__(self, workspace: Workspace, *, plans: dict[RunId, RunPlan] | None = None) -> None:
         self._workspace = workspace
@@ -52,7 +51,7 @@ class Stamps:
         return words(judges[grader]) if grader in judges else None
 
     def current(self, identity: JudgeIdentity) -> CalibrationRecord | None:
-        """Return the newest calibration of exactly this judge; None without one."""
+        """Return the newest calibration of exactly this judge; None if there is none."""
         if self._records is None:
             newest = self._workspace.calibrations.records(newest_only=True)
             self._records = {record.identity: record for record in newest}
@@ -70,7 +69,7 @@ def uncalibrated(workspace: Workspace, columns: ScoreColumns) -> tuple[Caution, 
 
 
 def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Collection[str]) -> tuple[Caution, ...]:
-    """Return the same warning as `uncalibrated`, given the runs and the names of the graders."""
+    """Return the same warning as `uncalibrated` for the given the runs and the names of the graders."""
     names = _without(Stamps(workspace), runs[-_RUNS_LOOKED_AT:], graded)
     if not names:
         return ()
@@ -101,6 +100,6 @@ def check_demands(workspace: Workspace, plan: RunPlan) -> None:
         problem = "has no current calibration" if record is None else f"was calibrated as {record.tier.words}"
         raise InputError(
             f"judge {judge.name}",
-            f"{problem}, and the suite requires at least {wanted.words}.",
+            f"{problem}, but the suite requires at least {wanted.words}.",
             remedy=f"assay calibrate {judge.model.ref} --suite {plan.copy.path} measures it; more samples may be needed.",
         )

@@ -1,4 +1,4 @@
-"""Check which of Assay's requirements and extras this machine has."""
+"""Check which of Assay's requirements and optional extras are present on this machine."""
 
 from __future__ import annotations
 
@@ -96,9 +96,7 @@ def _parts_of_store(workspace: Workspace) -> Iterator[Check]:
     for part in parts:
         yield _checked(part, remedy="Restore the store from a copy.")
     if not any(part.problems for part in parts):
-        remedy = (
-            "`assay export results RUN` writes the files again, if the store is right; else restore it from a copy."
-        )
+        remedy = "If the store is right, `assay export results RUN` writes the files again; if not, restore the store from a copy."
         yield _checked(compare_records(workspace), remedy=remedy)
 
 
@@ -143,7 +141,7 @@ def _chromium(workspace: Workspace) -> Check:
             what="chromium",
             state="good",
             detail=f"{browser}, without its own sandbox, because Assay runs as root",
-            remedy="Pages that models wrote are shown with `--no-sandbox`. Run Assay as another user.",
+            remedy="Pages that models wrote are opened with `--no-sandbox`. Run Assay as another user.",
         )
     if browser:
         return Check(what="chromium", state="good", detail=browser)

@@ -9,19 +9,18 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from assay.domain.digest import text_digest
+from assay.domain.digest import JsonValue, text_digest
 from assay.domain.errors import SettingsError
 from assay.domain.prompts import prompts_of
-from assay.scoring.arena import ARENA_RUBRIC
 from assay.scoring.calibration import identity_of, parameters_of
 from assay.scoring.prompts import OURS
+from assay.scoring.rubrics import ARENA_RUBRIC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from assay.app.workspace import Workspace
-    from assay.domain.digest import JsonValue
     from assay.domain.model import ModelSpec
     from assay.domain.run import RunPlan
 
@@ -104,7 +103,7 @@ def _endpoints(workspace: Workspace, models: Mapping[str, ModelSpec]) -> dict[st
         try:
             address = workspace.directory.address(model)
         except SettingsError:
-            continue  # the check of providers reports this
+            continue  # the provider check reports this error
         if address is not None:
             endpoints[name] = address
     return endpoints
@@ -122,7 +121,7 @@ def _git(folder: Path) -> JsonValue:
     commit = _said(folder, "rev-parse", "HEAD")
     if not commit:
         return None
-    # Runs create untracked files themselves (store, results folder), which say nothing about the code.
+    # Runs create untracked files themselves (store, results folder), which do not change the code.
     changed = _said(folder, "status", "--porcelain", "--untracked-files=no")
     return {"commit": commit, "changed": None if changed is None else bool(changed)}
 

@@ -53,7 +53,7 @@ def checked_name(name: str) -> str:
     plain = " ".join(name.split())
     if not plain:
         raise InputError("name", "is empty.")
-    # Names that differ only in an invisible character would look like the same reviewer.
+    # Names that differ only in an invisible character would look identical.
     if any(category(letter).startswith("C") for letter in plain):
         raise InputError("name", "has invisible characters.", remedy="Type it instead of pasting it.")
     if len(plain) > LONGEST_NAME:
@@ -64,14 +64,14 @@ def checked_name(name: str) -> str:
 
 
 def invite(workspace: Workspace, name: str, *, role: str, base: str) -> Invitation:
-    """Invite a person and return their token. An earlier invitation of the same name ends.
+    """Invite a person and return their token. An earlier invitation for the same name becomes invalid.
 
     Args:
         role: `reviewer` or `viewer`.
         base: address of the server, with which the link begins.
 
     Raises:
-        InputError: the name cannot be used.
+        InputError: the name is not allowed.
         UnknownName: an unknown role.
     """
     if role not in INVITED_ROLES:

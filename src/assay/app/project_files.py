@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TRUSTED: Final = "ASSAY_TRUSTED_FOLDERS"
-"""Folders whose files are read whoever owns them, separated as in PATH; for containers with files of another user."""
+"""Folders whose files are read regardless of their owner, separated as in PATH; for containers with files of another user."""
 
 LARGEST: Final = 4 * 2**20
 
 
 def find_upwards(folder: Path, name: str, environment: Mapping[str, str]) -> Path | None:
-    """Return the nearest file of this name in the folder or above; None without one."""
+    """Return the nearest file of this name in the folder or above it; None if there is none."""
     folder = folder.resolve()
     end = home(environment)
     for place in (folder, *folder.parents):
@@ -50,7 +50,7 @@ def read_project_file(file: Path, environment: Mapping[str, str]) -> str:
             if reason and not _trusted(file, environment):
                 raise SettingsError(
                     str(file),
-                    f"{reason}, so somebody else may have written it; nothing of it was used.",
+                    f"{reason}, so somebody else may have written it; Assay ignored it.",
                     remedy=f"Read it. If it is yours: `chown $(id -un) {file}` and `chmod go-w {file}`, or list its folder in the "
                     f"variable {TRUSTED}. Otherwise delete it or work in another folder.",
                 )
@@ -59,7 +59,7 @@ def read_project_file(file: Path, environment: Mapping[str, str]) -> str:
         raise SettingsError(str(file), f"cannot be read: {error.strerror or error}.") from error
     if len(content) > LARGEST:
         raise SettingsError(
-            str(file), f"has more than {LARGEST // 2**20} MB.", remedy="Settings are short; check the file."
+            str(file), f"is larger than {LARGEST // 2**20} MB.", remedy="Settings are short; check the file."
         )
     try:
         # Editors on Windows may begin a file with a byte order mark.
@@ -69,7 +69,7 @@ def read_project_file(file: Path, environment: Mapping[str, str]) -> str:
 
 
 def user_file(environment: Mapping[str, str]) -> Path | None:
-    """Return the path of the user's own settings, whether it exists or not; None without a home folder."""
+    """Return the path of the user's own settings, even if the file does not exist; None if there is no home folder."""
     configured = environment.get("XDG_CONFIG_HOME", "")
     if configured and Path(configured).is_absolute():
         return Path(configured) / "assay" / "assay.yaml"
@@ -78,7 +78,7 @@ def user_file(environment: Mapping[str, str]) -> Path | None:
 
 
 def home(environment: Mapping[str, str]) -> Path | None:
-    """Return the user's home folder by the environment; None if it names none."""
+    """Return the user's home folder from the environment; None if it is not set."""
     named = environment.get("HOME") or environment.get("USERPROFILE") or ""
     return Path(named).resolve() if named and Path(named).is_absolute() else None
 
@@ -89,7 +89,7 @@ def _trusted(file: Path, environment: Mapping[str, str]) -> bool:
 
 
 def _only_ours(folder: Path) -> bool:
-    """True if only this user and root can put a file into a folder."""
+    """True if only this user and root can create files in a folder."""
     try:
         return not _not_ours(folder.stat())
     except OSError:
@@ -97,12 +97,12 @@ def _only_ours(folder: Path) -> bool:
 
 
 def _not_ours(status: os.stat_result, *, link: bool = False) -> str:
-    """Return why a file is not this user's alone; empty if it is."""
+    """Return the reason that a file does not belong to this user alone; empty if it does."""
     if not hasattr(os, "geteuid"):  # Windows has other means of access control
         return ""
     if status.st_uid not in (os.geteuid(), 0):
         return f"belongs to {_user_name(status.st_uid)}"
-    if link:  # the mode of a symbolic link says nothing
+    if link:  # the mode of a symbolic link has no meaning
         return ""
     if status.st_mode & stat.S_IWOTH:
         return "can be written to by every user of this machine"

@@ -32,12 +32,12 @@ class Provenance:
 
     @property
     def calls_per_s(self) -> float | None:
-        """Calls per second over the run's whole time; None without calls or an end."""
+        """Calls per second over the run's whole time; None if there are no calls or the run has not ended."""
         return self.calls / self.seconds if self.calls and self.seconds else None
 
 
 class ProvenanceSource(Protocol):
-    """The stores that provenance is read from; a workspace is one."""
+    """The stores from which provenance is read; a workspace is one."""
 
     @property
     def archive(self) -> Archive: ...
@@ -55,10 +55,29 @@ def provenance(rooms: ProvenanceSource, summary: RunSummary) -> Provenance:
     )
 
 
-def calls_of(rooms: ProvenanceSource, summary: RunSummary) -> tuple[tuple[CallTotals, ...], float | None]:
-    """Return a run's calls summed by model, and its seconds; None while it has not ended."""
+@dataclass(frozen=True, slots=True)
+class RunCalls:
+    """A run's calls summed by model, its seconds (None while it has not ended), and the request rate that its log states."""
+
+    totals: tuple[CallTotals, ...]
+    seconds: float | None
+    stated_per_s: float | None
+
+    def per_s(self, calls: int) -> float | None:
+        """Return requests per second of one candidate with this number of calls; None if unknown."""
+        return self.stated_per_s or (calls / self.seconds if self.seconds and calls else None)
+
+
+def calls_of(rooms: ProvenanceSource, summary: RunSummary) -> RunCalls:
+    """Return a run's calls; for an imported run, the duration in its files, if any, is used."""
     seconds = None if summary.finished is None else between(summary.started, summary.finished)
-    return rooms.archive.calls.totals(summary.id), seconds
+    environment = rooms.journal.plan_of(summary.id).environment if summary.imported else {}
+    took, per_s = environment.get("duration_s"), environment.get("requests_per_s")
+    return RunCalls(
+        rooms.archive.calls.totals(summary.id),
+        float(took) if isinstance(took, int | float) else seconds,
+        float(per_s) if isinstance(per_s, int | float) else None,
+    )
 
 
 def between(start: str, end: str) -> float:

@@ -1,9 +1,9 @@
-"""Visit a range of keys in random order, each once, without storing the order.
+"""Visit every key of a range once in random order, without storing the order.
 
 Theory. A partial review can only be used to calibrate a judge if the reviewed items were chosen at random. A keyed
 permutation (a Feistel network of four rounds over a power of four, repeated until the result falls inside the range)
-gives such an order from a seed. Any prefix of it is a sample without replacement, the same on every machine and after
-every restart.
+gives such an order from a seed. Any prefix of the order is a sample without replacement, and the order is the same on every machine
+and after every restart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROUNDS: Final = 4
 
 
 class Shuffle:
-    """A random order of the positions 0 to `size` - 1. It starts again if the range outgrows its power of four."""
+    """A random order of the positions 0 to `size` - 1. It starts over if the range outgrows its power of four."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed.to_bytes(8, "big", signed=False)
@@ -33,7 +33,7 @@ class Shuffle:
         self._step = 0
 
     def next(self, size: int) -> int:
-        """Return the next position below `size`; starts again after the last one."""
+        """Return the next position below `size`; starts over after the last one."""
         half = max(1, ((size - 1).bit_length() + 1) // 2)
         if half != self._half:
             self._half, self._step = half, 0
@@ -60,7 +60,7 @@ class Shuffle:
 def order_seeds(workspace: Workspace) -> Callable[[Selection], int | None]:
     """Return a function that gives the seed of a selection's review order; None if no run asks for random order.
 
-    One run that asks for it is enough, because random order does the others no harm.
+    A single run that asks for it is enough, because random order does not harm the other runs.
     """
     lock = Lock()
     known: list[DrawnOrder] = []  # a run's order is fixed when it is planned, so each run is read once

@@ -1,4 +1,4 @@
-"""Compare the records in the results folder with the store that they were written from."""
+"""Compare the records in the results folder with the store from which they were written."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 _SETTLED: Final = frozenset({RunState.FINISHED, RunState.CANCELLED, RunState.INTERRUPTED})
-"""States in which no process adds to a run, so that its record is complete."""
+"""States in which no process adds anything to a run, so that its record is complete."""
 
 _OF_THE_RUN: Final = ("suite", "suite_text", "plan", "regrade_of", "graders", "criteria")
-"""Parts of a record's first line that do not change after the run."""
+"""Fields of a record's first line that do not change after the run."""
 
 
 _MARK: Final = "last decision"
@@ -30,7 +30,7 @@ _MARK: Final = "last decision"
 def compare_records(workspace: Workspace) -> CheckedPart:
     """Compare the record of each settled run, line by line, with what the store holds.
 
-    Runs without a record are left out, and so are decisions and votes that nobody has written to it yet.
+    Runs without a record are left out, as are decisions and votes that were not yet written to it.
     """
     checked, problems = 0, list[str]()
     folder = workspace.results.folder
@@ -56,7 +56,7 @@ def compare_records(workspace: Workspace) -> CheckedPart:
 
 
 def _lines(lines: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Return a digest of each task and trial, and of the run, by a name for messages."""
+    """Return a digest of each task, each trial and the run, keyed by the name that messages use."""
     digests: dict[str, str] = {}
     content: object
     for line in lines:

@@ -1,4 +1,4 @@
-"""The files of a run in the results folder: its record, and answers, log and description of each candidate."""
+"""The files of a run in the results folder: its record, and each candidate's answers, log and description."""
 
 from __future__ import annotations
 
@@ -9,29 +9,34 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app.provenance import Provenance, ProvenanceSource, between, provenance
+from assay.app.provenance import Provenance, ProvenanceSource, provenance
+from assay.domain.calls import Reply, Role
 from assay.domain.identifiers import RunId, folded, shown_trial
 from assay.domain.lifecycle import RunState
 from assay.domain.prompts import prompts_of
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.exchange.results_folder import folder as results_folder
 from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.exchange.results_folder.folder import REGISTRY
 from assay.exchange.results_folder.safe_names import inside, safe_name
+from assay.scoring.structuring import read_structure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assay.domain.run import RunPlan
     from assay.domain.run_removal import RunEvent
-    from assay.domain.selection import RunSummary
     from assay.domain.suite import CandidateSpec
 
 _PARTS: Final = ("model", "dataset", "execution", "results", "files")
 
+STRUCTURED: Final = ".structured.jsonl"
+"""File name ending of a candidate's structured answers; only runs with structuring have this file."""
+
 _STATUS: Final = {
     RunState.PLANNED: "planned",
     RunState.RUNNING: "running",
+    RunState.SUBMITTED: "submitted",
     RunState.PAUSED: "paused",
     RunState.INTERRUPTED: "interrupted",
     RunState.CANCELLED: "cancelled",
@@ -40,7 +45,7 @@ _STATUS: Final = {
 
 
 def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
-    """Write all files of a run: its record, and the answers, log and description of each candidate."""
+    """Write all files of a run: its record, and each candidate's answers, log and description."""
     (summary,) = rooms.archive.runs.matching(Selection(runs=(run,)))
     origin = provenance(rooms, summary)
     with results_folder.locked(folder):  # register names before writing files under them
@@ -59,8 +64,10 @@ def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
             if line["kind"] == "task":
                 seen[line["position"]] = _task_seen(line, sheets)
             elif line["kind"] == "trial":
-                for sheet in sheets.values():
-                    sheet.trial(line, seen[line["position"]], run)
+                place = seen[line["position"]]
+                for number, sheet in enumerate(sheets.values()):
+                    sheet.trial(line, place, run)
+                    sheet.structures(line, place, of_ideal=not number)
 
         results_folder.write_record(results_folder.record_of(folder, run), rooms.archive.records.whole(run), also=also)
         files.close()
@@ -82,13 +89,13 @@ def register_all(folder: Path) -> int:
 
 
 def set_aside(folder: Path, event: RunEvent) -> None:
-    """Move every file of a run to the folder of deleted runs, with the reason, and take it out of the registry."""
+    """Move every file of a run to the folder of deleted runs, with the reason, and remove the run from the registry."""
     run = event.run_id
     home = results_folder.aside_of(folder, run)
     with results_folder.locked(folder):
         for path, document in results_folder.metas(folder):
             if document.get("assay_run") == run:
-                for ending in (".jsonl", ".log", ".meta.json"):
+                for ending in (".jsonl", STRUCTURED, ".log", ".meta.json"):
                     results_folder.move(Path(str(path).removesuffix(".meta.json") + ending), home / path.parent.name)
         known = results_folder.registry(folder)
         known["runs"] = [
@@ -102,13 +109,13 @@ def set_aside(folder: Path, event: RunEvent) -> None:
 
 
 def forget_aside(folder: Path, run: RunId) -> None:
-    """Remove the files of a deleted run, which are about to be written again from the store."""
+    """Remove the leftover files of a deleted run before they are rewritten from the store."""
     rmtree(results_folder.aside_of(folder, run), ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A task with the data its answers need; `several` is true for several trials, `brought` names candidates with a snippet."""
+    """A task with the data its answers need; `several` is true for several trials, `brought` lists candidates with a snippet."""
 
     task: str
     several: bool
@@ -123,6 +130,8 @@ class _Sheet:
     described: tuple[Path, dict[str, Any]]
     names: frozenset[str]
     file: AtomicFile | None = None
+    files: ExitStack | None = None
+    structured: AtomicFile | None = None
     total: int = 0
     success: int = 0
     input_tokens: list[int] = field(default_factory=lambda: [0, 0])
@@ -132,6 +141,7 @@ class _Sheet:
     def open(self, files: ExitStack) -> None:
         stem, _ = self.described
         stem.parent.mkdir(parents=True, exist_ok=True)
+        self.files = files
         self.file = files.enter_context(AtomicFile(Path(f"{stem}.jsonl"), force=True))
 
     def write(self, line: Mapping[str, Any]) -> None:
@@ -145,7 +155,7 @@ class _Sheet:
         self.write(_answer(task, text, model=None, finish=None, usage=None, assay={"task": task, "snippet": True}))
 
     def trial(self, line: Mapping[str, Any], place: _Place, run: RunId) -> None:
-        """Write the candidate's answer or failure in one trial; nothing if it was not called yet."""
+        """Write the candidate's answer or failure in one trial; writes nothing if it was not called yet."""
         if not self.names.isdisjoint(place.brought):
             return
         self.total += 1
@@ -187,6 +197,27 @@ class _Sheet:
             }
         )
 
+    def structures(self, line: Mapping[str, Any], place: _Place, *, of_ideal: bool) -> None:
+        """Write how a model structured the candidate's answer in one trial; with `of_ideal`, also the model solution."""
+        for call in line["calls"]:
+            of_candidate = call["candidate"] is not None and folded(call["candidate"]) in self.names
+            wanted = of_candidate or (of_ideal and call["candidate"] is None)
+            if call["role"] != Role.STRUCTURER.value or not wanted or call["fail_kind"] or call["body"] is None:
+                continue
+            if self.structured is None and self.files is not None:
+                self.structured = self.files.enter_context(
+                    AtomicFile(Path(f"{self.described[0]}{STRUCTURED}"), force=True)
+                )
+            parts = read_structure(Reply(text=results_folder.text_of(call["body"])))
+            trial = f"{place.task}#{line['k']}" if place.several else place.task
+            row = {
+                "custom_id": trial if of_candidate else f"{place.task}#ideal",
+                "model": call["model"],
+                **asdict(parts),
+            }
+            if self.structured is not None:
+                self.structured.write(json.dumps(row, ensure_ascii=False) + "\n")
+
     def _usage(self, call: Mapping[str, Any]) -> dict[str, int | None]:
         for sums, tokens in ((self.input_tokens, call["input_tokens"]), (self.output_tokens, call["output_tokens"])):
             if tokens is not None:
@@ -203,8 +234,8 @@ class _Sheet:
         stem, _ = self.described
         lines = [f"run {origin.summary.id} of {origin.summary.suite}, candidate {self.candidate.name}"]
         lines.append(f"started {origin.summary.started}")
-        if origin.summary.finished is not None:
-            took = between(origin.summary.started, origin.summary.finished)
+        took = self.described[1]["execution"].get("duration_seconds")
+        if origin.summary.finished is not None and took is not None:
             rate = f"{self.success / took:.2f}" if took else "?"
             whole = round(took)
             clock = f"{whole // 60:02d}:{whole % 60:02d}"
@@ -229,8 +260,10 @@ class _Sheet:
             "avg_prompt_tokens": _mean(self.input_tokens),
             "avg_completion_tokens": _mean(self.output_tokens),
         }
-        seconds = document["execution"]["duration_seconds"]
-        rate = round(self.success / seconds, 4) if seconds and self.candidate.model is not None else None
+        execution = document["execution"]
+        if self.candidate.model is not None:
+            seconds = execution["duration_seconds"]
+            execution = {**execution, "req_per_sec": round(self.success / seconds, 4) if seconds else None}
         status = document["status"]
         if status == "completed" and self.total and not self.success:
             status = "failed"
@@ -238,7 +271,7 @@ class _Sheet:
             **document,
             "status": status,
             "results": results,
-            "execution": {**document["execution"], "req_per_sec": rate},
+            "execution": execution,
         }
 
 
@@ -271,7 +304,7 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
     dataset = plan.suite
     stem = results_folder.stem_of(folder, model=candidate.name, dataset=dataset, at=summary.started, run=summary.id)
     before = results_folder.document(Path(f"{stem}.meta.json")) or {}
-    # Other programs and people may edit these files, so a changed description is replaced, not trusted.
+    # Other programs and people may edit these files, so a changed description is replaced instead of trusted.
     if before.get("assay_run") != summary.id or not _is_ours(before):
         before = {key: {} for key in _PARTS}
     name = folder.name
@@ -280,6 +313,8 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
     metadata = {**(model.metadata if model is not None else {}), **candidate.metadata}
     mine = [total for total in origin.totals if total.role == "candidate" and folded(total.name) == folded(now)]
     environment = dict(plan.environment)
+    imported = environment.get("imported")
+    source = imported if plan.imported and isinstance(imported, dict) else {}
     return stem, {
         "run_id": f"{slug}-{safe_name(dataset)}-{stamp}",
         "assay_run": summary.id,
@@ -292,14 +327,16 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
             "answered": sorted({part.model_version for part in mine if part.model_version}),
         },
         "dataset": {
-            "name": Path(plan.copy.path).name or dataset,
+            "name": source.get("input") or (dataset if source else Path(plan.copy.path).name or dataset),
             "suite": dataset,
             "count": before["dataset"].get("count"),
             "digest": plan.copy.digest,
             "prompt_template": plan.prompt_version or None,
             "criteria": {criterion.name: criterion.guidance for criterion in plan.rubric.criteria},
         },
-        "execution": {
+        "execution": _imported_execution(origin, source)
+        if source
+        else {
             "started_at": summary.started,
             "completed_at": summary.finished,
             "duration_seconds": origin.seconds,
@@ -310,6 +347,7 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
             "git": environment.get("git"),
             "command": f"assay run {Path(plan.copy.path).name}",
             "parameters": plan.parameters.as_json(),
+            **({"batch": carried} if (carried := environment.get("batch")) else {}),
             **({"prompts": own} if (own := prompts_of(candidate)) else {}),
             "seed": plan.seed,
         },
@@ -319,10 +357,25 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
         "files": {
             "results": f"{name}/{slug}/{stem.name}.jsonl",
             "log": f"{name}/{slug}/{stem.name}.log",
-            "input": Path(plan.copy.path).name,
+            "input": source.get("input") if source else Path(plan.copy.path).name,
             "record": f"{name}/{results_folder.RECORDS}/{results_folder.record_of(folder, summary.id).name}",
         },
     }
+
+
+def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts about the run's execution that the imported files state; unknown facts are left out."""
+    plan, environment = origin.plan, origin.plan.environment
+    seconds = environment.get("duration_s", origin.seconds if source.get("finished_known") else None)
+    known = {
+        "completed_at": origin.summary.finished if source.get("finished_known") else None,
+        "duration_seconds": seconds,
+        "req_per_sec": environment.get("requests_per_s"),
+        "server_version": environment.get("server_version"),
+        "command": environment.get("command"),
+        "parameters": plan.parameters.as_json() or None,
+    }
+    return {"started_at": plan.started, **{name: value for name, value in known.items() if value is not None}}
 
 
 def register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) -> None:
@@ -368,7 +421,7 @@ def register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) -> 
 
 
 def _is_ours(document: Mapping[str, Any]) -> bool:
-    """True if a description has all parts that Assay writes; it may have been edited since."""
+    """True if a description has all the parts that Assay writes, even if somebody has edited it since."""
     return "assay_run" in document and all(isinstance(document.get(key), dict) for key in _PARTS)
 
 

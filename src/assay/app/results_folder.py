@@ -1,8 +1,8 @@
-"""Keep the results folder up to date: register a run at its start, and write it at its end and after decisions.
+"""Keep the results folder up to date: register each run when it starts, and write it when it ends and after decisions.
 
 The store is authoritative. Other programs read the folder, and a store can be rebuilt from it. Writing the folder never
-delays other work: the start of a run writes a few small files, decisions are noted and written when the process ends or a
-server is idle, and a folder that cannot be written causes a warning in the log, not a failure.
+delays other work: the start of a run writes a few small files, decisions are queued and written when the process ends or a server
+is idle, and an unwritable folder causes a warning in the log instead of a failure.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Projector:
     """Keeps one results folder up to date.
 
     Args:
-        rooms: source of the runs.
+        rooms: stores from which the runs are read.
         folder: the folder; with None, nothing is written.
-        idle_s: seconds between a decision and writing it in a server; with None, only `flush` writes.
+        idle_s: seconds that a server waits before it writes a decision; with None, only `flush` writes.
     """
 
     def __init__(self, rooms: ProvenanceSource, folder: Path | None, *, idle_s: float | None = None) -> None:
@@ -73,7 +73,7 @@ class Projector:
         self._quietly(lambda folder: project(self._rooms, folder, run))
 
     def adopt(self, run: RunId) -> None:
-        """Write an imported run; a very large one is only registered, and written on request."""
+        """Write an imported run; a very large one is only registered, and written when the user requests it."""
         if self.folder is None:
             return
         (summary,) = self._rooms.archive.runs.matching(Selection(runs=(run,)))
@@ -84,7 +84,7 @@ class Projector:
 
     def set_aside(self, event: RunEvent) -> None:
         """Move the files of a run that was deleted or replaced out of the way, with the event as the reason."""
-        self.flush()  # otherwise its record would lack the decisions noted so far
+        self.flush()  # otherwise its record would lack the queued decisions
         self._quietly(lambda folder: set_aside(folder, event))
 
     def bring_back(self, run: RunId) -> None:
@@ -93,7 +93,7 @@ class Projector:
         self.adopt(run)
 
     def note(self, events: Iterable[ReviewEvent]) -> None:
-        """Remember these decisions for the next write; fast. Control items leave no trace in the folder."""
+        """Queue these decisions for the next write; fast. Control items leave no trace in the folder."""
         numbers = [event.id for event in events if event.decision.purpose is AssessmentPurpose.WORK]
         if numbers:
             before = min(numbers) - 1
@@ -102,13 +102,13 @@ class Projector:
             self._soon()
 
     def touch(self, run: RunId, trial: TrialKey) -> None:
-        """Remember for the next write that a trial was executed again; fast."""
+        """Queue the run for the next write because a trial was executed again; fast."""
         with self._lock:
             self._trials.setdefault(run, set()).add(trial)
         self._soon()
 
     def flush(self) -> None:
-        """Write the changes noted so far."""
+        """Write all queued changes."""
         with self._lock:
             after, trials = self._after, self._trials
             self._after, self._trials = None, {}
@@ -135,7 +135,7 @@ class Projector:
         for run in sorted(runs):
             (summary,) = archive.runs.matching(Selection(runs=(run,)))
             if summary.state is RunState.RUNNING:
-                continue  # the process that executes it writes it at its end
+                continue  # the process that executes the run writes it at the end
             path = results_folder.record_of(folder, run)
             last = results_folder.last_event(path)
             if last is None and not path.exists() and sum(summary.trials.values()) > ADOPTED_WHOLE:
@@ -167,13 +167,12 @@ class Projector:
                 "results folder %s: another process is writing it; the next update includes this change", self.folder
             )
         except (OSError, AssayError, ValueError, KeyError, TypeError) as error:  # others may have changed the files
-            _LOG.warning(
-                "results folder %s is not up to date: %s; `assay export results` repairs it", self.folder, error
-            )
+            why = str(error).rstrip(".")
+            _LOG.warning("results folder %s is not up to date: %s; `assay export results` repairs it", self.folder, why)
 
 
 class ProjectingDecisions:
-    """Applies decisions and also remembers them for the results folder."""
+    """Applies decisions, and also queues them for the results folder."""
 
     def __init__(self, decisions: StoreDecisions, projector: Projector) -> None:
         self._decisions = decisions

@@ -15,7 +15,7 @@ def start_project(folder: Path, *, rubric: str | None = None) -> tuple[Path, ...
     """Write the files of a new project, with a suite for a ready-made rubric if one is named, and return their paths.
 
     Raises:
-        Refused: a file of that name exists; nothing is written then.
+        Refused: a file of that name exists; nothing was written.
     """
     files = {folder / name: text for name, text in starter_files(rubric).items()}
     # An existing .gitignore is kept as it is; it usually belongs to a repository around the project.

@@ -1,7 +1,7 @@
 """Settings and their origins: defaults, overridden by `assay.yaml`, by ASSAY_* variables, and by options.
 
-A project's files (`assay.yaml` and `.env`) may come from somebody else, with a repository. They cannot name a program to run,
-and cannot decide where keys go: such settings come from the user's own file, the environment or the command line.
+A project's files (`assay.yaml` and `.env`) may come from somebody else, for example with a repository. They cannot name a program
+to run, and cannot decide where keys go: such settings come from the user's own file, the environment or the command line.
 """
 
 from __future__ import annotations
@@ -39,23 +39,25 @@ SETTINGS: Final = (
     Setting(key="store", about="where results are kept: a path, sqlite:///path or postgresql://…", default=None, kind="string"),
     Setting(key="results", about="the results folder, kept in step with the store: a path, or off", default=None, kind="any"),
     Setting(key="judge", about="the judge of suites that name none: a model, or a mapping as in a suite", default=None, kind="any"),
+    Setting(key="judge_names", about="models for bare judge names from clients: {o1: openai/o1}", default={}, kind="object"),
+    Setting(key="rubric", about="the rubric of suites that name none: as in a suite, or a file", default=None, kind="any"),
     Setting(key="reviewer", about="the name under which decisions are recorded", default=None, kind="string"),
     Setting(key="local_only", about="refuse every provider that is not on this machine or network", default=False, kind="boolean"),
-    Setting(key="concurrency", about="model calls in flight at most", default=5, kind="integer"),
-    Setting(key="budget", about="US dollars a run may cost at most", default=None, kind="number"),
-    Setting(key="read_from", about="more folders from which suites may read files", default=[], kind="array"),
+    Setting(key="concurrency", about="maximum number of model calls at the same time", default=5, kind="integer"),
+    Setting(key="budget", about="maximum cost of a run in US dollars", default=None, kind="number"),
+    Setting(key="read_from", about="additional folders from which suites may read files", default=[], kind="array"),
     Setting(key="chromium", about="the browser that renders pages for judges, by path or name", default=None, kind="string"),
     Setting(key="sandbox", about="where tests run: bubblewrap, namespaces, container, or none", default=None, kind="string"),
-    Setting(key="webhook", about="an address that is told when a run ends or reviews wait", default=None, kind="string"),
-    Setting(key="webhook_secret", about="signs what is sent; best as ASSAY_WEBHOOK_SECRET", default=None, kind="string"),
-    Setting(key="keys", about="the variable whose key an origin gets: {https://api.example.com: NAME}", default={}, kind="object"),
-    Setting(key="allow_http_keys", about="send keys without encryption to hosts elsewhere too", default=False, kind="boolean"),
-    Setting(key="web_allow_origins", about="origins that a base_url may name in the browser", default=[], kind="array"),
+    Setting(key="webhook", about="an address that is notified when a run ends or reviews are waiting", default=None, kind="string"),
+    Setting(key="webhook_secret", about="signs the notices; best set as ASSAY_WEBHOOK_SECRET", default=None, kind="string"),
+    Setting(key="keys", about="variable with the key for an origin: {https://api.example.com: NAME}", default={}, kind="object"),
+    Setting(key="allow_http_keys", about="allow sending keys unencrypted beyond this network", default=False, kind="boolean"),
+    Setting(key="web_allow_origins", about="origins that a base_url entered in the browser may name", default=[], kind="array"),
     Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
 )  # fmt: skip
 
 USERS_OWN: Final = frozenset({"chromium", "keys", "allow_http_keys", "sandbox"})
-"""Settings that a project's files cannot set."""
+"""Keys that a project's files cannot set."""
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 
@@ -101,8 +103,8 @@ def read_settings(
         options: values from the command line, by key; None values are ignored.
 
     Raises:
-        SettingsError: a file that cannot be read or may be somebody else's, an unknown key or a value of the wrong type, or a
-            project's file with a setting that is the user's own.
+        SettingsError: a file cannot be read or may be somebody else's, a key is unknown, a value has the wrong type, or a project's
+            file has a setting that only the user may make.
     """
     process = os.environ if environment is None else environment
     own_file = user_file(process)
@@ -117,7 +119,7 @@ def read_settings(
     named = [setting.key for setting in SETTINGS if dotenv.get(_variable(setting))]
     _refuse_own(named, str(find_upwards(folder, ".env", process)), own_file)
     if own.get("local_only"):
-        project.pop("local_only", None)  # a project may restrict the network further, and never less
+        project.pop("local_only", None)  # a project may restrict the network further, but never loosen a restriction
         if "ASSAY_LOCAL_ONLY" in dotenv:
             del variables["ASSAY_LOCAL_ONLY"]
     values: dict[str, Any] = {setting.key: setting.default for setting in SETTINGS}
@@ -130,7 +132,7 @@ def read_settings(
     ]
     for layer, origin in layers:
         for key, value in layer.items():
-            if value is None:  # `keys:` without a value; a list or a mapping that is None would break its readers
+            if value is None:  # `keys:` without a value; code that expects a list or a mapping would fail on None
                 continue
             values[key] = value
             origins[key] = origin or _variable(_BY_KEY[key])
@@ -150,16 +152,21 @@ def read_settings(
 
 def settings_schema() -> dict[str, Any]:
     """Return the JSON Schema of `assay.yaml`, for editors."""
+    from assay.suites.rubrics import (
+        RUBRIC,  # the grammar takes a tenth of a second to build, and every command reads settings
+    )
+
     types: dict[str, dict[str, Any]] = {
         kind: {"type": kind} for kind in ("string", "boolean", "integer", "number", "object")
     }
     types |= {"any": {}, "array": {"type": "array", "items": {"type": "string"}}}
+    own: dict[str, dict[str, Any]] = {"rubric": {"anyOf": [{"type": "string"}, RUBRIC.schema]}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Assay settings",
         "type": "object",
         "additionalProperties": False,
-        "properties": {s.key: {"description": s.about, **types[s.kind]} for s in SETTINGS},
+        "properties": {s.key: {"description": s.about, **own.get(s.key, types[s.kind])} for s in SETTINGS},
     }
 
 
@@ -168,7 +175,7 @@ def _variable(setting: Setting) -> str:
 
 
 def _refuse_own(settings: Iterable[str], where: str, own_file: Path | None) -> None:
-    """Raise `SettingsError` if a project's file sets what is the user's own."""
+    """Raise `SettingsError` if a project's file has a setting that only the user may make."""
     for key in settings:
         if key in USERS_OWN:
             place = f"Write it into {own_file}, or set" if own_file is not None else "Set"
@@ -197,7 +204,7 @@ def _refuse_outside(named: Iterable[object], origin: str, folder: Path, environm
 
 
 def _refuse_borrowed_password(store: str, origin: str, environment: Mapping[str, str]) -> None:
-    """Raise `SettingsError` if the server in a project's address of a store would get the user's own PostgreSQL password."""
+    """Raise `SettingsError` if the server in a project's store address would get the user's own PostgreSQL password."""
     if not store.startswith("postgres"):
         return
     with suppress(ValueError):
@@ -231,7 +238,7 @@ def _from_file(file: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise SettingsError(str(file), f"holds {type(content).__name__}, and must be a mapping of settings.")
+        raise SettingsError(str(file), f"holds {type(content).__name__}, but must be a mapping of settings.")
     for key, value in content.items():
         if key not in _BY_KEY:
             raise SettingsError(
@@ -283,5 +290,5 @@ def _check(setting: Setting, value: object, where: str) -> None:
     wrong_number = isinstance(value, bool) and setting.kind in {"integer", "number"}
     if value is not None and (wrong_number or not isinstance(value, fits[setting.kind])):
         raise SettingsError(
-            where, f"is {value!r}, and must be of type {setting.kind}.", remedy=f"It says {setting.about}."
+            where, f"is {value!r}, but must be of type {setting.kind}.", remedy=f"It sets {setting.about}."
         )

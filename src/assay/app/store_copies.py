@@ -24,7 +24,7 @@ def copy_to(workspace: Workspace, target_url: str) -> StoreCopyDocument:
 
 
 def copy_from(workspace: Workspace, source_url: str) -> StoreCopyDocument:
-    """Copy another store into the workspace's, which must be new or empty; the copy is verified row by row."""
+    """Copy another store into the workspace's store, which must be new or empty; the copy is verified row by row."""
     if workspace.read_only:
         problem = "is open for reading only."
         raise Refused("store", problem, remedy="Restore without --read-only.")

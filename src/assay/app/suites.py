@@ -1,4 +1,4 @@
-"""Load suites with the checks of providers, scorers and installed packages."""
+"""Load suites and check them against providers, scorers and installed packages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.domain.errors import InputError, SettingsError
+from assay.domain.errors import InputError, SettingsError, SuiteError
 from assay.domain.model import ModelSpec, Price
-from assay.domain.suite import CandidateSpec
+from assay.domain.suite import CandidateSpec, Rubric, Suite
 from assay.providers.model_refs import parse_ref
 from assay.providers.programs.opening import AGENTS
 from assay.scoring.graders import GRADERS
@@ -19,7 +19,7 @@ from assay.scoring.scorers import MATH, option_problems, reference_problems
 from assay.suites.checks import METHODS, ExternalChecks
 from assay.suites.loading import GivenSuite, JudgeRef, load_suite, problems_in
 from assay.suites.notes import notes_on as suite_notes
-from assay.suites.rubrics import load_rubric
+from assay.suites.rubrics import described_rubric, load_rubric
 from assay.suites.schema import set_json_schema, suite_json_schema
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
-    from assay.domain.errors import SuiteError
     from assay.domain.run import RunOptions
-    from assay.domain.suite import Rubric, Suite
 
 
 def read_suite(
@@ -41,7 +39,7 @@ def read_suite(
     text: str | None = None,
     given: GivenSuite | None = None,
 ) -> Suite:
-    """Return the checked suite of a file, with the judge (if it names none) and prices of the settings.
+    """Return the checked suite in a file, with the prices and (if it names no judge) the judge from the settings.
 
     `text` is read in place of the file's content, and `given` in place of a file.
     """
@@ -64,13 +62,20 @@ def read_suite(
         ),
         judges=tuple(replace(j, model=_priced(workspace, j.model)) for j in suite.judges),
         user=None if suite.user is None else replace(suite.user, model=_priced(workspace, suite.user.model)),
-        rubric=None if suite.rubric is None else _rubric(workspace, suite.rubric),
+        rubric=default_rubric(workspace) if suite.rubric is None else _rubric(workspace, suite.rubric),
     )
 
 
 def rubric_of_file(workspace: Workspace, path: Path) -> Rubric:
     """Return the rubric of a file, with the address and prices of its structuring model; raises `SuiteErrors`."""
     return _rubric(workspace, load_rubric(path, checks()))
+
+
+def default_rubric(workspace: Workspace) -> Rubric | None:
+    """Return the rubric of the setting `rubric`; None if it is not set. Raises `SuiteErrors`."""
+    settings = workspace.settings
+    given = settings.values["rubric"]
+    return None if given is None else _rubric(workspace, described_rubric(given, settings.folder, checks()))
 
 
 def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
@@ -81,7 +86,7 @@ def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
 
 
 def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tuple[SuiteError, ...]:
-    """Return all problems of a suite or set file, or of a text that is to become one."""
+    """Return all problems of a suite or set file, or of a text that will be saved as one."""
     settings = workspace.settings
     return problems_in(
         path, default_judge=settings.values["judge"], read_from=settings.read_from, checks=checks(), text=text
@@ -109,7 +114,7 @@ def _model(ref: str) -> ModelSpec:
 
 
 def _placed(workspace: Workspace, model: ModelSpec) -> ModelSpec:
-    """Return a model whose program has its folder relative to the working folder, if it lies there: a project may be moved."""
+    """Return a model whose program's folder is relative to the working folder if it is inside, so that a project can be moved."""
     if model.program is None:
         return model
     folder, root = Path(model.program.folder), workspace.folder.resolve()
@@ -133,12 +138,12 @@ def _priced(workspace: Workspace, model: ModelSpec) -> ModelSpec:
             remedy="Write {input: 0.15, output: 0.6}, in dollars per million tokens.",
         ) from error
     if not (0 <= price.input_usd <= 1e6 and 0 <= price.output_usd <= 1e6):
-        raise InputError(f"prices, {model.ref}", "must be from 0 to 1,000,000.")
+        raise InputError(f"prices, {model.ref}", "must be between 0 and 1,000,000.")
     return replace(model, price=price)
 
 
 def checks() -> ExternalChecks:
-    """Return the checks of references, methods and options that other rooms and installed packages provide."""
+    """Return the checks of references, methods and options that other parts of Assay and installed packages provide."""
     offered = dict.fromkeys((*SCORER_REGISTRY.plugin_names(), *GRADERS.plugin_names()))
     plugins = tuple(name for name in offered if name not in METHODS)
 

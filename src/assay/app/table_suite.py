@@ -1,4 +1,4 @@
-"""Propose a suite for a table: find its columns by name, and write the suite beside the table."""
+"""Propose a suite for a table: identify its columns by name, and write the suite beside the table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from assay.app.suites import problems
-from assay.domain.errors import InputError, Refused
+from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.prompts import columns_named
 from assay.suites.files import whole_text
 from assay.suites.located_yaml import UnreadableText
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
-    from assay.domain.errors import SuiteError
 
 _NAMES: Final = {
     "id": ("id", "task_id", "question_id", "example_id", "sample_id", "custom_id", "row_id", "uid", "key"),
@@ -33,7 +32,7 @@ _NAMES: Final = {
     "final_answer": ("final_answer",),
     "tags": ("tags", "tag", "topic", "topics"),
 }  # fmt: skip
-"""Names of columns by key of a task, the surest first."""
+"""Likely column names for each key of a task, the most reliable first."""
 
 _USUAL: Final = frozenset({"answer_id", "response_id"}.union(*_NAMES.values()))
 
@@ -52,9 +51,9 @@ class TableSuite:
         path: the suite file, beside the table.
         table: the table.
         columns: all columns of the table.
-        mapping: columns by key of a task.
+        mapping: the column for each key of a task.
         answers: columns with answers, by candidate.
-        candidates: keys of each candidate that asks a model.
+        candidates: suite-file keys of each candidate that calls a model.
         judge: the model that grades, None for a rule or people.
     """
 
@@ -105,7 +104,7 @@ class TableSuite:
         return "\n".join([*lines, ""])
 
     def _judge(self, model: str) -> str:
-        """Return the value of `judge`; one that compares needs two candidates."""
+        """Return the value of `judge`; a comparing judge needs two candidates."""
         alone = len(self.candidates) + len(self.answers) < 2
         return f"{{model: {json.dumps(model)}, mode: each}}" if alone else json.dumps(model)
 
@@ -136,7 +135,7 @@ def propose(
         raise InputError(
             str(table),
             f"has no column that looks like prompts; it has: {', '.join(columns[:12]) or 'none'}.",
-            remedy="Call the column `prompt`, or write a suite: `tasks: {file: …, map: {prompt: COLUMN}}`.",
+            remedy="Name the column `prompt`, or write a suite: `tasks: {file: …, map: {prompt: COLUMN}}`.",
         )
     path = table.with_name(f"{slug(table.stem) or 'suite'}.yaml")
     made = tuple(_candidates(table.parent, prompts, models))
@@ -180,7 +179,7 @@ def write(workspace: Workspace, proposal: TableSuite) -> tuple[SuiteError, ...]:
 
 
 def _named(columns: Sequence[str], names: tuple[str, ...]) -> str | None:
-    """Return the column with the most fitting name; case, blanks and hyphens make no difference."""
+    """Return the column whose name fits best; case, blanks and hyphens make no difference."""
     plain = {_plain(column): column for column in reversed(columns)}
     return next((plain[name] for name in names if name in plain), None)
 

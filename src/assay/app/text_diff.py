@@ -27,14 +27,14 @@ _WORD: Final = re.compile(r"\w+|[^\w\s]|\s+")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a text; `changed` if the other text has something else, or nothing, in its place."""
+    """A piece of a text; `changed` if the other text has something different, or nothing, in its place."""
 
     text: str
     changed: bool = False
 
 
 def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
-    """Return the text in pieces, with those that differ from the other text marked; joined, they are the text again.
+    """Return the text in pieces, with those that differ from the other text marked; joined together, they give the text again.
 
     The result is symmetric: both texts leave the same words unmarked.
     """
@@ -82,7 +82,7 @@ def _joined(pieces: Sequence[str], changed: Sequence[bool]) -> tuple[Part, ...]:
 
 
 def document_of(text: str) -> JsonValue:
-    """Return the JSON object in an answer: the whole text, its last code fence, or its end; None without one.
+    """Return the JSON object in an answer: the whole text, its last code fence, or its end; None if there is none.
 
     Invalid JSON is not repaired, because code often looks like JSON.
     """
@@ -103,7 +103,7 @@ def document_of(text: str) -> JsonValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRow:
-    """One field of several answers; None for an answer without it. `differs` compares only candidates that answered."""
+    """One field in several answers; None for an answer without it. `differs` compares only candidates that answered."""
 
     path: str
     values: tuple[str | None, ...]
@@ -113,8 +113,8 @@ class FieldRow:
 def field_rows(documents: Sequence[JsonValue], answered: Sequence[int] | None = None) -> tuple[FieldRow, ...]:
     """Return every field of the documents, in order of first appearance; at most `MOST_FIELDS`.
 
-    `answered` holds the positions of candidates that answered; a failed one has no fields and counts as no difference.
-    None means all.
+    `answered` holds the positions of candidates that answered; a failed candidate has no fields, which does not count as a
+    difference. None means all.
     """
     places = range(len(documents)) if answered is None else answered
     flat = [_flat(document) for document in documents]

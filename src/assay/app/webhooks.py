@@ -1,8 +1,8 @@
 """Webhooks: notify another program that a run ended or that items are pending, without delaying the run.
 
-House rules. A notice contains the run, its progress and an address, and never a response, a name of a candidate or
-judge, or a score. It is sent directly to the address in the settings, without redirects or proxies; with `local_only`,
-an address on another machine is refused before the run. A notice that cannot be delivered causes a warning.
+House rules. A notice contains the run, its progress and an address, but never a response, a candidate's or judge's name, or a
+score. It is sent directly to the address in the settings, without redirects or proxies; with `local_only`, an address on another
+machine is refused before the run. A notice that cannot be delivered causes a warning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from assay.domain.digest import digest
 from assay.domain.errors import AssayError, SettingsError
 from assay.domain.events import TrialEnded
-from assay.domain.lifecycle import AssessmentState, Policy, RunState, TrialState
+from assay.domain.lifecycle import TO_COME, AssessmentState, Policy, RunState, TrialState
 from assay.domain.selection import Selection
 from assay.providers.origin import is_local
 
@@ -45,7 +45,7 @@ WAITS_S: Final = (0.5, 1.5)
 """Seconds before the second and third attempt."""
 
 PATIENCE_S: Final = 12.0
-"""Seconds that an ending process waits for notices in progress."""
+"""Seconds that a process waits for notices in progress before it ends."""
 
 _LOOK_EVERY_S: Final = 1.0
 _MOST_WAITING: Final = 1000
@@ -73,13 +73,13 @@ def check_webhook(settings: Settings) -> None:
     if settings.values["local_only"] and not is_local(host):
         raise SettingsError(
             where,
-            f"sends notices to {host}, and local_only allows only this machine and network; nothing was sent.",
+            f"sends notices to {host}, but local_only allows only this machine and network; nothing was sent.",
             remedy="Name a local address, leave the webhook out, or set local_only: false.",
         )
 
 
 def without_secrets(url: str) -> str:
-    """A webhook's address as it may be shown: host and port alone, since path and query are often the key."""
+    """Return a webhook's address as it may be shown: only host and port, since path and query often contain the key."""
     try:
         parts = urlsplit(url)
         place = parts.netloc.rpartition("@")[2]
@@ -103,14 +103,14 @@ class Notices:
     """The notices of one workspace; without a webhook it does nothing. Thread-safe.
 
     Attributes:
-        base: the address of the server that shows the runs, without an ending slash; None if no server runs.
+        base: the address of the server that shows the runs, without a trailing slash; None if no server runs.
     """
 
     def __init__(self, workspace: WebhookSource) -> None:
         values = workspace.settings.values
         self._workspace = workspace
         self._url = str(values["webhook"]) if values["webhook"] else None
-        self._pinned = bool(values["local_only"])  # its name must resolve to this machine or network
+        self._pinned = bool(values["local_only"])  # the host name must resolve to this machine or network
         self._secret = str(values["webhook_secret"]).encode() if values["webhook_secret"] else None
         self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(_MOST_WAITING)
         self._lock = threading.Lock()
@@ -118,7 +118,7 @@ class Notices:
         self.base: str | None = None
 
     def watch(self, plan: RunPlan, before: RunSummary, listener: Listener) -> tuple[Listener, Watch]:
-        """Return a listener that also reports the first pending item, and the watch that reports the run's end."""
+        """Return a listener that also reports the first pending item, and the `Watch` that reports the run's end."""
         watching = Watch(self, plan, before)
         if self._url is None:
             return listener, watching
@@ -130,18 +130,18 @@ class Notices:
         return both, watching
 
     def tell(self, event: str, summary: RunSummary) -> None:
-        """Send a notice of this event soon, from another thread."""
+        """Send a notice about this event soon, from another thread."""
         if self._url is None:
             return
         document = self._document(event, summary)
         self._soon(lambda: self._send(document))
 
     def begun_to_wait(self, plan: RunPlan, told: threading.Event) -> None:
-        """Check in another thread if items of a run are pending, and report that once."""
+        """Check in another thread if items of a run are pending; report it only once."""
         self._soon(lambda: self._look(plan, told))
 
     def close(self) -> None:
-        """Wait until everything is sent, `PATIENCE_S` seconds at most."""
+        """Wait until everything is sent, for at most `PATIENCE_S` seconds."""
         with self._lock:
             thread, self._thread = self._thread, None
         if thread is None:
@@ -263,10 +263,10 @@ class Watch:
 
 
 def _counts(summary: RunSummary) -> dict[str, int]:
-    """Return the numbers of trials in all, done (whatever the review decided), and failed."""
+    """Return the numbers of all trials, done trials (regardless of review), and failed trials."""
     failed = summary.trials.get(TrialState.FAILED, 0)
     total = sum(summary.trials.values())
-    open_ = sum(summary.trials.get(state, 0) for state in (TrialState.PENDING, TrialState.RUNNING))
+    open_ = sum(summary.trials.get(state, 0) for state in TO_COME)
     return {"total": total, "done": total - failed - open_, "failed": failed}
 
 
@@ -282,7 +282,7 @@ def _text(event: str, summary: RunSummary, trials: dict[str, int], waiting: int,
 
 
 async def _posted(url: str, body: bytes, headers: dict[str, str], *, pinned: bool) -> tuple[bool, str]:
-    """Post once. Return whether to try again, and the reason of a failure (empty if delivered)."""
+    """Post once. Return True if it should be tried again, and the reason for a failure (empty if delivered)."""
     import aiohttp  # only needed with a webhook
 
     from assay.providers.session import LocalResolver

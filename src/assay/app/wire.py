@@ -4,7 +4,7 @@ A document class lists its fields in the order of the JSON. `fill` copies them f
 names, so only computed values need code. Three rules hold for every document:
 
 * A value that is unknown or does not apply is null. Only a field with `| Absent` in its type may be left out.
-* A trailing underscore is not part of the key, because `from` and `global` are reserved words in Python.
+* A trailing underscore is not part of the key, because names such as `from` and `global` are reserved words in Python.
 * Tuples are arrays, enumerations are their values, and numbers are never NaN or infinite.
 """
 
@@ -54,7 +54,7 @@ class Absent(Enum):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         from pydantic_core import PydanticOmit
 
-        raise PydanticOmit  # an absent field has no schema of its own; it is only not required
+        raise PydanticOmit  # absent fields have no separate schema; they are just not required
 
 
 ABSENT: Final = Absent.ABSENT
@@ -78,7 +78,7 @@ def optional() -> Any:
 def document(cls: type[Document]) -> type[Document]:
     """Make a class a document: a dataclass with keyword-only fields, frozen for the type checker.
 
-    Documents are written and forgotten, so nothing compares or hashes them. Each method that a dataclass need not write saves
+    Documents are written and forgotten, so nothing compares or hashes them. Each method that a dataclass does not generate saves
     time at every start of a command, and there are some 130 documents.
     """
     made = dataclass(slots=True, kw_only=True, eq=False, repr=False, match_args=False)(cls)
@@ -94,7 +94,7 @@ def key_of(name: str) -> str:
 def fill(cls: type[Document], record: object, /, **given: object) -> Document:
     """Create a document from the attributes of a record; `given` adds or replaces fields.
 
-    If a field's type is a document, its record is converted too, also one in `given`. A missing attribute raises
+    If a field's type is a document, its record is converted too, even one in `given`. A missing attribute raises
     AttributeError, an unknown name in `given` TypeError.
     """
     kind = type(record)
@@ -110,7 +110,7 @@ def fill(cls: type[Document], record: object, /, **given: object) -> Document:
 
 
 def to_json(value: object) -> dict[str, object]:
-    """Return the fields of one document or record, for the `default` of a JSON writer; values may be documents in turn."""
+    """Return the fields of one document or record, for the `default` of a JSON writer; values may themselves be documents."""
     if is_dataclass(value):
         keys, get, may_be_absent = _writing(type(value))  # type: ignore[arg-type] # every class is hashable
         written = dict(zip(keys, get(value), strict=True))
@@ -121,7 +121,7 @@ def to_json(value: object) -> dict[str, object]:
 
 
 def plain(value: object) -> Any:
-    """Return a document as the dictionaries and lists that a reader of its JSON gets."""
+    """Return a document as dictionaries and lists, as a reader of its JSON gets them."""
     if isinstance(value, str | int | float | None):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, tuple | list):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from assay.providers.directory import Directory
     from assay.sandbox.shells.commands import SandboxedCommands
     from assay.store.calibrations import StoreCalibrations
+    from assay.store.execution.jobs import StoreJobs
     from assay.store.execution.journal import StoreJournal
     from assay.store.opening import Store
     from assay.store.queries.archive import Archive
@@ -52,7 +53,7 @@ NO_CHROMIUM = "no Chromium was found on this machine; install it, or set `chromi
 
 
 def browser_of(settings: Settings) -> str | None:
-    """Return the path of the browser in the settings, else of an installed Chromium; None without one."""
+    """Return the path of the browser in the settings, otherwise of an installed Chromium; None if there is none."""
     from assay.sandbox.pages import found_chromium
 
     named = settings.values["chromium"]
@@ -112,7 +113,7 @@ class Workspace:
 
     @cached_property
     def decisions(self) -> ProjectingDecisions:
-        """Applies decisions, and notes them for the results folder."""
+        """Applies decisions, and queues them for the results folder."""
         from assay.app.results_folder import ProjectingDecisions
 
         return ProjectingDecisions(self.store.decisions, self.results)
@@ -131,6 +132,10 @@ class Workspace:
         from assay.app.webhooks import Notices
 
         return Notices(self)
+
+    @property
+    def jobs(self) -> StoreJobs:
+        return self.store.jobs
 
     @property
     def archive(self) -> Archive:
@@ -172,7 +177,7 @@ class Workspace:
     @cached_property
     def directory(self) -> Directory:
         """The providers, created when models need them."""
-        from assay.app.address_rules import address_rules  # only commands that call models need it
+        from assay.app.address_rules import address_rules  # only commands that call models need this
         from assay.providers.directory import Directory
 
         return Directory(
@@ -192,7 +197,7 @@ class Workspace:
 
     @cached_property
     def commands(self) -> SandboxedCommands:
-        """The sandbox that tests of tasks run in."""
+        """The sandbox in which the tests of tasks run."""
         from assay.sandbox.shells.commands import SandboxedCommands  # most runs need none
 
         return SandboxedCommands(self.settings.values["sandbox"])
@@ -208,7 +213,7 @@ class Workspace:
 
     @property
     def reviewer(self) -> str:
-        """Name under which decisions are recorded if no command gives one: the setting, else the login name."""
+        """Name under which decisions are recorded if no command gives one: the setting, otherwise the login name."""
         named = self.settings.values["reviewer"]
         if named:
             return str(named)
@@ -217,7 +222,7 @@ class Workspace:
         return "reviewer"
 
     def start_web(self) -> None:
-        """From now on, ask a `base_url` only if the settings allow its origin, because a browser may have named it."""
+        """From now on, call a `base_url` only if the settings allow its origin, because a browser may have named it."""
         self._for_web = True
         self.__dict__.pop("directory", None)
 
@@ -226,13 +231,13 @@ class Workspace:
         return secrets.token_hex(2)
 
     def seed(self) -> int:
-        """Draw a seed for a run whose suite has none, 0 <= seed < 2**31."""
+        """Draw a seed, 0 <= seed < 2**31, for a run whose suite has none."""
         return secrets.randbelow(2**31)
 
     def beside(self) -> Workspace:
         """Return a workspace with the same settings and open store, but its own providers and workers.
 
-        Several tasks in one process each need one, because a task that ends closes its providers and workers.
+        Each of several tasks in one process needs one, because a task that ends closes its providers and workers.
         """
         other = Workspace(self.settings, folder=self.folder, clock=self.clock, read_only=self.read_only)
         other.__dict__.update(store=self.store, decisions=self.decisions, results=self.results, notices=self.notices)
@@ -241,7 +246,7 @@ class Workspace:
         return other
 
     def damage(self, *, within_s: float = 10.0) -> str:
-        """Return the first damage of an existing store, or an empty text; it is searched for at most this long."""
+        """Return the first damage of an existing store, or an empty text; the search takes at most this long."""
         from assay.store.opening import open_store
 
         store = open_store(self.settings.store_url, clock=self.clock, create=False, read_only=self.read_only)

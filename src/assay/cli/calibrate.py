@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 _WHY_NOT = {
     "no_pairs": "not measured: no answers to compare",
-    "no_twins": "not measured: no sample names a shorter twin",
-    "judged_once": "not measured: --repeat 3 does",
-    "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades of its own family and of others",
-    "judge_has_no_variation": "none: it gives everything the same score",
+    "no_twins": "not measured: no sample has a shorter twin",
+    "judged_once": "not measured: --repeat 3 measures it",
+    "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades for its own and other model families",
+    "judge_has_no_variation": "none: it gave everything the same score",
     "no_variation": "none: all references deserve the same score",
     "need_at_least_3_pairs": "none: fewer than three references",
 }
@@ -43,7 +43,7 @@ _WHY_NOT = {
     help="Measure with this suite's rubric, prompt and settings.",
 )
 @click.option("--repeat", type=int, default=1, metavar="N", help="Judge each reference N times to measure the spread.")
-@click.option("--budget", type=float, metavar="USD", help="Most that the calibration may cost.")
+@click.option("--budget", type=float, metavar="USD", help="Maximum cost of the calibration.")
 @click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
 @click.option("--list", "as_list", is_flag=True, help="List stored calibrations, newest first.")
 @keys_over_http
@@ -60,10 +60,10 @@ def calibrate(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Measure the judge MODEL against references whose score is known and against what people corrected.
+    """Measure the judge MODEL against references with known scores and against people's corrections.
 
-    Without --suite, the prompt and rubric are those of the newest run that the judge graded, or Assay's own. The result
-    applies to exactly this model, prompt, rubric and parameters.
+    Without --suite, the prompt and rubric come from the newest run that the judge graded, or are Assay's own. The result applies
+    only to this model, prompt, rubric and parameters.
     """
     from assay.app.calibration import documents, measure
 
@@ -78,7 +78,9 @@ def calibrate(
                 _say_records(stored)
             return 0
         if model is None:
-            raise click.UsageError("name the MODEL to measure, as in openai/gpt-4o-mini.", click.get_current_context())
+            raise click.UsageError(
+                "name the MODEL to measure, for example openai/gpt-4o-mini.", click.get_current_context()
+            )
         cap = opened.settings.values["budget"]
         if dry_run:
             ahead = measure.foreseen(
@@ -112,7 +114,7 @@ def _foretell(ahead: Foreseen, cap: float | None, *, as_json: bool) -> int:
         n = counted(len(ahead.references), "reference")
         say(f"{setting.judge.model.ref}, as in {setting.source}: {n}, {asked(ahead.estimate)}")
         if ahead.taken_over:
-            say(f"{ahead.taken_over} answers of an interrupted attempt are reused")
+            say(f"{ahead.taken_over} answers from an interrupted attempt are reused")
     return 0
 
 
@@ -121,7 +123,7 @@ def _say(done: Calibrated) -> None:
     say(f"{done.record.identity.model}, as in {done.setting.source}: {trust.tier.words}")
     if trust.tier is not trust.tier_at_face_value:
         say(
-            f"  {trust.tier_at_face_value.words} by its point estimates, but {trust.n} references are too few to show that"
+            f"  its point estimates say {trust.tier_at_face_value.words}, but {trust.n} references are too few to show that"
         )
     rows = [
         (
@@ -146,14 +148,14 @@ def _say(done: Calibrated) -> None:
         f"being first is worth {_points(trust.first_place_bonus, signed=True)}"
     )
     say(f"length: wordy twins get {_points(trust.length_bias, signed=True)} more than they deserve")
-    say(f"own family: {_points(trust.self_preference, signed=True)} more generous than to others")
-    say(f"judged again: {_points(trust.repeat_sd)} standard deviation")
+    say(f"own family: {_points(trust.self_preference, signed=True)} more than it gives to other families")
+    say(f"repeated judging: standard deviation {_points(trust.repeat_sd)}")
     if trust.unread:
-        say(f"{trust.unread} replies could not be read, and count as misses")
+        say(f"{trust.unread} replies could not be read and count as misses")
     for name, failure in done.failures[:10]:
         say(f"  failed: {name}: {failure.kind} ({failure.fault}): {failure.detail}")
     if trust.more_pairs:
-        say(f"{trust.n} references; {trust.more_pairs} more are needed to show an excellent judge")
+        say(f"{trust.n} references; {trust.more_pairs} more are needed to show that a judge is excellent")
     if done.taken_over:
         say(f"{done.taken_over} of {done.calls} answers are from an interrupted attempt")
     say(f"stored as version {done.record.version}; it is valid only for this model, prompt, rubric and parameters")
@@ -161,7 +163,7 @@ def _say(done: Calibrated) -> None:
 
 def _say_records(records: tuple[CalibrationRecord, ...]) -> None:
     if not records:
-        say("no judge was calibrated yet; `assay calibrate MODEL` does it")
+        say("no judge has been calibrated yet; run `assay calibrate MODEL`")
         return
     rows = [
         (
@@ -201,7 +203,7 @@ def _share(figure: Figure) -> str:
 
 
 def _points(figure: Figure, *, signed: bool = False) -> str:
-    """Return a figure in points of 100."""
+    """Return a figure in points out of 100."""
     if figure.value is None:
         return _why_not(figure)
     sign = "+" if signed else ""

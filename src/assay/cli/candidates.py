@@ -21,7 +21,7 @@ def candidates() -> None:
 @candidates.command("list")
 @common
 def list_command(store: str | None, as_json: bool) -> int:
-    """List candidates, their runs and corrections of names."""
+    """List candidates, their runs, and the corrections of their names."""
     from assay.app.registry import candidates as verbs
 
     with workspace(store) as opened:
@@ -43,7 +43,7 @@ def _mending(name: str, about: str) -> click.Command:
     @click.argument("source", metavar="A")
     @click.argument("target", metavar="B")
     @click.option("--reason", default="", metavar="TEXT", help="Reason, stored with the event.")
-    @click.option("--reviewer", metavar="NAME", help="Name of the person; default as for reviews.")
+    @click.option("--reviewer", metavar="NAME", help="Name of the person; same default as for reviews.")
     @common
     def command(source: str, target: str, reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
         from assay.app.registry import candidates as verbs
@@ -62,7 +62,7 @@ candidates.add_command(_mending("merge", "Merge A into B: A's results count as B
 @candidates.command("undo")
 @click.argument("event", metavar="ID")
 @click.option("--reason", default="", metavar="TEXT", help="Reason, stored with the event.")
-@click.option("--reviewer", metavar="NAME", help="Name of the person; default as for reviews.")
+@click.option("--reviewer", metavar="NAME", help="Name of the person; same default as for reviews.")
 @common
 def undo(event: str, reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
     """Undo a rename or a merge."""
@@ -78,7 +78,7 @@ def _print_event(event: NameEvent, *, as_json: bool) -> int:
     if as_json:
         print_json(verbs.event_document(event))
     else:
-        back = "" if event.undoes is not None else f"; `assay candidates undo n{event.id}` takes it back"
+        back = "" if event.undoes is not None else f"; `assay candidates undo n{event.id}` undoes this"
         say(f"n{event.id}: {_sentence(event)}, in {counted(len(event.runs), 'run')}{back}")
     return 0
 
@@ -86,8 +86,8 @@ def _print_event(event: NameEvent, *, as_json: bool) -> int:
 def _sentence(event: NameEvent) -> str:
     match event.verb.value:
         case "rename":
-            return f"{event.source} is called {event.target}"
+            return f"{event.source} renamed to {event.target}"
         case "merge":
-            return f"{event.source} is {event.target}"
+            return f"{event.source} merged into {event.target}"
         case _:
-            return f"n{event.undoes} taken back: {event.target} is itself again"
+            return f"n{event.undoes} undone: {event.target} is separate again"

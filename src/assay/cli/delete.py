@@ -20,11 +20,13 @@ def taking_out(command: Command) -> Command:
     """Add the options that `delete` and `archive` share."""
     for name, target, about in (
         ("--list", "listed", "List the runs that were taken out of use and brought back."),
-        ("--undo", "undo", "Bring runs back, as they were."),
-        ("--yes", "yes", "Do not ask."),
+        ("--undo", "undo", "Bring runs back as they were."),
+        ("--yes", "yes", "Do not ask for confirmation."),
     ):
         command = click.option(name, target, is_flag=True, help=about)(command)
-    command = click.option("--reviewer", metavar="NAME", help="Name of the person; default as for reviews.")(command)
+    command = click.option("--reviewer", metavar="NAME", help="Name of the person; same default as for reviews.")(
+        command
+    )
     command = click.option("--reason", default="", metavar="TEXT", help="Reason, stored with the event.")(command)
     return click.argument("runs", metavar="RUN…", nargs=-1)(command)
 
@@ -36,7 +38,7 @@ def delete(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) 
     """Take runs out of every list, statistic and export.
 
     Their results and reviews stay in the store, and their files in the results folder move to `_assay/deleted`.
-    `--undo` brings a run back, also one that a later import replaced. The audit log records who deleted it, when and why.
+    `--undo` brings a run back, even one that a later import replaced. The audit log records who deleted it, when and why.
     """
     return _take_out("delete", runs, store, as_json=as_json, **how)
 
@@ -95,7 +97,7 @@ def _take_out(
 
 
 def _ask(verb: str, leaving: tuple[RunSummary, ...]) -> None:
-    """Ask before runs are taken out of use; raises `click.Abort` for a no."""
+    """Ask before runs are taken out of use; raises `click.Abort` if the answer is no."""
     if not sys.stdin.isatty():
         raise click.UsageError(f"{verb} asks for confirmation, which needs a terminal. Add --yes.")
     for run in leaving:

@@ -37,13 +37,13 @@ def demo(no_serve: bool, port: int, store: str | None, as_json: bool) -> int:
         run = result.summary.id
         waiting = result.summary.assessments.get("pending", 0)  # type: ignore[call-overload] # a StrEnum's value
         wait = f"{counted(waiting, 'assessment')} {'waits' if waiting == 1 else 'wait'}"
-        tell(f"run {run}: {counted(sum(result.summary.trials.values()), 'trial')} judged; {wait} for a person")
+        tell(f"run {run}: {counted(sum(result.summary.trials.values()), 'trial')} judged; {wait} for review")
         if no_serve:
             return _decided(opened, run, store or STORE, port, as_json=as_json)
         from assay.cli.serve import serve_workspace
 
-        say(f"{wait}. When you have decided some: assay stats --run {run} --store {store or STORE}")
-        # Never beyond this machine: the demo has no token.
+        say(f"{wait}. Once you have decided a few of them, run: assay stats --run {run} --store {store or STORE}")
+        # Never served beyond this machine, because the demo has no token.
         return serve_workspace(opened, host="127.0.0.1", port=port, path=f"/review?run={run}")
 
 

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     "--all", "everything", is_flag=True, help="Also write trials that do not count, with their state, to a second file."
 )
 @click.option("--anonymise", is_flag=True, help="Replace names of candidates and reviewers with pseudonyms.")
-@click.option("--threshold", metavar="D", help="junit: a task passes if its mean is at least this: 0.7, or 70pts.")
-@click.option("--against", metavar="NAME", help="junit: a task passes if it is not worse than this candidate's.")
+@click.option(
+    "--threshold", metavar="D", help="junit: a task passes if its mean is at least this value: 0.7, or 70pts."
+)
+@click.option(
+    "--against", metavar="NAME", help="junit: a task passes if its result is not worse than this candidate's."
+)
 @click.option("--margin", metavar="D", help="junit: how much worse it may be: 0.03, or 3pts.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @filters
@@ -41,18 +45,22 @@ def export(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Write approved results as csv, parquet, jsonl, json, html, markdown, latex, junit, inspect, hf_jsonl or results."""
+    """Write approved results in one of these formats.
+
+    csv, parquet, jsonl, json, html, markdown, latex, junit, inspect, hf_jsonl, evaluations, final-results or results.
+    """
     from assay.app.exports import export as exporting
+    from assay.app.exports.exporters import ExportRequest
     from assay.app.statistics.basis import parsed_margin
 
-    # An export in JSON is itself the one document of stdout; other text becomes a field of it.
+    # A JSON export is itself the only document on stdout; text in another format becomes a field of the document.
     in_field = as_json and output is None and format not in {"json", "results"}
     texts: list[str] = []
     with workspace(store) as opened:
-        exported = exporting.export(
-            opened,
-            format,
-            selection(chosen),
+        request = ExportRequest(
+            workspace=opened,
+            format=format,
+            selection=selection(chosen),
             output=None if output is None else Path(output),
             everything=everything,
             anonymise=anonymise,
@@ -62,6 +70,7 @@ def export(
             against=against,
             margin=None if margin is None else parsed_margin(margin),
         )
+        exported = exporting.export(request)
     if as_json and (output is not None or format == "results"):
         print_json(exporting.exported_document(exported))
     elif in_field:
@@ -81,14 +90,14 @@ def _tell(exported: Exported) -> None:
         tell(f"{exported.output}: {counted(exported.rows, 'run')}")
         return
     where = "" if exported.output is None else f"{exported.output}: "
-    tell(f"{where}{exported.rows} rows that count{', none yet' if not exported.rows else ''}")
+    tell(f"{where}{exported.rows} counted rows{' so far' if not exported.rows else ''}")
     if exported.unseen:
-        tell(f"{exported.unseen} of them were seen by no person, as the policy allows")
+        tell(f"no person saw {exported.unseen} of them, as the review policy allows")
     if exported.apart is not None:
         tell(f"{exported.apart}: {exported.rows_apart} rows that do not count")
 
 
 def _to_stdout(text: str) -> None:
     """Print text unchanged to a pipe, and without control characters to a terminal."""
-    # A pipe receives the exact bytes, or a checksum of the export would differ from that of the file.
+    # A pipe receives the exact bytes, otherwise a checksum of the export would differ from the checksum of the file.
     sys.stdout.write(visible(text) if sys.stdout.isatty() else text)

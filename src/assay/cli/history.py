@@ -137,7 +137,7 @@ def _say_diff(difference: RunDiff) -> None:
 
 
 def _set_up_rows(entry: SetUp) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each value that differs, at any depth."""
+    """Yield a row for each value that differs, however deeply it is nested."""
     name = f"{entry.kind} {entry.name}"
     if entry.lines:
         return  # long texts follow the table line by line
@@ -162,7 +162,7 @@ def _values(value: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _in_words(value: Any) -> str:
-    """Return a value of a setting as text; a missing one as a dash."""
+    """Return a setting's value as text, and a missing value as a dash."""
     match value:
         case None:
             return "–"

@@ -39,15 +39,15 @@ _EVERY_S = 2.0
     help="Mapping of columns to task, candidate, answer and score.",
 )
 @click.option("--run-name", metavar="NAME", help="Name of the run.")
-@click.option("--candidate", metavar="NAME", help="Name of the candidate, if the file lacks it or has a poor one.")
-@click.option("--dataset", metavar="NAME", help="Suite of the rows.")
+@click.option("--candidate", metavar="NAME", help="Name of the candidate, if the file has none or a poor one.")
+@click.option("--dataset", metavar="NAME", help="Suite that the rows belong to.")
 @click.option(
     "--input",
     "inputs",
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="File of the requests. May be repeated.",
+    help="File with the requests that the results answer. May be repeated.",
 )
 @click.option(
     "--log",
@@ -75,7 +75,7 @@ _EVERY_S = 2.0
     type=click.Path(path_type=Path),
     help="Fields to extract from each answer, and from an input for the title of its row.",
 )
-@click.option("--no-copy", is_flag=True, help="Keep no copy of the files beside the store.")
+@click.option("--no-copy", is_flag=True, help="Do not keep a copy of the files beside the store.")
 @click.option("--move", is_flag=True, help="Delete the files after their copies are verified.")
 @click.option(
     "--rebuild", is_flag=True, help="Restore the runs of the results folder PATH, with reviews and statistics."
@@ -101,9 +101,9 @@ def import_command(
 ) -> int:
     """Import results made elsewhere: batch output, score tables, sets, other harnesses' logs.
 
-    Folders are searched, and the format of a file is detected by its content. AI grades wait for a person, except rows of
-    a score table whose `state` records a decision made elsewhere; their number is shown. Importing the same content
-    again, or an export of this store, changes nothing. Exit 1 if lines were skipped; every skipped line is listed.
+    Folders are searched, and the format of a file is detected by its content. AI grades await review, except rows of a score table
+    whose `state` records a decision made elsewhere; their number is shown. Importing the same content again, or an export of this
+    store, changes nothing. Exit 1 if lines were skipped; every skipped line is listed.
     """
     from assay.app.imports.importer import import_paths
     from assay.app.imports.options import ImportOptions, import_document
@@ -111,7 +111,7 @@ def import_command(
     if rebuild:
         given = (mapping, run_name, candidate, dataset, inputs, logs, criteria, model_info, no_copy, move)
         if len(paths) != 1 or format_name != "auto" or any(given):
-            raise click.UsageError("--rebuild takes one results folder and no other option.")
+            raise click.UsageError("--rebuild takes one results folder and cannot be combined with other options.")
         return _rebuild(paths[0], store, as_json=as_json)
     if no_copy and move:
         raise click.UsageError("--move needs a copy, so it cannot be used with --no-copy.")
@@ -149,14 +149,14 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
     say(
         f"{counted(len(rebuilt.runs), 'run')} with {counted(rebuilt.assessments, 'assessment')} and "
         f"{counted(rebuilt.events, 'decision')} {_are(rebuilt.runs)} back; "
-        f"{len(rebuilt.there)} {_were(rebuilt.there)} there already"
+        f"{len(rebuilt.there)} {_were(rebuilt.there)} already there"
     )
     for run in rebuilt.aside:
         tell(
-            f"run {run} was deleted or replaced, and stays so; `assay delete {run} --undo` brings it back if the store has it"
+            f"run {run} was deleted or replaced and remains so; `assay delete {run} --undo` brings it back if the store has it"
         )
     if rebuilt.renumbered:
-        tell("the store had runs already, so trials and assessments that came back have new numbers")
+        tell("the store already had runs, so the restored trials and assessments have new numbers")
     for noun, done, altered in (("decision", "made", rebuilt.altered), ("vote", "cast", rebuilt.altered_votes)):
         if altered:
             numbers = ", ".join(map(str, altered[:10]))
@@ -175,9 +175,7 @@ def _replacement(replaced: ReplacedRun) -> str:
     if replaced.kept or replaced.left:
         text += f"; {counted(replaced.kept, 'review')} kept"
     if replaced.left:
-        text += (
-            f", {replaced.left:,} not, because the result changed: they stay with run {replaced.run} in the audit log"
-        )
+        text += f", {replaced.left:,} dropped because the result changed: they stay with run {replaced.run} in the audit log"
     return text
 
 
@@ -198,13 +196,11 @@ def _say(result: ImportResult) -> None:
         say(f"  {run}")
     for name, ids in result.unchanged.items():
         suffix = f" as {', '.join(ids)}" if ids else ""
-        say(f"{name} was imported before{suffix}; nothing was changed")
+        say(f"{name} was already imported{suffix}; nothing was changed")
     for replaced in result.replaced:
         say(_replacement(replaced))
     for held in result.held:
-        say(
-            f"{held.where}: {held.rows:,} rows were imported before: this store has those of run {held.run}; nothing was added"
-        )
+        say(f"{held.where}: {held.rows:,} rows were already imported as part of run {held.run}; nothing was added")
     for note in result.notes:
         tell(f"note: {note.where}: {note.what}")
     for skipped in result.skipped[:_SHOWN]:

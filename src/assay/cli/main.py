@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 import assay
 from assay.cli.output import complain, tell, wants_json
-from assay.domain.errors import MORE_FILES, AssayError, Interrupted, did_you_mean
+from assay.domain.errors import MORE_FILES, AssayError, ConnectionLost, Interrupted, did_you_mean
 
 COMMANDS = {
     "run": ("assay.cli.run", "Run a suite: ask, grade, and store every trial."),
@@ -23,46 +23,55 @@ COMMANDS = {
     "pause": ("assay.cli.run", "Stop a run after its current trials, until it is resumed."),
     "cancel": ("assay.cli.run", "Stop a run after its current trials; finished trials are kept."),
     "extend": ("assay.cli.run", "Add trials or candidates to a run."),
+    "batch": ("assay.cli.batch", "Ask a run's models through batch APIs: submit, status, collect."),
     "regrade": ("assay.cli.regrade", "Grade a run's stored responses again, as a new run."),
     "review": ("assay.cli.review", "Approve, correct, reject or rerun the grades of judges."),
     "stats": ("assay.cli.statistics", "Show each candidate's score over the trials that count, with its interval."),
     "compare": ("assay.cli.statistics", "Compare two candidates: which is better, by how much, how certain."),
-    "rank": ("assay.cli.statistics", "Rank all candidates, with the ranks the data allow, and compare all pairs."),
-    "plan": ("assay.cli.statistics", "Estimate how many trials or tasks would decide, and their cost."),
+    "rank": ("assay.cli.statistics", "Rank all candidates, show each one's possible ranks, and compare all pairs."),
+    "plan": ("assay.cli.statistics", "Estimate how many trials or tasks a decision needs, and their cost."),
     "chart": ("assay.cli.chart", "Draw scores, ranks, pairs or single trials to SVG, PNG or CSV."),
-    "gate": ("assay.cli.statistics", "Exit 0 if A is shown to be at most a margin worse than B, else 3."),
+    "gate": ("assay.cli.statistics", "Exit 0 if A is shown to be at most a margin worse than B, otherwise 3."),
     "export": ("assay.cli.export", "Write approved results to a file: tables, records, reports."),
     "calibrate": ("assay.cli.calibrate", "Measure a judge against references and against people's corrections."),
-    "import": ("assay.cli.importing", "Import results made elsewhere; formats are detected."),
+    "import": ("assay.cli.importing", "Import results from other tools; the format is detected."),
     "validate": ("assay.cli.project", "Check suite and set files without running them."),
-    "init": ("assay.cli.project", "Create a project with a suite that runs at once."),
+    "init": ("assay.cli.project", "Create a project with a suite that is ready to run."),
     "config": ("assay.cli.project", "Show the settings in effect and where each comes from."),
     "doctor": ("assay.cli.project", "Check this machine and say how to fix problems."),
     "store": ("assay.cli.store", "Back up, restore or copy the store, verified row by row."),
     "runs": ("assay.cli.registry", "List runs, newest first."),
     "show": ("assay.cli.registry", "Show a run, a batch, a trial or an assessment."),
     "delete": ("assay.cli.delete", "Take runs out of lists and statistics; --undo brings them back."),
-    "archive": ("assay.cli.delete", "Take runs out of lists and statistics, readable by id; --undo brings them back."),
+    "archive": (
+        "assay.cli.delete",
+        "Take runs out of lists and statistics but keep them readable by id; --undo brings them back.",
+    ),
     "diff": ("assay.cli.history", "Compare the set-up and results of two runs."),
     "trend": ("assay.cli.history", "Show a suite's scores over time, candidate by candidate."),
-    "candidates": ("assay.cli.candidates", "List candidates; rename or merge misspelt names, or undo it."),
-    "reviewers": ("assay.cli.reviewers", "Invite reviewers and viewers to the web app, list and revoke."),
+    "candidates": ("assay.cli.candidates", "List candidates; rename or merge misspelt names, or undo that."),
+    "reviewers": ("assay.cli.reviewers", "Invite reviewers and viewers to the web app; list or revoke invitations."),
     "serve": ("assay.cli.serve", "Start the web app."),
-    "demo": ("assay.cli.demo", "Try the main workflow on recorded answers, without a key."),
+    "demo": ("assay.cli.demo", "Try the main workflow on recorded answers, without an API key."),
 }
+
+_READING: Final = frozenset(
+    {"stats", "compare", "rank", "plan", "gate", "runs", "show", "diff", "trend", "review list", "candidates list"}
+)
+"""Commands that change nothing and print only after everything is read, so that they can be repeated."""
 
 EXIT_OUR_ERROR = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
 _OUTPUT_TROUBLES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
-"""Error numbers of a full disk or an exceeded quota."""
+"""Error numbers for a full disk or an exceeded quota."""
 
 
 _UNREACHABLE: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR}
 )
-"""Error numbers of files and folders that this user cannot use."""
+"""Error numbers for files and folders that this user cannot use."""
 
 
 class Verbs(click.Group):
@@ -88,14 +97,14 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the name of a command without importing any of them."""
+        """Complete the name of a command without importing any command."""
         names = [
             CompletionItem(name, help=about) for name, (_, about) in COMMANDS.items() if name.startswith(incomplete)
         ]
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing any of them."""
+        """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
@@ -125,7 +134,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code."""
-    for stream in (sys.stdout, sys.stderr):  # a terminal that is not UTF-8 shows what it cannot write as \u2192
+    for stream in (sys.stdout, sys.stderr):  # a terminal without UTF-8 shows characters that it lacks as \u2192
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     code = exit_code(sys.argv[1:] if arguments is None else arguments)
@@ -138,20 +147,30 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _unwritten(error: OSError) -> int:
-    """Report that the output could not be written; the work of the command itself is done and stored."""
+    """Report that the output could not be written; the command's own work is done and stored."""
     with suppress(OSError, ValueError):
-        sys.stdout.close()  # else the interpreter flushes once more at exit and prints a traceback
+        sys.stdout.close()  # otherwise the interpreter flushes once more at exit and prints a traceback
     with suppress(OSError, ValueError):
         if not isinstance(error, BrokenPipeError):
             tell(f"assay: the output cannot be written: {error.strerror or error}. Stored results are safe.")
     return EXIT_OUR_ERROR
 
 
+def _invoke(arguments: list[str]) -> Any:
+    """Run a command; run it again if it only reads and lost its connection, as at each restart of a PostgreSQL server."""
+    try:
+        # Not click's standalone mode: it would map errors to its own exit codes.
+        return cli.main(arguments, prog_name="assay", standalone_mode=False)
+    except ConnectionLost:
+        if not {arguments[0], " ".join(arguments[:2])} & _READING:
+            raise
+    return cli.main(arguments, prog_name="assay", standalone_mode=False)
+
+
 def exit_code(arguments: list[str]) -> int:
     """Run a command and return its exit code: 0 done, 1 failed, 2 bad input, 3 gate not passed, 130 interrupted."""
     try:
-        # Not click's standalone mode: it would map every error to exit codes of its own.
-        code: Any = cli.main(arguments, prog_name="assay", standalone_mode=False)
+        code = _invoke(arguments)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
@@ -167,8 +186,8 @@ def exit_code(arguments: list[str]) -> int:
         complain(str(error), as_json=wants_json(arguments))
         return EXIT_BAD_INPUT
     except BrokenPipeError:
-        # Closed, or the interpreter would print "Exception ignored" about the flush at exit.
-        sys.stderr.close()  # the reader of the output is gone, as with `assay runs | head`
+        # Closed, because otherwise the interpreter would print "Exception ignored" about the flush at exit.
+        sys.stderr.close()  # the program that reads the output has ended, as with `assay runs | head`
         return 1
     except OSError as error:
         if error.errno in _OUTPUT_TROUBLES:
@@ -183,7 +202,7 @@ def exit_code(arguments: list[str]) -> int:
 
 
 def _sentence(error: OSError) -> str | None:
-    """Return a sentence for an error of the system that the operator can fix; None for any other."""
+    """Return a sentence for a system error that the operator can fix; None for any other error."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return f"too many files are open. {MORE_FILES}"
     if error.filename is not None and error.errno in _UNREACHABLE:
@@ -195,13 +214,13 @@ def _our_error(error: Exception, arguments: list[str]) -> int:
     """Report an unexpected exception in one line; ASSAY_DEBUG=1 shows the traceback."""
     if os.environ.get("ASSAY_DEBUG"):
         raise error
-    # Bytes that a disk or another program changed show up anywhere, as values that no code expects.
+    # Bytes changed by a disk or another program can show up anywhere, as values that no code expects.
     if damage := _damage(arguments):
         remedy = "Restore it from a copy; `assay doctor --check-store` lists what is damaged."
         complain(f"the store is damaged: {damage}. {remedy}", as_json=wants_json(arguments))
         return EXIT_BAD_INPUT
     complain(
-        f"an error of Assay itself: {type(error).__name__}: {error}. "
+        f"an internal error in Assay: {type(error).__name__}: {error}. "
         "ASSAY_DEBUG=1 shows where it happened; please report it.",
         as_json=wants_json(arguments),
     )

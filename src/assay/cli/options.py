@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,8 +13,6 @@ import click
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from assay.app.workspace import Workspace
 
 _OVER_HTTP = "assay.allow_http_keys"
@@ -24,19 +23,15 @@ _NO_SANDBOX = "assay.no_sandbox"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 STAGE = click.option(
-    "--stage", type=click.Choice(["structure"]), help="Stop after this stage; `assay resume` goes on with judging."
+    "--stage", type=click.Choice(["structure"]), help="Stop after this stage; `assay resume` continues with judging."
 )
 
 
 def common(command: Command) -> Command:
-    """Add `--json`, `--store` and `--read-only`, which every command takes; `workspace` reads the last."""
-
-    def note(context: click.Context, _: click.Parameter, value: bool) -> None:
-        if value:
-            context.meta[_READ_ONLY] = True
-
-    about = "Change neither the store nor the results folder."
-    command = click.option("--read-only", is_flag=True, expose_value=False, callback=note, help=about)(command)
+    """Add `--json`, `--store` and `--read-only`, which every command takes; `workspace` reads the last of them."""
+    command = _flag_for_workspace(
+        command, "--read-only", _READ_ONLY, "Change neither the store nor the results folder."
+    )
     command = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to stdout.")(
         command
     )
@@ -46,24 +41,60 @@ def common(command: Command) -> Command:
 
 def keys_over_http(command: Command) -> Command:
     """Add `--allow-http-keys`, for commands that call models; `workspace` reads it."""
+    about = "Allow keys to be sent unencrypted beyond this network."
+    return _flag_for_workspace(command, "--allow-http-keys", _OVER_HTTP, about)
 
-    def note(context: click.Context, _: click.Parameter, value: bool) -> None:
-        if value:
-            context.meta[_OVER_HTTP] = True
 
-    about = "Send keys without encryption to hosts elsewhere too."
-    return click.option("--allow-http-keys", is_flag=True, expose_value=False, callback=note, help=about)(command)
+def of_a_run(command: Command) -> Command:
+    """Add the options of a new run, called or in batches."""
+    for option in reversed(
+        (
+            click.option("--trials", type=int, metavar="N", help="Trials per task, instead of the suite's number."),
+            click.option(
+                "--candidate",
+                "candidates",
+                multiple=True,
+                metavar="NAME",
+                help="Only this candidate: a name in the suite, or any model as provider/name. May be repeated.",
+            ),
+            click.option(
+                "--judge", metavar="MODEL", help="Grade with this model, for example anthropic/claude-sonnet-4-5."
+            ),
+            click.option("--benchmark", is_flag=True, help="Call candidates with temperature and penalties set to 0."),
+            click.option(
+                "--review",
+                metavar="POLICY",
+                help="Which grades a person must review: every, flagged, none, sample:0.2 or sample:0.2:tag.",
+            ),
+            click.option("--batch-id", metavar="ID", help="Label that groups runs."),
+            click.option("--budget", type=float, metavar="USD", help="Maximum cost of the run."),
+            click.option("--limit", type=int, metavar="N", help="Only the first N tasks."),
+            click.option(
+                "--rubric",
+                metavar="FILE",
+                type=click.Path(path_type=Path),
+                help="Grade by the rubric of this file; SUITE may then hold tasks with answers, as `assay import` takes them.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
 
 
 def without_sandbox(command: Command) -> Command:
     """Add `--no-sandbox`, for commands that run tests of tasks; `workspace` reads it."""
+    about = "Run the tests of tasks with your full user permissions; only for code that you trust."
+    return _flag_for_workspace(command, "--no-sandbox", _NO_SANDBOX, about)
+
+
+def _flag_for_workspace(command: Command, name: str, key: str, about: str) -> Command:
+    """Add a flag that the command does not see; the context keeps it under a key until `workspace` reads it."""
 
     def note(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
-            context.meta[_NO_SANDBOX] = True
+            context.meta[key] = True
 
-    about = "Run the tests of tasks with all of your own rights; only for code that you trust."
-    return click.option("--no-sandbox", is_flag=True, expose_value=False, callback=note, help=about)(command)
+    return click.option(name, is_flag=True, expose_value=False, callback=note, help=about)(command)
 
 
 def filters(command: Command) -> Command:
@@ -81,12 +112,12 @@ def filters(command: Command) -> Command:
         ]
     ):
         command = click.option(name, target, multiple=True, metavar=metavar, help=about)(command)
-    about = "Take the families of tasks from tags (tag:PREFIX, or tag) or from metadata:KEY."
+    about = "Read each task's family from its tags (tag:PREFIX, or tag) or from metadata:KEY."
     return click.option("--family-by", metavar="RULE", default="", help=about)(command)
 
 
 def selection(chosen: dict[str, Any]) -> Selection:
-    """Return the filters of a command as a record, and remove them from its keyword arguments."""
+    """Return a command's filters as a record, and remove them from its keyword arguments."""
     names = ("runs", "suites", "batch_ids", "tasks", "tags", "languages", "criteria", "judges")
     family_by = chosen.pop("family_by", "")
     return Selection(family_by=family_by, **{name: tuple(chosen.pop(name)) for name in names})
@@ -108,7 +139,7 @@ def workspace(store: str | None, **options: Any) -> Iterator[Workspace]:
 
 
 def damage_of(arguments: Sequence[str]) -> str:
-    """Return the first damage of the store that a command was called with; empty if it has none."""
+    """Return the first damage of the store with which a command was called; empty if the store is intact."""
     from assay.app.workspace import Workspace
 
     named = [after for before, after in pairwise(arguments) if before == "--store"]

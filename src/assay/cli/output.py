@@ -1,7 +1,7 @@
 """Print data to stdout and messages to stderr; with --json, stdout is exactly one document.
 
-On a terminal, lines are wrapped at its width, tables fit into it, and colour marks decisions and states. In a pipe and in a
-file every line is whole and plain, and a table has two spaces between its columns.
+On a terminal, lines are wrapped at its width, tables fit into it, and colour marks decisions and states. In a pipe or a file, every
+line is whole and plain, and a table has two spaces between its columns.
 
 Text of models, files and other people passes through here on its way to a terminal, so all output is made `visible`
 first: an escape sequence in a judge's report must neither clear the screen nor retitle the window.
@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 import click
@@ -23,14 +23,12 @@ import click
 from assay.app.wire import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from assay.app.runs.execution import CostEstimate, RunResult
 
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Characters that control a terminal or text direction, or cannot be encoded, except line breaks and tabs."""
+"""Characters, except line breaks and tabs, that control a terminal or the direction of text, or cannot be encoded."""
 
 _UNSEEN_IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -39,15 +37,17 @@ _COLOURS: Final = {
     "better": "green", "worse": "red", "approved": "green", "corrected": "green", "done": "green",
     "failed": "red", "rejected": "red", "interrupted": "red", "pending": "yellow", "running": "yellow",
 }  # fmt: skip
-"""Colours of words that are a table's whole cell."""
+"""Colours of words that fill a whole table cell."""
 
 _MOST_DRAWN: Final = 2_000
-"""Rows above which a table is plain on a terminal too: rich lays out 1,600 rows a second, and nobody reads them there."""
+"""Number of rows above which a table is plain even on a terminal: rich lays out 1,600 rows a second, and nobody reads so many
+there.
+"""
 
 
 def visible(text: str) -> str:
     """Return the text with every control character, direction mark and lone surrogate shown as `\\x1b` or `\\u202e`."""
-    # Line breaks of Windows are text of files, not an attempt to overwrite a line.
+    # Windows line breaks are part of a file's text, not an attempt to overwrite a line.
     return _UNSEEN.sub(_escaped, text.replace("\r\n", "\n"))
 
 
@@ -67,8 +67,8 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def print_json(document: object) -> None:
-    """Print the only document of stdout; raises ValueError for NaN or Infinity, which would be a bug."""
-    # json, not orjson: it refuses NaN instead of writing null, which would read as "no score".
+    """Print the only document on stdout; raises ValueError for NaN or Infinity, which would be a bug."""
+    # json instead of orjson, because it refuses NaN; orjson would write null, which reads as "no score".
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2, default=to_json)
     sys.stdout.write(_UNSEEN_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
 
@@ -89,12 +89,12 @@ def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: 
     if not sys.stdout.isatty() or len(lines) > _MOST_DRAWN:
         sys.stdout.write(f"{_plain_table(header, lines, numbers)}\n")
         return
-    from rich.console import Console  # 50 ms, on a terminal alone
+    from rich.console import Console  # takes 50 ms, so only imported for a terminal
     from rich.table import Table
     from rich.text import Text
 
     drawn = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    # Cells are folded and not cut, and ids in the first column stay whole, because people copy them.
+    # Cells are folded instead of cut, and ids in the first column stay whole, because people copy them.
     whole = {*numbers, 0} if max((len(line[0]) for line in lines), default=0) <= _width() // 2 else numbers
     for place, name in enumerate(header):
         justify: Literal["right", "left"] = "right" if place in numbers else "left"
@@ -102,12 +102,12 @@ def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: 
     for line in lines:
         drawn.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in line))
     colours: Literal["auto"] | None = "auto" if takes_colour() else None
-    # Without a height, rich takes 80 columns for any terminal without colour.
+    # Without a height, rich assumes 80 columns for any terminal without colour.
     Console(file=sys.stdout, width=_width(), height=24, color_system=colours, highlight=False).print(drawn)
 
 
 def takes_colour() -> bool:
-    """True unless the user wants no colour: NO_COLOR with any value, or a terminal without any."""
+    """True unless the user wants no colour: NO_COLOR is set to any value, or the terminal has none."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -150,7 +150,7 @@ def _plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: 
 
 
 def dollars(usd: float | None, *, unpriced: int = 0) -> str:
-    """Return a cost as text: `$0.0042`, `$1.23`, `<$0.0001`, or `price unknown`; `unpriced` calls add to what is known."""
+    """Return a cost as text: `$0.0042`, `$1.23`, `<$0.0001`, or `price unknown`; `unpriced` calls are added in words."""
     if usd is None or (unpriced and not usd):
         return "price unknown"
     if unpriced:
@@ -182,7 +182,9 @@ def say_result(result: RunResult) -> None:
     say(f"run {document.run_id}: {trials['done']} of {trials['total']} trials done, {trials['failed']} failed; {cost}")
     if document.budget is not None and document.budget.over_usd:
         over, budget = dollars(document.budget.over_usd), dollars(document.budget.usd)
-        say(f"  {over} over the budget of {budget}: a server counted more tokens than the worst case of its call")
+        say(
+            f"  {over} over the budget of {budget}: a server counted more tokens than the worst case assumed for its call"
+        )
     for failure in document.failures[:20]:
         why = f"{failure.kind} ({failure.fault}): {failure.detail}"
         say(f"  failed: {failure.id} {failure.task} trial {failure.trial}: {why}")
@@ -196,5 +198,10 @@ def say_result(result: RunResult) -> None:
     if waiting:
         wait = f"{counted(waiting, 'assessment')} {'awaits' if waiting == 1 else 'await'} review"
         say(f"{wait}: `assay serve`, or `assay review --run {document.run_id}`")
+    elif result.summary.not_graded:
+        answers = counted(result.summary.not_graded, "trial")
+        say(
+            f"{answers} not graded: `assay regrade {document.run_id} --judge MODEL`, or `--judge human` to grade by hand"
+        )
     elif trials["done"]:
         say(f"no assessment awaits review; see `assay stats --run {document.run_id}`")

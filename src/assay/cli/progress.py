@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from assay.cli.output import dollars, visible
-from assay.domain.events import CallEnded, RunEnded, RunStarted, TrialEnded
+from assay.domain.events import CallEnded, Event, Listener, RunEnded, RunStarted, TrialEnded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.domain.events import Event, Listener
 
 PLAIN_EVERY_S = 2.0
 
@@ -43,7 +42,7 @@ class _Tally:
             case CallEnded():
                 self.tokens += event.input_tokens + event.output_tokens
                 self.failed_calls += event.failure is not None
-                # A failed call has no cost of its own; any other call without a price makes the total unknown for good.
+                # A failed call has no cost; any other call without a price makes the total permanently unknown.
                 known = event.cost_usd is not None or event.failure is not None
                 self.cost = None if self.cost is None or not known else self.cost + (event.cost_usd or 0.0)
             case TrialEnded():
@@ -66,7 +65,7 @@ class _Tally:
     def facts(self) -> str:
         """Return a line such as `12 of 35 trials · 3.1/s · 1 failed · 4 failed calls · 12,345 tokens · $0.42 · 0:08 left`."""
         done = self.total - self.left + self.ended
-        # Somebody else may add trials to the run while this process works on it.
+        # Another process may add trials to the run while this one executes it.
         parts = [f"{done} of {max(done, self.total)} trials", f"{self.per_s:,.1f}/s"]
         if self.failed:
             parts.append(f"{self.failed} failed")
@@ -89,7 +88,7 @@ class _Plain:
     def hear(self, event: Event) -> None:
         self._tally.hear(event)
         now = time.monotonic()
-        # After 20 failures they are usually all the same, and a log of a night's run must stay readable.
+        # After 20 failures, further ones are usually the same, and the log of an overnight run must stay readable.
         failed = isinstance(event, TrialEnded) and event.failure is not None and self._tally.failed <= 20
         if (
             failed
@@ -112,7 +111,7 @@ def _live(stream: IO[str]) -> Iterator[Listener]:
         def hear(event: Event) -> None:
             tally.hear(event)
             display.total = tally.total
-            # Set absolutely, not advanced: a resumed run starts with the trials of earlier processes.
+            # Set to the total instead of advanced, because a resumed run starts with the trials of earlier processes.
             display.n = tally.total - tally.left + tally.ended
             display.set_description_str(f"{tally.facts()} · {tally.latest}", refresh=False)
             display.update(0)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 @click.option(
     "--rubric",
     type=click.Choice(["correctness", "helpfulness", "faithfulness", "style", "code"]),
-    help="Also make a suite that a judge grades by this ready-made rubric.",
+    help="Also create a suite that a judge grades by this ready-made rubric.",
 )
 @click.option(
     "--from",
     "rows",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Propose a suite for a table instead: CSV, TSV, JSON, JSONL or Parquet.",
+    help="Instead, propose a suite for a table: CSV, TSV, JSON, JSONL or Parquet.",
 )
 @click.option(
     "--prompt", "prompts", multiple=True, metavar="FILE", help="With --from: prompt of a candidate. Repeatable."
@@ -63,7 +63,7 @@ def init(
 
 
 def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json: bool) -> int:
-    """Show the mapping of a table and the candidates, and write the suite."""
+    """Show the column mapping of a table and its candidates, and write the suite."""
     from assay.app import table_suite
 
     used = {**proposal.mapping, **{f"answers of {name}": column for name, column in proposal.answers.items()}}
@@ -111,7 +111,7 @@ def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_
         print_json(json_schema(schema))
         return 0
     if not files:
-        raise InputError("FILE", "names no file.", remedy="Say which to check: assay validate suites/first.yaml")
+        raise InputError("FILE", "no file was named.", remedy="Name a file to check: assay validate suites/first.yaml")
 
     with workspace(store) as opened:
         checked = [(path, problems(opened, path)) for path in files]

@@ -10,13 +10,12 @@ from assay.cli.options import common, workspace
 from assay.cli.output import dollars, print_json, say, say_table
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_trial
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection, TrialRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.app.registry.runs import RunInFull
-    from assay.domain.selection import RunSummary, TrialRow
 
 
 @click.command()
@@ -35,7 +34,7 @@ def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None,
     elif summaries:
         say_table(("run", "state", "trials", "waiting", "approved", "failed", "cost"), map(_line, summaries))
     else:
-        say("no run is stored yet; `assay run SUITE` makes one, `assay demo` shows how")
+        say("no runs are stored yet; `assay run SUITE` creates one, and `assay demo` shows how")
     return 0
 
 
@@ -112,6 +111,11 @@ def _say_run(full: RunInFull) -> None:
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         say(f"{name.ljust(width)}  {' '.join(value.split())[:300]}")
+    if full.jobs:
+        from assay.cli.batch import say_jobs
+
+        say()
+        say_jobs(full.jobs)
     models = run_description.models(full.provenance)
     if models:
         say()

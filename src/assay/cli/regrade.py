@@ -31,7 +31,7 @@ _SHOWN = 30
 )
 @click.option("--rubric", metavar="FILE", type=click.Path(path_type=Path), help="Grade by the rubric of this file.")
 @STAGE
-@click.option("--budget", type=float, metavar="USD", help="Most that the judging may cost.")
+@click.option("--budget", type=float, metavar="USD", help="Maximum cost of the judging.")
 @click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
 @keys_over_http
 @without_sandbox
@@ -47,9 +47,9 @@ def regrade(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Grade the stored responses of RUN again; no candidate is asked again.
+    """Grade the stored responses of RUN again; no candidate is called again.
 
-    The result is a new run; the old one stays. Unchanged grades keep their review, the others wait for a person.
+    The result is a new run; the old one stays. Unchanged grades keep their review; the others await review.
     If statistics include both runs, the newer grading of a response counts.
     """
     from assay.app.suites import rubric_of_file
@@ -72,7 +72,7 @@ def grade_again(
     suite: Path | None = None,
     as_json: bool,
 ) -> RegradeDocument | RegradePlanDocument:
-    """Grade a run's responses by the options `judge`, `stage` and `dry_run`; without --json, print the result."""
+    """Grade a run's responses according to the options `judge`, `stage` and `dry_run`; without --json, print the result."""
     from assay.app.runs import documents
     from assay.app.runs import regrade as regrading
 
@@ -108,7 +108,7 @@ def _say(regraded: Regraded) -> None:
     say_result(regraded.result)
     total = len(regraded.changed) + regraded.unchanged
     say(
-        f"{len(regraded.changed)} of {total} scores changed against run {regraded.origin}; "
+        f"{len(regraded.changed)} of {total} scores changed compared with run {regraded.origin}; "
         f"{regraded.kept_reviews} assessments keep their review"
     )
     if regraded.changed:
@@ -129,7 +129,7 @@ def _say(regraded: Regraded) -> None:
     for judge in regraded.agreement:
         say(wording.judge_agreement(judge))
     changed = [conclusion for conclusion in regraded.conclusions if conclusion.changed]
-    say(f"{len(changed)} of {len(regraded.conclusions)} conclusions differ, over what counts in each run:")
+    say(f"{len(changed)} of {len(regraded.conclusions)} conclusions differ, based on what counts in each run:")
     for change in changed:
         before, after = change.verdicts
         say(f"  before: {before}")

@@ -1,4 +1,4 @@
-"""`assay review`: list, show, decide, rerun, undo; alone, it starts the review in the terminal."""
+"""`assay review`: list, show, decide, rerun, undo; without a subcommand, it starts the review in the terminal."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ import click
 from assay.cli.options import common, workspace
 from assay.cli.output import print_json, say, say_table, tell
 from assay.cli.review_terminal import go_through
-from assay.domain.errors import InputError, did_you_mean
+from assay.domain.errors import InputError, StoreError, did_you_mean
 from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState
-from assay.domain.selection import Selection
+from assay.domain.selection import AssessmentRow, Selection
 from assay.domain.suite import PERSON
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.review import ReviewEvent
-    from assay.domain.selection import AssessmentRow
 
 
 def _reviewer(command: Any) -> Any:
@@ -38,7 +37,7 @@ def _reviewer(command: Any) -> Any:
 @common
 @click.pass_context
 def review(context: click.Context, run_id: str | None, reviewer: str | None, store: str | None, as_json: bool) -> int:
-    """Review waiting grades in the terminal; scripts use a subcommand."""
+    """Review pending grades in the terminal; scripts use a subcommand."""
     if context.invoked_subcommand is not None:
         if run_id or reviewer or store or as_json:
             raise click.UsageError(f"put options after {context.invoked_subcommand!r}.", context)
@@ -57,13 +56,13 @@ def review(context: click.Context, run_id: str | None, reviewer: str | None, sto
 @review.command("list")
 @click.option("--run", "run_id", metavar="RUN", help="Only this run.")
 @click.option("--state", metavar="S", help="Only this state: pending, approved, corrected, rejected, …")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N assessments.")
 @_reviewer
 @common
 def list_(
     run_id: str | None, state: str | None, limit: int | None, reviewer: str | None, store: str | None, as_json: bool
 ) -> int:
-    """List assessments in every state, or in the one that --state names."""
+    """List assessments in every state, or in the state given by --state."""
     from assay.app.calibration_status import Stamps
     from assay.app.review import decisions, documents
 
@@ -78,7 +77,11 @@ def list_(
             return 0
         lines = [_line(row, stamps.words_of(row.run_id, row.grader)) for row in rows]
     if not lines:
-        say("no assessment matches" if state or run_id else "no assessment is stored yet; `assay run SUITE` makes some")
+        say(
+            "no assessments match"
+            if state or run_id
+            else "no assessments are stored yet; `assay run SUITE` creates them"
+        )
         return 0
     say_table(("id", "state", "trial", "judge", "scores", "flags"), lines)
     return 0
@@ -125,7 +128,7 @@ def approve(ids: tuple[str, ...], reviewer: str | None, store: str | None, as_js
 @_reviewer
 @common
 def reject(ids: tuple[str, ...], reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
-    """Reject the grades of each ID, so that no statistic counts them."""
+    """Reject the grades of each ID, so that they count in no statistic."""
     from assay.app.review import decisions
 
     with workspace(store) as opened:
@@ -159,7 +162,7 @@ def correct(
 @click.option("--note", default="", metavar="TEXT", help="Note to the judge for this attempt.")
 @click.option("--reason", default="", metavar="TEXT", help="Reason that the judge does not see; default: the note.")
 @click.option("--force", is_flag=True, help="Allow more than three attempts.")
-@click.option("--responses", is_flag=True, help="Also ask the candidates again, after a fault of the harness.")
+@click.option("--responses", is_flag=True, help="Also ask the candidates again, if the harness was at fault.")
 @_reviewer
 @common
 def rerun(
@@ -189,16 +192,24 @@ def rerun(
             return _rerun_trial(opened, assessment_id, asked, as_json=as_json)
         key = decisions.assessment_key(assessment_id)
         new, failure = rerun_.rerun_now(
-            opened, key, reason=reason or note or "rerun asked for", note=note, force=force, reviewer=reviewer
+            opened, key, reason=reason or note or "rerun requested", note=note, force=force, reviewer=reviewer
         )
-        new_row = decisions.assessment(opened, new if new is not None else key).row
-        record = Stamps(opened).of(new_row.run_id, new_row.grader)
+        try:
+            new_row = decisions.assessment(opened, new if new is not None else key).row
+            record = Stamps(opened).of(new_row.run_id, new_row.grader)
+        except StoreError as error:
+            if new is None:
+                raise
+            what = f"{shown_assessment(new)}, the new attempt, is stored, but cannot be shown. {error.problem}"
+            raise StoreError(
+                error.where, what, remedy=f"See it with: assay review show {shown_assessment(new)}"
+            ) from error
         row = documents.assessment_row(new_row, record, failure=failure)
     if as_json:
         print_json(row)
     elif failure is not None:
         tell(
-            f"the judge failed: {failure.kind} ({failure.fault}): {failure.detail} {shown_assessment(key)} stays as it was."
+            f"the judge failed: {failure.kind} ({failure.fault}): {failure.detail} {shown_assessment(key)} is unchanged."
         )
     else:
         say(f"attempt {row.attempt} is {row.id}, {row.state}; {shown_assessment(key)} is superseded")
@@ -207,7 +218,7 @@ def rerun(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """Options of a rerun of one trial."""
+    """Options for rerunning one trial."""
 
     note: str
     reason: str

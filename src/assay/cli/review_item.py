@@ -1,4 +1,4 @@
-"""An assessment as text: with every name for the operator, and without names for the review in a terminal."""
+"""An assessment as text: with all names for the operator, and without names for the review in the terminal."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def item_lines(item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[
     """Return an item as its reviewer may see it now.
 
     Args:
-        prompt: the messages that all candidates got; empty if each got its own.
-        columns: the task's columns, which prompts of candidates name.
+        prompt: the messages that all candidates got; empty if each candidate got its own.
+        columns: the task's columns, to which candidates' prompts refer.
     """
     lines = [ScreenLine(f"{item.stamp} · suite {item.suite}")]
     if prompt:
@@ -42,6 +42,8 @@ def item_lines(item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[
         for name, text in ((name, text) for name, text in columns if text not in asked):
             lines += _part(f"Column {name}", text)
     lines += _part("Expected answer", item.expected or "")
+    lines += _part("Model solution", item.ideal or "")
+    lines += _part("Correct final answer", item.final_answer or "")
     for pane in item.panes:
         cut = " · cut off by the token limit" if pane.truncated else ""
         lines += [
@@ -49,11 +51,19 @@ def item_lines(item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[
             ScreenLine(f"{pane.label}{'' if pane.name is None else f', {pane.name}'}{cut}", heading=True),
         ]
         lines += [ScreenLine(f"{number:4} {line}") for number, line in enumerate(pane.text.splitlines(), 1)]
+        if pane.structured is not None:
+            steps = "\n".join(f"{n}. {step}" for n, step in enumerate(pane.structured.steps, 1))
+            lines += _part(
+                f"Structured answer of {pane.label}", f"{steps}\nFinal answer: {pane.structured.final_answer}"
+            )
         for role, text in pane.sent if not prompt else ():
             lines += _part(f"Prompt that was sent to {pane.label} ({role})", text)
     lines += [ScreenLine(""), ScreenLine("Criteria" if item.blind or item.person else "Grades", heading=True)]
     for row in item.criteria:
         lines += _criterion(item, row)
+    for pane in item.panes if not item.person else ():
+        lines += [ScreenLine(f"  {pane.label}: {pane.verdict}")] if pane.verdict else []
+        lines += [ScreenLine(f"  {pane.label}: {pane.check.message} ({pane.check.scorer})")] if pane.check else []
     for flag in item.flags:
         lines.append(ScreenLine(f"▲ {flag.detail}"))
     lines += _part("Report", "".join(_texts(item.report)).strip())
@@ -91,7 +101,7 @@ def _texts(nodes: Iterable[object]) -> Iterator[str]:
 
 
 def shown(detail: AssessmentDetail) -> str:
-    """Return the whole item as text: rules, responses under their names, grades, flags, report, decisions."""
+    """Return the whole item as text: rules, responses with their candidates' names, grades, flags, report and decisions."""
     row, lines = detail.row, []
     lines.append(
         f"{row.thing} · trial {row.k} of {row.of} · attempt {row.attempt} · {shown_assessment(row.key)} · {row.state}"
@@ -109,12 +119,12 @@ def shown(detail: AssessmentDetail) -> str:
     for grade in row.assessment.grades:
         best = max(grade.min_score, grade.max_score)
         direction = ", lower is better" if grade.min_score > grade.max_score else ""
-        raw = "missing" if grade.raw_score is None else f"{grade.raw_score:g} of {best:g}{direction}"
+        raw = "missing" if grade.raw_score is None else f"{grade.raw_score:g} out of {best:g}{direction}"
         lines.append(f"  {grade.candidate} · {grade.criterion}: {raw}. {grade.reason}")
         lines += [f"      evidence: {quote}" for quote in grade.evidence]
     for name, score in row.assessment.scores.items():
         lines.append(
-            f"  {name}: {'no score, a criterion is missing' if score is None else f'{100 * score:.1f} of 100'}"
+            f"  {name}: {'no score, a criterion is missing' if score is None else f'{100 * score:.1f} out of 100'}"
         )
     lines += [f"  {name}: {verdict}" for name, verdict in row.assessment.verdicts.items() if verdict is not None]
     lines += [f"  {each.candidate}: {each.message} ({each.scorer})" for each in row.assessment.verifications]

@@ -1,6 +1,6 @@
 """A full-screen text with a title above it and keys below it, on a terminal of any size.
 
-Keys are read without waiting for Enter, and one typed early is never thrown away. Lines are typed with the editing of readline.
+Keys are read without waiting for Enter, and keys typed early are never thrown away. Lines are edited with readline.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Screen:
     def show(
         self, title: str, lines: Sequence[ScreenLine], keys: str, *, message: str = "", from_top: bool = True
     ) -> str:
-        """Show a text, scroll it by its keys, and return the first key that does not scroll; 'q' at the end of input."""
+        """Show a text, scroll it by its keys, and return the first key that does not scroll, or 'q' at the end of input."""
         if from_top:
             self._top = 0
         while True:
@@ -115,11 +115,11 @@ class Screen:
 
 
 def _folded(line: ScreenLine, columns: int) -> list[str]:
-    """Split a line at the width of the screen, between words if it has any."""
+    """Split a line at the width of the screen, between words if possible."""
     if line.text.isascii() and len(line.text) <= columns:
         parts = [line.text]
     else:
-        from rich.cells import cell_len  # letters of some scripts take two columns
+        from rich.cells import cell_len  # letters of some scripts are two columns wide
         from rich.console import Console
         from rich.text import Text
 
@@ -133,7 +133,7 @@ def _folded(line: ScreenLine, columns: int) -> list[str]:
 
 @contextmanager
 def _beginning_with(text: str) -> Iterator[None]:
-    """Let the next typed line begin with a text that can be edited."""
+    """Start the next typed line with a text that the user can edit."""
     with suppress(ImportError):
         import readline
 

@@ -1,4 +1,4 @@
-"""Review in the terminal: each item on a screen of its own, with one key for each decision.
+"""Review in the terminal: each item on its own screen, with one key for each decision.
 
 The review service decides what a reviewer may see, as on the review page: names are hidden while an item is pending, and a
 blind item shows the judge's grades only after the reviewer's own scores.
@@ -14,7 +14,7 @@ from assay.cli.output import counted, say
 from assay.cli.review_item import ScreenLine, item_lines
 from assay.cli.review_screen import Screen
 from assay.domain.errors import InputError
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.review import Via
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from assay.app.review.item import Item, RubricRow
     from assay.app.workspace import Workspace
-    from assay.domain.identifiers import AssessmentKey
     from assay.domain.selection import Selection
 
     Scores = tuple[tuple[int, str | None, float], ...]
@@ -37,7 +36,7 @@ c      correct: enter your own scores, criterion by criterion; Enter keeps a sco
 g      grade an item that only people grade, or a blind item before you see the judge's grades
 x      reject the grades, so that no statistic counts them; asks for a reason
 r      have the judge grade the answers again; asks for a note to the judge
-s      skip; the item stays pending and comes again after the others
+s      skip; the item stays pending and comes back after the others
 u      undo your last decision of this session
 q      quit; everything decided so far is stored
 
@@ -62,7 +61,7 @@ def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | No
 
 
 class _Session:
-    """One person's review: the queue, the item on the screen, and what they decided."""
+    """One person's review: the queue, the item on the screen, and the decisions made."""
 
     def __init__(self, workspace: Workspace, selection: Selection, reviewer: str) -> None:
         from assay.app.random_order import order_seeds
@@ -92,7 +91,7 @@ class _Session:
                     f"{counted(len(self._decided), 'item')} decided; {counted(self._waiting(), 'item')} still pending"
                 )
         if not self._decided and not self._skipped:
-            return "no assessment is pending"
+            return "no assessments are pending"
         skipped = f"; {counted(len(self._skipped), 'skipped item')} still pending" if self._skipped else ""
         return f"that was the last one: {counted(len(self._decided), 'item')} decided{skipped}; see `assay stats`"
 
@@ -108,7 +107,7 @@ class _Session:
         while keys := self._queue.take(self._selection, desk=self._desk, limit=1):
             (key,) = keys
             if key in self._skipped | self._of_others:
-                return None  # the queue hands out items that were put back after all others
+                return None  # items that were put back come after all others
             if not self._service.opinions.not_decidable_by(keys, reviewer=self._reviewer):
                 return key
             self._of_others.add(key)
@@ -131,7 +130,7 @@ class _Session:
         began = time.monotonic()
         while True:
             item = self._service.item(key, reviewer=self._reviewer, whole=True)
-            if item.state != AssessmentState.PENDING:  # another reviewer decided it meanwhile
+            if item.state != AssessmentState.PENDING:  # another reviewer decided it in the meantime
                 self._queue.done_with(key)
                 return "decided elsewhere"
             title = f"{place} of {of} · {item.thing} · trial {item.k} of {item.of} · {item.id}"
@@ -164,7 +163,7 @@ class _Session:
         return item_lines(item, self._showcase.common_prompt(detail), tuple(detail.task.columns.items()))
 
     def _act(self, screen: Screen, key: AssessmentKey, item: Item, pressed: str, active_ms: int) -> tuple[str, bool]:
-        """Carry out a key that decides; return a message, and True if the item needs nothing more."""
+        """Act on a key that makes a decision; return a message, and True if the item is finished."""
         grades = item.person or item.blind
         match pressed:
             case "a" if not grades:
@@ -220,7 +219,7 @@ class _Session:
         )
 
     def _undo(self, key: AssessmentKey) -> str:
-        """Undo the last decision, so that its item comes next; return why it cannot be undone, or an empty text."""
+        """Undo the last decision, so that its item comes next; return why this is impossible, or an empty text."""
         try:
             self._submit(self._decided[-1], Verb.UNDO)
         except InputError as error:
@@ -239,7 +238,7 @@ class _Session:
     def _rerun(self, screen: Screen, key: AssessmentKey) -> tuple[str, bool]:
         from assay.app.review import rerun
 
-        note = screen.ask("what should the judge mind")
+        note = screen.ask("what should the judge pay attention to")
         if not (note or "").strip():
             return "A rerun needs a note to the judge.", False
         try:
@@ -249,7 +248,7 @@ class _Session:
         except InputError as error:
             return str(error), False
         if failure is not None or new is None:
-            return f"The judge failed: {'' if failure is None else failure.detail} The item stays as it was.", False
+            return f"The judge failed: {'' if failure is None else failure.detail} The item is unchanged.", False
         self._service.note_rerun(key, reviewer=self._reviewer, idempotency_key=secrets.token_hex(8))
         self._queue.done_with(key)
         self._again = new
@@ -257,7 +256,7 @@ class _Session:
 
 
 def _asked_scores(screen: Screen, item: Item) -> Scores | None:
-    """Ask for each score, criterion by criterion; return those that the reviewer gave or changed, or None if they go back."""
+    """Ask for each score, criterion by criterion; return the scores that the reviewer gave or changed, or None if they go back."""
     scores: list[tuple[int, str | None, float]] = []
     for row in item.criteria:
         for place, pane in enumerate(item.panes):
@@ -272,21 +271,21 @@ def _asked_scores(screen: Screen, item: Item) -> Scores | None:
 
 
 def _asked_score(screen: Screen, question: str, row: RubricRow, text: str) -> str | None:
-    """Ask until the answer is a score on the criterion's scale; a line with a mistake comes back to be edited."""
+    """Ask until the answer is a score on the criterion's scale; a line with a mistake is shown again for editing."""
     problem = ""
     while (answer := screen.ask(f"{problem}{question}", text)) is not None:
         text = answer.strip()
         try:
             _share(text, row)
         except ValueError:
-            problem = f"{text!r} is no score. "
+            problem = f"{text!r} is not a score. "
         else:
             return text
     return None
 
 
 def _share(text: str, row: RubricRow) -> float:
-    """Return a score from 0 to 1 from `7` on the criterion's scale, `7/10`, or a label; raises ValueError for other text."""
+    """Return a score between 0 and 1 from `7` on the criterion's scale, `7/10`, or a label; raises ValueError for other text."""
     named = dict(row.labels)
     number, slash, whole = text.partition("/")
     if slash:

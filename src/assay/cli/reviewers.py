@@ -19,7 +19,7 @@ def reviewers() -> None:
     "--role",
     type=click.Choice(["reviewer", "viewer"]),
     default="reviewer",
-    help="reviewer: reviews, and sees own figures. viewer: reads results.",
+    help="reviewer: reviews and sees their own figures. viewer: reads results.",
 )
 @click.option("--url", default="http://127.0.0.1:8000", metavar="URL", help="Address of the server, for the link.")
 @common
@@ -54,7 +54,7 @@ def list_command(store: str | None, as_json: bool) -> int:
     if rows:
         say_table(("name", "role", "invited", "revoked"), rows)
     else:
-        say("Nobody is invited.")
+        say("Nobody has been invited.")
     return 0
 
 
@@ -70,5 +70,5 @@ def revoke(name: str, store: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"revoked": name})
     else:
-        say(f"The invitation of {name} is revoked.")
+        say(f"The invitation for {name} has been revoked.")
     return 0

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import STAGE, common, keys_over_http, without_sandbox, workspace
+from assay.cli.options import STAGE, common, keys_over_http, of_a_run, without_sandbox, workspace
 from assay.cli.output import asked, counted, print_json, say, say_result, tell
 from assay.cli.progress import progress_on
 from assay.domain.errors import InputError, Interrupted
-from assay.domain.lifecycle import Policy
+from assay.domain.lifecycle import Policy, TrialState
 
 EXIT_INTERRUPTED = 130
 
@@ -28,39 +28,16 @@ if TYPE_CHECKING:
     from assay.domain.suite import Rubric
 
 _BUDGET = click.option(
-    "--budget", type=float, metavar="USD", help="Most that the whole run may cost, with what it has cost so far."
+    "--budget", type=float, metavar="USD", help="Maximum cost of the whole run, including what it has cost so far."
 )
 
 
 @click.command()
 @click.argument("suites", nargs=-1, required=True, metavar="SUITE…", type=click.Path(path_type=Path))
-@click.option("--trials", type=int, metavar="N", help="Trials of every task, instead of the suite's number.")
-@click.option(
-    "--candidate",
-    "candidates",
-    multiple=True,
-    metavar="NAME",
-    help="Only this candidate: a name in the suite, or any model as provider/name. May be repeated.",
-)
-@click.option("--judge", metavar="MODEL", help="Grade with this model, for example anthropic/claude-sonnet-4-5.")
-@click.option("--concurrency", type=int, metavar="N", help="Most model calls at the same time; default 5.")
-@click.option("--benchmark", is_flag=True, help="Ask candidates with temperature and penalties 0.")
-@click.option(
-    "--review",
-    metavar="POLICY",
-    help="Grades that wait for a person: every, flagged, none, sample:0.2 or sample:0.2:tag.",
-)
-@click.option("--batch-id", metavar="ID", help="Label that groups runs.")
-@click.option("--budget", type=float, metavar="USD", help="Most that the run may cost.")
+@of_a_run
+@click.option("--concurrency", type=int, metavar="N", help="Maximum number of model calls at the same time; default 5.")
 @click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
 @click.option("--show-prompt", is_flag=True, help="With --dry-run: also print the prompts of the first task.")
-@click.option("--limit", type=int, metavar="N", help="Only the first N tasks.")
-@click.option(
-    "--rubric",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Grade by the rubric of this file; SUITE may then hold tasks with answers, as `assay import` takes them.",
-)
 @STAGE
 @keys_over_http
 @without_sandbox
@@ -68,8 +45,8 @@ _BUDGET = click.option(
 def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: Any) -> int:
     """Run each SUITE: ask every candidate, grade every trial, and store the results.
 
-    A set file is a suite too; its judge comes from --judge or from assay.yaml. Running a file again creates a new run
-    of the same tasks.
+    A set file is a suite too; its judge comes from --judge or from assay.yaml. Running a file again creates a new run with the same
+    tasks.
     """
     show_prompt, dry_run = options.pop("show_prompt"), options.pop("dry_run")
     if show_prompt and not dry_run:
@@ -77,16 +54,17 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
     documents: list[Any] = []
     code = 0
     with workspace(store, concurrency=options["concurrency"], budget=options["budget"]) as opened:
-        # All suites are checked before the first call, so that the last one cannot fail after the others were paid for.
-        rubric, others = None, tuple(suites)
-        if options["rubric"] is not None:
-            from assay.app.suites import rubric_of_file
+        # All suites are checked before the first call, so that none can fail its checks after others were paid for.
+        from assay.app.suites import default_rubric, rubric_of_file
 
-            rubric = rubric_of_file(opened, options["rubric"])
+        others = tuple(suites)
+        rubric = None if options["rubric"] is None else rubric_of_file(opened, options["rubric"])
+        of_answers = default_rubric(opened) if rubric is None else rubric
+        if of_answers is not None:
             wanted = {**options, "dry_run": dry_run}
-            others, documents = _judge_raw(opened, suites, rubric, wanted, as_json=as_json)
+            others, documents = _judge_raw(opened, suites, of_answers, wanted, as_json=as_json)
             code = int(any(document.failures for document in documents))
-        aheads = [_look_ahead(opened, path, options, rubric) for path in others]
+        aheads = [looked_ahead(opened, path, options, rubric) for path in others]
         for suite, chosen, ahead in aheads:
             if dry_run:
                 documents.append(_dry_run(ahead, show_prompt=show_prompt, as_json=as_json))
@@ -114,11 +92,14 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
 @without_sandbox
 @common
 def resume(run_id: str, budget: float | None, store: str | None, as_json: bool) -> int:
-    """Finish RUN: retry failed trials and do what is left. Nothing is asked twice."""
+    """Finish RUN: retry failed trials and execute the remaining ones. Finished calls are not repeated."""
     from assay.app.runs import execution
 
     with workspace(store) as opened, progress_on(sys.stderr) as listener:
         result = execution.resume(opened, run_id, budget_usd=budget, listener=listener)
+    if waiting := result.summary.trials.get(TrialState.SUBMITTED):
+        run = result.summary.id
+        tell(f"note: {counted(waiting, 'trial')} of {run} stay at a provider; go on with: assay batch collect {run}")
     return _show(result, as_json=as_json)
 
 
@@ -131,7 +112,7 @@ def pause(run_id: str, store: str | None, as_json: bool) -> int:
 
     with workspace(store) as opened:
         summary = control.pause(opened, run_id)
-    return _steered(summary, as_json=as_json, message=f"go on with: assay resume {summary.id}")
+    return _steered(summary, as_json=as_json, message=f"continue with: assay resume {summary.id}")
 
 
 @click.command()
@@ -143,7 +124,15 @@ def cancel(run_id: str, store: str | None, as_json: bool) -> int:
 
     with workspace(store) as opened:
         summary = control.cancel(opened, run_id)
-    return _steered(summary, as_json=as_json, message=f"if it was a mistake: assay resume {summary.id}")
+        if opened.jobs.of_runs([summary.id], only_open=True):
+            from assay.app.runs import batch
+
+            for trouble in batch.collect(opened, summary.id).collected.troubles:
+                tell(f"note: {trouble}")
+            summary = control.named(opened, summary.id)
+            if batch.waits(summary):
+                tell(f"note: the provider is still cancelling; then: assay batch collect {summary.id}")
+    return _steered(summary, as_json=as_json, message=f"if that was a mistake: assay resume {summary.id}")
 
 
 def _steered(summary: RunSummary, *, as_json: bool, message: str) -> int:
@@ -160,16 +149,16 @@ def _steered(summary: RunSummary, *, as_json: bool, message: str) -> int:
 @click.argument("run_id", metavar="RUN")
 @click.option("--trials", "more_trials", type=int, default=0, metavar="N", help="Add N trials to every task.")
 @click.option(
-    "--until-approved", type=int, metavar="N", help="Add trials until N per task are approved or wait for review."
+    "--until-approved", type=int, metavar="N", help="Add trials until N per task are approved or await review."
 )
 @click.option(
-    "--candidate", "candidates", multiple=True, metavar="MODEL", help="Model that joins the run. May be repeated."
+    "--candidate", "candidates", multiple=True, metavar="MODEL", help="Model to add to the run. May be repeated."
 )
 @click.option(
-    "--review", metavar="POLICY", help="A larger review sample, such as sample:0.4; the present one stays in it."
+    "--review", metavar="POLICY", help="A larger review sample, such as sample:0.4; it includes the current one."
 )
 @_BUDGET
-@click.option("--yes", is_flag=True, help="Discard reviews that a new candidate makes void, without asking.")
+@click.option("--yes", is_flag=True, help="Discard reviews that a new candidate invalidates, without asking.")
 @keys_over_http
 @without_sandbox
 @common
@@ -184,7 +173,7 @@ def extend(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Add trials or candidates to RUN, or let its review sample grow. Stored trials are not asked again."""
+    """Add trials or candidates to RUN, or enlarge its review sample. Stored responses are not requested again."""
     from assay.app.runs import extension
     from assay.app.suites import model_candidate
 
@@ -208,7 +197,7 @@ def extend(
 
 
 def _ask(run_id: str, loss: str) -> None:
-    """Ask before reviews are discarded; raises `click.Abort` for a no."""
+    """Ask before reviews are discarded; raises `click.Abort` if the answer is no."""
     if not sys.stdin.isatty():
         raise InputError(run_id, loss, remedy="Nothing was changed. To accept this, add --yes.")
     click.confirm(f"{run_id} {loss} Continue?", abort=True, err=True)
@@ -217,7 +206,7 @@ def _ask(run_id: str, loss: str) -> None:
 def _judge_raw(
     opened: Workspace, paths: Sequence[Path], rubric: Rubric, options: dict[str, Any], *, as_json: bool
 ) -> tuple[tuple[Path, ...], list[Any]]:
-    """Import files of answers and grade each imported run; return the other files, and the results."""
+    """Import files of answers and grade each imported run; return the remaining files and the results."""
     from assay.app.imports.raw_answers import import_raw, is_raw
     from assay.cli.regrade import grade_again
 
@@ -230,9 +219,10 @@ def _judge_raw(
     return others, [grade_again(opened, run, rubric, wanted, as_json=as_json) for run in runs]
 
 
-def _look_ahead(
+def looked_ahead(
     opened: Workspace, path: Path, options: dict[str, Any], rubric: Rubric | None
 ) -> tuple[Any, Any, LookAhead]:
+    """Return a suite, the options of its run, and what the run will ask."""
     from assay.app.runs import preflight
     from assay.domain.review_sample import parsed_rule
     from assay.domain.run import RunOptions

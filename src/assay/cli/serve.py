@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", help="Address to listen on; other machines need --token.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on; access from other machines needs --token.")
 @click.option("--port", type=int, default=8000, help="Port; default 8000; 0 picks a free one.")
 @click.option(
     "--token",
@@ -34,7 +34,7 @@ def serve(host: str, port: int, token: str | None, store: str | None, as_json: b
 def serve_workspace(
     opened: Workspace, *, host: str, port: int, path: str = "/", token: str | None = None, as_json: bool = False
 ) -> int:
-    """Serve until stopped; prints the address to stderr."""
+    """Serve until stopped, and print the address to stderr."""
     from assay.web.server import serve as serve_app
 
     serve_app(opened, host=host, port=port, path=path, token=token, announce=tell)

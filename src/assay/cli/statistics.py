@@ -25,7 +25,9 @@ _MOST_DIAGNOSTICS: Final = 12
 
 def _scope(command: Any) -> Any:
     choices = click.Choice(["auto", "tasks-like-these", "these-tasks"])
-    about = "Generalise to new tasks of the same kind, or only to these tasks; auto decides by the number planned."
+    about = (
+        "Generalise to new tasks of the same kind, or only to these tasks; auto decides by the number of planned tasks."
+    )
     return click.option("--scope", type=choices, default="auto", help=about)(command)
 
 
@@ -90,7 +92,7 @@ def compare(a: str, b: str, scope: str, margin: str | None, store: str | None, a
 @filters
 @common
 def rank(scope: str, margin: str | None, store: str | None, as_json: bool, **chosen: Any) -> int:
-    """Rank all candidates with the ranks the data allow; compare all pairs with Holm's correction."""
+    """Rank all candidates with the ranks that the data support, and compare all pairs with Holm's correction."""
     from assay.app.statistics import basis as basis_
     from assay.app.statistics import documents, results
 
@@ -116,7 +118,7 @@ def rank(scope: str, margin: str | None, store: str | None, as_json: bool, **cho
 @filters
 @common
 def plan(detect: str, power: str, scope: str, store: str | None, as_json: bool, **chosen: Any) -> int:
-    """Estimate how many more tasks or trials would show a difference of D, their cost and their reviews."""
+    """Estimate how many more tasks or trials would show a difference of D, with their cost and reviews."""
     from assay.app.statistics import basis as basis_
     from assay.app.statistics import documents, results
     from assay.app.statistics import power as planning
@@ -146,7 +148,7 @@ def plan(detect: str, power: str, scope: str, store: str | None, as_json: bool, 
 def gate(
     a: str, b: str | None, baseline: str | None, margin: str | None, store: str | None, as_json: bool, **chosen: Any
 ) -> int:
-    """Exit 0 if A is shown to be at most D worse than B, or than A in earlier runs, else 3.
+    """Exit 0 if A is shown to be at most D worse than B, or than A in earlier runs, otherwise 3.
 
     With --baseline, A is tested in the runs of --run, or in its newest run, and compared on the same tasks.
     """
@@ -182,7 +184,7 @@ def _say_gate(outcome: GateResult) -> None:
 def say_standing(
     candidate_scores: CandidateScores, ranking_result: RankingResult, verdict: str, *, by_task: bool = False
 ) -> None:
-    """Print the result of `stats` as text: scores, pairs, the verdict, and below it the limitations."""
+    """Print the result of `stats` as text: scores, pairs, the verdict, and the limitations below it."""
     from assay.app.statistics import documents
     from assay.app.statistics.diagnostics import standing_lines
     from assay.app.statistics.results import wording
@@ -198,7 +200,7 @@ def say_standing(
     _say_scores(ranking_result)
     pairs = ranking_result.ranking.compared
     leader = ranking_result.ranking.candidates[0].candidate if pairs else None
-    # All pairs of 50 candidates are 1,225 lines.
+    # Printing all pairs of 50 candidates would take 1,225 lines.
     shown = pairs if len(pairs) <= _MOST_PAIRS else [pair for pair in pairs if leader in {pair.a, pair.b}]
     _say_pairs(shown)
     if len(shown) < len(pairs):
@@ -240,7 +242,7 @@ def say_ranks(ranking_result: RankingResult) -> None:
 
 
 def _say_scores(ranking_result: RankingResult) -> None:
-    """Print a row for each candidate, best first, and what the ranges are about."""
+    """Print a row for each candidate, best first, and a description of the ranges."""
     from assay.app.statistics.results import wording
 
     rows = []
@@ -320,7 +322,7 @@ def _say_preferences(strengths: StrengthsDocument) -> None:
     say(f"how often each was preferred (Bradley-Terry over {strengths.comparisons:g} pairs)")
     say_table(("candidate", "pairs won", "strength", "Elo"), rows, numbers=frozenset({1, 2, 3}))
     if strengths.reason == "separation":
-        say("none: it never lost, or never won, against the others, so its strength has no limit.")
+        say("none: it never lost, or never won, against the others, so its strength is unbounded.")
 
 
 def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocument) -> None:
@@ -386,7 +388,7 @@ def _say_plan(power_plan: PowerPlan) -> None:
     cost = power_plan.cost
     reviews = "" if cost.reviews is None else f", {cost.reviews:.1f} reviews"
     price = "price unknown" if cost.usd is None else f"about {wording.money(cost.usd)}"
-    say(f"\na trial of all candidates: {price}{reviews}; {100 * cost.kept:.0f}% of decided trials count")
+    say(f"\none trial of all candidates: {price}{reviews}; {100 * cost.kept:.0f}% of decided trials count")
     _say_warnings(documents.warning_documents(power_plan.basis))
 
 
@@ -396,7 +398,7 @@ def _way(way: SampleSize | None) -> str:
     if way is None:
         return "not enough"
     if way.needed > wording.TOO_MANY:
-        return "more than anyone will run"
+        return "more than is practical"
     if not way.trials:
         return "enough now"
     bill = "" if way.usd is None else f", {wording.money(way.usd)}"

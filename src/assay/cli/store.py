@@ -17,7 +17,7 @@ def store() -> None:
 @click.argument("file", metavar="FILE")
 @common
 def backup(file: str, store: str | None, as_json: bool) -> int:
-    """Copy the store into FILE, a new SQLite file, also while a run or a server uses it."""
+    """Copy the store into FILE, a new SQLite file, even while a run or a server uses it."""
     return _to(file, store, as_json=as_json)
 
 

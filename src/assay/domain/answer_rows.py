@@ -1,4 +1,4 @@
-"""Records of a table of answers: one row per task, one column per candidate and trial."""
+"""Records for a table of answers, with one row per task and one column per candidate and trial."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ class AnswerColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateAnswer:
-    """One answer, or the reason that it is missing; `text` and `failure` are both None if nothing is known.
+    """One answer, or the reason why it is missing; `text` and `failure` are both None if neither is known.
 
     Attributes:
-        score: mean of the counted grades, 0 to 1; None if no grade counts. `waits`: True if a grade of the answer awaits review.
-        trial: the trial of the answer, None if the run has none.
+        score: mean of the counted grades, between 0 and 1; None if no grade counts. `waits`: True if a grade of the answer
+            awaits review.
+        trial: the trial that the answer belongs to; None if the run has no such trial.
         input_tokens, output_tokens, latency_s, cost_usd: sums over the turns of a conversation; None if unknown.
     """
 
@@ -47,7 +48,7 @@ class AnswerRow:
     """The answers to one task, in the order of the columns.
 
     Attributes:
-        place: position of the row, after which the next page continues.
+        place: position of the row; the next page starts after the last row's position.
         digests: digest of the task's content in each column's run; None if that run lacks the task.
     """
 

@@ -1,4 +1,4 @@
-"""Votes of people between two responses to one task, cast before the authors are revealed."""
+"""People's votes between two responses to one task, cast before the authors are revealed."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ class Pairing:
     """The subject of a vote: two candidates' responses to one task in one trial.
 
     Attributes:
-        position: the task's place in its run, from 0.
-        k: which trial, from 1.
-        left, right: candidates by their place in the run's order, from 0. A place stays valid after a name is corrected.
+        position: the task's position in its run, counted from 0.
+        k: number of the trial, counted from 1.
+        left, right: each candidate's position in the run's order, counted from 0. It stays valid after a candidate is renamed.
     """
 
     position: int
     k: int
-    # Votes are hashed with these places, so that renaming or merging a candidate breaks no hash.
+    # Votes are hashed with these positions, so renaming or merging a candidate does not break a hash.
     left: int
     right: int
 
     @property
     def pair(self) -> tuple[int, int]:
-        """Return the two candidates in the same order, whichever side each was on."""
+        """Return the two candidates, always in the same order, whichever side each was shown on."""
         return (min(self.left, self.right), max(self.left, self.right))
 
     @property
@@ -52,16 +52,16 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """A person's choice, as an event.
+    """A person's choice, stored as an event.
 
     Attributes:
         idempotency_key: a second vote with the same key changes nothing.
         active_ms: how long the person looked at the pair with the page in the foreground; None if unknown.
         telling: True if a response contains a name that reveals its author.
-        again: True if this person had voted on the pair before, learned the authors, and took the vote back.
+        again: True if this person voted on the pair before, learned who the authors were, and withdrew that vote.
         task: the task's id; empty until the vote is stored.
-        family: the source that the task shares with others; empty if it shares none.
-        id: 0 until it is stored.
+        family: the source that the task shares with other tasks; empty if it shares none.
+        id: 0 until the vote is stored.
     """
 
     run_id: RunId
@@ -80,11 +80,11 @@ class Vote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """The responses of one trial that people can vote between.
+    """The responses of one trial that people can choose between.
 
     Attributes:
-        responses: by the candidate's place in the run's order; candidates without a response are left out.
-        judged: by judge and then by place, the score that the judge gave the candidate (0 to 1) and the state of its
+        responses: keyed by the candidate's position in the run's order; candidates without a response are left out.
+        judged: keyed by judge and then by position: the score (0 to 1) that the judge gave the candidate, and the state of its
             assessment.
     """
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.verdicts import Verdict, verdict_of_score
+from assay.domain.verdicts import Verdict, VerdictRules, verdict_of_score
 
 if TYPE_CHECKING:
     from assay.domain.suite import Rubric
-    from assay.domain.verdicts import VerdictRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +22,9 @@ class Response:
     truncated: bool = False
 
 
-# A flag on a clean report teaches reviewers to ignore flags, so a check that cannot decide raises none.
+# A flag on a clean report teaches reviewers to ignore flags, so a check that cannot decide does not raise one.
 class FlagKind(StrEnum):
-    """Reasons to look at an assessment; `detail` of a flag explains each in words."""
+    """Reasons to look at an assessment; each flag's `detail` explains its reason in words."""
 
     MISSING_CANDIDATE = "missing_candidate"
     MISSING_CRITERION = "missing_criterion"
@@ -53,7 +52,7 @@ RULE_FLAGS: Final = (
     FlagKind.FAILED_VERIFICATION,
     FlagKind.AGGREGATION_TROUBLE,
 )
-"""Flags of a rubric with verdicts, each of which it may switch off."""
+"""Flags that a rubric with verdicts may raise; it can switch each of them off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +69,9 @@ class Flag:
 class Grade:
     """One candidate's score on one criterion.
 
-    `score` is on 0 to 1, None if missing or outside its scale; `raw_score` is the score as given, None if missing. `min_score`
-    is the raw score worth 0 and `max_score` the one worth 1; if lower is better, `min_score` is the higher one. `confidence` is
-    on 0 to 1 if the grader gave one.
+    `score` is between 0 and 1, or None if it is missing or outside its scale. `raw_score` is the score that the grader gave, or
+    None if it is missing. `min_score` is the raw score that is worth 0 and `max_score` the one that is worth 1; if lower is
+    better, `min_score` is the greater of the two. `confidence` is between 0 and 1, or None if the grader gave none.
     """
 
     candidate: str
@@ -88,7 +87,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """A scorer's check of a final answer, shown beside the judge's grades; `verified` is None if the scorer could not tell."""
+    """A scorer's check of a final answer, shown next to the judge's grades; `verified` is None if the scorer could not tell."""
 
     candidate: str
     scorer: str
@@ -101,14 +100,14 @@ class Assessment:
     """The grades that one judge or scorer gave together.
 
     Attributes:
-        grades: in the rubric's order, candidate by candidate in the suite's order.
-        scores: each candidate's weighted score on 0 to 1; None if a criterion is missing.
+        grades: sorted by candidate in the suite's order, and within each by criterion in the rubric's order.
+        scores: each candidate's weighted score, between 0 and 1; None if the grade of a criterion is missing.
         weights: weight of each criterion, by name.
-        report: the judge's report in Markdown as it wrote it, with `labels` for candidates; empty for scorers.
+        report: the judge's Markdown report, unchanged, which uses `labels` for candidates; empty for scorers.
         ranking: candidates best first, if the judge gave a ranking.
-        labels: label that the judge saw, by candidate name; empty if names were not hidden.
-        shown: candidates in the order drawn for the judge; empty if it saw only one, or if no order was drawn.
-        flags: reasons for a person to look at it.
+        labels: for each candidate name, the label that the judge saw instead; empty if names were not hidden.
+        shown: candidates in the random order in which the judge saw them; empty if it saw only one, or if no order was drawn.
+        flags: reasons for a person to look at the assessment.
         raw: the judge's reply, unchanged.
         rules: the rubric's rules for verdicts; None if it has none.
         verifications: checks of final answers; never part of a score.
@@ -117,7 +116,7 @@ class Assessment:
     grades: tuple[Grade, ...]
     scores: Mapping[str, float | None]
     weights: Mapping[str, float] = field(default_factory=dict)
-    # The report has labels and not names, because a page of blind review shows it unchanged.
+    # The report uses labels instead of names, because the page for blind review shows it unchanged.
     report: str = ""
     ranking: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -129,7 +128,7 @@ class Assessment:
 
     @property
     def verdicts(self) -> dict[str, Verdict | None]:
-        """Return the verdict on each candidate, with corrections; None without a score. Empty without rules."""
+        """Return each candidate's verdict, with corrections applied; None for a candidate without a score. Empty without rules."""
         return {} if self.rules is None else {name: self._verdict(name, self.rules) for name in self.scores}
 
     def _verdict(self, candidate: str, rules: VerdictRules) -> Verdict | None:
@@ -138,16 +137,16 @@ class Assessment:
         if score is None and all(grade is None for grade in grades.values()):
             return None
         if score is not None and score != weighted_score(grades, self.weights):
-            return verdict_of_score(score)  # a person set the score as a whole
+            return verdict_of_score(score)  # a person set the overall score directly
         return rules.verdict(grades.values()) or Verdict.FAIL
 
 
 def weighted_score(grades: Mapping[str, float | None], rubric_weights: Mapping[str, float]) -> float | None:
-    """Compute Σ w·score / Σ w over the rubric; None if a criterion with a weight above 0 is missing or no weight is above 0.
+    """Compute Σ w·score / Σ w over the rubric; None if no weight is above 0, or if a criterion with such a weight is missing.
 
     Args:
-        grades: score on 0 to 1 or None, by criterion.
-        rubric_weights: weight >= 0 by criterion.
+        grades: each criterion's score, between 0 and 1, or None.
+        rubric_weights: each criterion's weight, at least 0.
     """
     total = 0.0
     weight_sum = 0.0
@@ -163,5 +162,5 @@ def weighted_score(grades: Mapping[str, float | None], rubric_weights: Mapping[s
 
 
 def weights_of(rubric: Rubric) -> dict[str, float]:
-    """Return the weight by criterion name, in the rubric's order."""
+    """Return each criterion's weight by its name, in the rubric's order."""
     return {criterion.name: criterion.weight for criterion in rubric.criteria}

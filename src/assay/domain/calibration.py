@@ -1,4 +1,4 @@
-"""Calibration records: the tier a judge reached, and the identity that the record is valid for."""
+"""Calibration records: the tier that a judge reached, and the judge identity that the record is valid for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Tier(StrEnum):
-    """Tier of a judge; `TOO_FEW` if the calibration shows neither that the judge is fair nor that it is poor."""
+    """Tier of a judge; `TOO_FEW` if the calibration has too little data to show that the judge is fair or that it is poor."""
 
     EXCELLENT = "excellent"
     GOOD = "good"
@@ -38,10 +38,9 @@ DEMANDABLE: Final = (Tier.FAIR, Tier.GOOD, Tier.EXCELLENT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeIdentity:
-    """Identity of a judge. A calibration is valid only for the same identity; any change makes another judge.
+    """Identity of a judge. A calibration is valid only for this identity; any change makes it a different judge.
 
-    `model` is `provider/name`; the others are digests of its prompt, of the rubric, and of the parameters
-    without the seed.
+    `model` is `provider/name`; the other fields are digests of the prompt, the rubric, and the parameters without the seed.
     """
 
     model: str
@@ -54,7 +53,7 @@ class JudgeIdentity:
 class CalibrationRecord:
     """One stored calibration.
 
-    `version` counts the calibrations of one identity from 1, `number` those of the whole store; `document` holds all
+    `version` numbers the calibrations of one identity from 1, and `number` those of the whole store. `document` holds all
     measurements.
     """
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
-    """Role of the model that is asked."""
+    """Role of the model that a request goes to."""
 
     CANDIDATE = "candidate"
     JUDGE = "judge"
@@ -24,7 +24,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purpose:
-    """Purpose of a call: never sent, stored with the call, and used by recordings to find their answer.
+    """Purpose of a call. It is stored with the call but never sent; recordings use it to find the matching answer.
 
     `labels` maps each candidate's name to the label under which the judge sees it.
     """
@@ -40,7 +40,7 @@ class Purpose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSchema:
-    """Name and JSON Schema of the document that an answer should be."""
+    """Name and JSON Schema of the document that the model should return."""
 
     name: str
     schema: Mapping[str, JsonValue]
@@ -50,7 +50,7 @@ class AnswerSchema:
 class ModelRequest:
     """One question to one model. `parameters` are complete: the provider adds only the model's name.
 
-    `task` is set for candidates that are programs, which may use more of it than the messages.
+    `task` is set for candidates that are programs, because they may use more of the task than the messages contain.
     """
 
     model: ModelSpec
@@ -63,7 +63,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Numbers of tokens that the provider counted; None if it did not report them."""
+    """Token counts as reported by the provider; None if it did not report them."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -73,17 +73,18 @@ class Usage:
 class Reply:
     """A model's answer.
 
-    `finish_reason` is `stop`, `length`, `refusal`, `tool` or the provider's own word; `model_version` is the model the
-    server says answered; `latency_s` runs from sending to the last byte; `first_token_s` is set only if the reply was
-    streamed; `cost_usd` is None if the price is unknown, never 0; `blind` is True if the request had images and the model
-    did not take them; `log` is what a program printed beside its answer.
+    `finish_reason` is `stop`, `length`, `refusal`, `tool` or the provider's own word; `model_version` is the model that
+    answered, according to the server; `latency_s` runs from sending to the last byte, and is None if it was not measured;
+    `first_token_s` is set only if the reply was streamed; `cost_usd` is None if the price is unknown, never 0; `blind` is
+    True if the request had images and the model does not accept images; `log` is what a program printed in addition to its
+    answer.
     """
 
     text: str
     finish_reason: str = "stop"
     usage: Usage = field(default_factory=Usage)
     model_version: str | None = None
-    latency_s: float = 0.0
+    latency_s: float | None = 0.0
     first_token_s: float | None = None
     cost_usd: float | None = None
     blind: bool = False

@@ -1,6 +1,6 @@
-"""Identity of a candidate: results under one name are pooled only if the name stands for the same model and prompts.
+"""Identity of a candidate: results under one name are pooled only if the name refers to the same model and prompts.
 
-An identity is text with one part per line: the model, then everything else that decides the answers, such as `prompt 3f2a81bc`
+An identity is text with one part per line: the model, then everything else that affects the answers, such as `prompt 3f2a81bc`
 or `temperature 0.2`. The suite's parameters are not part of it: pooling runs that differ in them gives a warning.
 """
 
@@ -10,13 +10,12 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.digest import digest, text_digest
-from assay.domain.suite import message_identity
+from assay.domain.suite import CandidateSpec, message_identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assay.domain.run import RunPlan
-    from assay.domain.suite import CandidateSpec
 
 _SYSTEM: Final = "system prompt"
 _PROMPT: Final = "prompt"
@@ -49,13 +48,13 @@ def _prompts(plan: RunPlan, candidate: CandidateSpec) -> Iterator[str]:
 def _parameters(plan: RunPlan, candidate: CandidateSpec) -> Iterator[str]:
     own = {} if candidate.model is None else candidate.model.parameters.as_json()
     for name, value in own.items():
-        # Benchmark mode is a setting of the run, although it is kept with each candidate.
+        # Benchmark mode is a setting of the run, although it is stored with each candidate.
         if name != "seed" and not (plan.benchmark and name in _SET_BY_BENCHMARK):
             yield f"{name} {json.dumps(value)}"
 
 
 def identity_in_words(identity: str, among: frozenset[str]) -> str:
-    """Describe an identity by its model, and by the parts that other identities with this model lack."""
+    """Describe an identity by its model and by the parts that set it apart from other identities with this model."""
     model, *own = identity.split("\n")
     if not model:
         return "unknown model"

@@ -1,4 +1,4 @@
-"""Control items: planted checks and repeats that a reviewer meets among real assessments and that never count."""
+"""Control items: planted checks and repeats that are mixed in with a reviewer's real assessments but never count."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class ControlKind(StrEnum):
-    """Kinds of control items. `CHECK`: a copy of a decided assessment, altered or not.
+    """Kinds of control items. `CHECK`: a copy of an assessment that was already decided, altered or not.
 
-    `REPEAT`: one of the reviewer's own earlier decisions, shown again. `ATTEMPT`: another attempt at a control item, which
-    the reviewer requested; it measures nothing.
+    `REPEAT`: one of the reviewer's own earlier decisions, shown again. `ATTEMPT`: another attempt at judging a control item,
+    because the reviewer requested a rerun; it measures nothing.
     """
 
     CHECK = "check"
-    # Repeats use the same mode as real items: a reviewer could recognise repeats that were always blind.
+    # Repeats are shown in the same mode as real items: if they were always blind, a reviewer could recognise them.
     REPEAT = "repeat"
     # A rerun of a control item must look like a rerun of a real item, so it produces another attempt to show.
     ATTEMPT = "attempt"
@@ -34,8 +34,8 @@ class CheckOrigin:
 
     Attributes:
         how: the kind of error (`swapped_scores`, ...), or `known_good` if nothing was altered.
-        places: the altered (candidate, criterion) pairs.
-        vouched_by: who says that the original is good: `blind`, `other`, `own`, or empty if it was corrected.
+        places: the (candidate, criterion) pairs that were altered.
+        vouched_by: whose decision shows that the original is good: `blind`, `other` or `own`; empty if it was corrected.
     """
 
     how: str
@@ -45,13 +45,13 @@ class CheckOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatOrigin:
-    """The earlier decision that a repeat is compared with, and when the repeat is due.
+    """The earlier decision that a repeat is compared with, and the time when the repeat is due.
 
     Attributes:
         scores: the candidates' scores after that decision.
         since: id of that decision's observation.
-        after_items: number of decisions that the same reviewer must take in between.
-        due: the earliest time, ISO 8601.
+        after_items: number of decisions that the same reviewer must make in between.
+        due: the earliest time at which it may be shown, in ISO 8601.
     """
 
     scores: Mapping[str, float | None]
@@ -72,13 +72,13 @@ ControlOrigin: TypeAlias = CheckOrigin | RepeatOrigin | AttemptOrigin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlItem:
-    """One control item, for one reviewer. It has the states of an assessment and is decided by the same rules.
+    """One control item, for one reviewer. It has the same states as an assessment and follows the same rules for decisions.
 
     Attributes:
-        key: 0 until it is stored; then a number among those of the run's assessments.
+        key: 0 until it is stored; then a number from the same sequence as the run's assessments.
         source: the real assessment it was made from.
         judged: the grades shown to the reviewer as the judge's.
-        attempt: counts from 1.
+        attempt: number of the attempt, counted from 1.
     """
 
     key: AssessmentKey

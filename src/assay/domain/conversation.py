@@ -1,7 +1,7 @@
-"""Conversations: the turns of a user, and the transcript, which is the response that graders and reviewers see.
+"""Conversations: the turns of a user, and the transcript that graders and reviewers see as the response.
 
-A transcript is text with a heading before each message, so that everything that stores, shows, compares or exports
-responses carries the whole conversation. A line of a message that looks like a heading gets a backslash before it, so that a
+A transcript is plain text with a heading before each message. All code that stores, shows, compares or exports responses
+therefore handles the whole conversation. A line of a message that looks like a heading gets a backslash before it, so that a
 model cannot forge a turn.
 """
 
@@ -29,7 +29,7 @@ _ESCAPED: Final = re.compile(r"^\\(\\*## Turn )", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message of a scripted user; `expected` is the reference for the reply to it, None without one."""
+    """One message of a scripted user; `expected` is the reference for the reply to it, or None if there is no reference."""
 
     content: str
     expected: str | None = None
@@ -37,14 +37,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedUser:
-    """A model that plays the user; a conversation has at most `turns` replies of the candidate."""
+    """A model that plays the user; the candidate replies at most `turns` times in a conversation."""
 
     model: ModelSpec
     turns: int = 5
 
 
 def transcript(messages: Iterable[tuple[str, str]]) -> str:
-    """Return a conversation as text, from (role, text) pairs that begin with the user."""
+    """Return a conversation as text; `messages` are (role, text) pairs, and the user's message comes first."""
     parts = []
     number = 0
     for role, text in messages:
@@ -54,7 +54,7 @@ def transcript(messages: Iterable[tuple[str, str]]) -> str:
 
 
 def messages_of(text: str) -> tuple[tuple[str, str], ...]:
-    """Return a transcript as (role, text) pairs; empty if the text is not a transcript."""
+    """Split a transcript into (role, text) pairs; empty if the text is not a transcript."""
     headings = list(_HEADING.finditer(text))
     if not headings or headings[0].start() > 0:
         return ()
@@ -66,6 +66,6 @@ def messages_of(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def replies_of(text: str) -> tuple[str, ...]:
-    """Return the candidate's replies in a transcript; any other text, such as a snippet, counts as one reply."""
+    """Return the candidate's replies in a transcript; any other text, such as a snippet, counts as a single reply."""
     messages = messages_of(text)
     return tuple(content for role, content in messages if role == ASSISTANT) if messages else (text,)

@@ -1,4 +1,4 @@
-"""Rubrics as runs used them, and the grades and decisions on their criteria."""
+"""Records of the rubrics that runs used, and of the grades and decisions on their criteria."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RubricUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeCount:
-    """Number of counted grades of one value, in `thousandths` of the scale, and the first assessment that has one."""
+    """Number of counted grades with one value, in `thousandths` of the scale, and the first assessment with such a grade."""
 
     criterion: str
     thousandths: int
@@ -34,7 +34,7 @@ class GradeCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedGrade:
-    """A grade that a person changed, and the change on a scale of 0 to 1."""
+    """A grade that a person changed, and the amount of the change; the whole scale is 1."""
 
     criterion: str
     assessment: int
@@ -43,7 +43,7 @@ class CorrectedGrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlindGrade:
-    """A person's grade, given before they saw the judge's, and the judge's grade; both on 0 to 1."""
+    """A person's grade, given before they saw the judge's, and the judge's grade; both are between 0 and 1."""
 
     criterion: str
     assessment: int
@@ -54,15 +54,15 @@ class BlindGrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionFacts:
-    """Grades and decisions on the criteria of some runs.
+    """Grades and decisions on the criteria of the selected runs.
 
     Attributes:
-        counted: grades that count, by criterion and value.
-        decided: judged assessments that a person decided, in the order of the decisions, and whether each was rejected.
-        corrected: every changed grade in those assessments.
-        blind: grades that people gave before they saw the judge's, of decided assessments.
+        counted: the grades that count, grouped by criterion and value.
+        decided: judged assessments that a person decided, in the order of the decisions, each with True if it was rejected.
+        corrected: every grade that was changed in those assessments.
+        blind: grades in decided assessments that people gave before they saw the judge's.
         blind_assessments: the assessments that hold the grades in `blind`.
-        graded: number of decided assessments in which the judge graded the criterion, by criterion.
+        graded: for each criterion, the number of decided assessments in which the judge graded it.
     """
 
     counted: tuple[GradeCount, ...]

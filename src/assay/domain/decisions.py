@@ -1,35 +1,32 @@
-"""Rules of decisions: which ones an assessment's state allows, and how corrections change its scores.
+"""Rules for decisions: which decisions an assessment's state allows, and how corrections change its scores.
 
-All functions are pure. The store calls them inside the transaction that writes, so that two reviewers cannot both
-decide first.
+All functions are pure. The store calls them in the transaction that writes the decision, so two reviewers cannot both be the
+first to decide.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from assay.domain.assessment import Grade, weighted_score
+from assay.domain.assessment import Assessment, Grade, weighted_score
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.lifecycle import DECIDED, UNDOABLE, AssessmentState, Verb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from assay.domain.assessment import Assessment
     from assay.domain.review import Decision
 
 Place: TypeAlias = tuple[str, str | None]
-"""(candidate, criterion), or (candidate, None) for the candidate's own score."""
+"""(candidate, criterion), or (candidate, None) for the candidate's overall score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grading:
     """The numbers of one assessment: each candidate's score, each (candidate, criterion)'s grade, each criterion's weight.
 
-    `scores` holds every candidate, with None if nothing was graded.
+    `scores` has an entry for every candidate, which is None if nothing was graded.
     """
 
     scores: Mapping[str, float | None]
@@ -43,10 +40,10 @@ class Grading:
 
 
 def after(verb: Verb, before: AssessmentState, *, where: str) -> AssessmentState:
-    """Return the state that a decision leads to; raises `Refused` if the decision is not allowed.
+    """Return an assessment's state after a decision; raises `Refused` if the decision is not allowed.
 
     Args:
-        where: how messages name the assessment (`a17`).
+        where: the name of the assessment in messages, such as `a17`.
     """
     if verb is Verb.UNDO:
         if before in UNDOABLE:
@@ -62,14 +59,14 @@ def after(verb: Verb, before: AssessmentState, *, where: str) -> AssessmentState
 
 
 def check_key(assessment: int, *, of: int) -> None:
-    """Raise `Refused` if the idempotency key was sent before with a decision on another assessment."""
-    # Such a key was once answered with success and the state of the first item, while the second stayed pending.
+    """Raise `Refused` if the idempotency key was already used for a decision on another assessment."""
+    # Without this check, the reply reported success with the state of the first item, while the second stayed pending.
     if assessment != of:
         raise Refused("key", "was sent before for another item.", remedy="Use a different key for each decision.")
 
 
 def check_same(decision: Decision, *, stored: Decision) -> None:
-    """Raise `Refused` if the idempotency key was sent before with other content."""
+    """Raise `Refused` if the idempotency key was already used with different content."""
     if replace(decision, via=stored.via, displayed=stored.displayed, purpose=stored.purpose) != stored:
         raise Refused(
             "key",
@@ -88,19 +85,19 @@ def check_approval(grading: Grading, *, where: str) -> None:
 def corrected(judged: Grading, corrections: Mapping[Place, float], *, where: str) -> Grading:
     """Return the numbers that count after a person's scores replace the judge's.
 
-    Correcting a criterion recomputes that candidate's weighted score; correcting the candidate overrides it and leaves
-    the criteria as they are.
+    Correcting a criterion recomputes the candidate's weighted score. Correcting the candidate's own score overrides the
+    weighted score and leaves the criteria unchanged.
 
     Raises:
-        InputError: nothing is corrected, a value is outside 0 to 1, or a candidate is corrected both ways.
-        UnknownName: a candidate or criterion that is not part of the assessment.
-        Refused: a candidate would still be without a score.
+        InputError: nothing is corrected, a value is outside 0 to 1, or both a candidate and one of its criteria are corrected.
+        UnknownName: the assessment has no such candidate or criterion.
+        Refused: a candidate would still have no score.
     """
     if not corrections:
         raise InputError(where, "the correction names no score.", remedy="Give at least one NAME=VALUE.")
     grades = dict(judged.grades)
     scores = dict(judged.scores)
-    # The weights are read as well, because a person may grade a criterion that the judge left out.
+    # The weights name criteria too, because a person may grade a criterion that the judge left out.
     criteria = tuple(dict.fromkeys((*judged.weights, *(criterion for _, criterion in judged.grades))))
     for (candidate, criterion), value in corrections.items():
         if candidate not in scores:
@@ -130,7 +127,7 @@ def corrected(judged: Grading, corrections: Mapping[Place, float], *, where: str
 
 
 def counted(verb: Verb, judged: Grading, corrections: Mapping[Place, float], *, where: str) -> Grading | None:
-    """Return the numbers that count after an approval or a correction, else None; raises as `check_approval` and `corrected` do."""
+    """Return the numbers that count after a decision, or None; raises the errors of `check_approval` and `corrected`."""
     if verb is Verb.APPROVE:
         check_approval(judged, where=where)
         return judged
@@ -147,7 +144,7 @@ def grading_of(assessment: Assessment) -> Grading:
 
 
 def with_corrections(judged: Assessment, corrections: Mapping[Place, float]) -> Assessment:
-    """Return the assessment with a person's scores in place of the judge's; raw scores change with them."""
+    """Return the assessment with a person's scores in place of the judge's; raw scores are changed to match."""
     numbers = corrected(grading_of(judged), corrections, where="")
     grades = []
     for grade in judged.grades:

@@ -1,4 +1,4 @@
-"""Content digests and derived seeds: the same content gives the same text on every machine."""
+"""Content digests and derived seeds; the same content gives the same result on every machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JsonValue: TypeAlias = "str | int | float | bool | None | list[JsonValue] | dict
 
 
 def canonical(value: JsonValue) -> str:
-    """Return a value as JSON with sorted keys and no spaces, from which digests are computed."""
+    """Return a value as JSON with sorted keys and no spaces; digests are computed from this form."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -24,7 +24,7 @@ def digest(value: JsonValue) -> str:
 
 def text_digest(text: str) -> str:
     """Return the first 32 hexadecimal digits of SHA-256 over UTF-8 text."""
-    # Files of other programs may hold lone surrogates, which strict UTF-8 refuses.
+    # Files from other programs may contain lone surrogates, which strict UTF-8 rejects.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -34,11 +34,11 @@ def bytes_digest(content: bytes) -> str:
 
 
 def derived_seed(run_seed: int, task: str, trial: int, attempt: int, purpose: str = "call") -> int:
-    """Return the seed of one trial and attempt, 0 <= seed < 2**31.
+    """Return the seed for one attempt at one trial, 0 <= seed < 2**31.
 
-    A provider that honours seeds gives the same answer to the same seed, so equal seeds would make all trials copies.
+    A provider that honours seeds gives the same answer for the same seed, so with equal seeds all trials would be copies.
     """
-    # The separator keeps task "a1" with trial 2 apart from task "a" with trial 12.
+    # The separator distinguishes task "a1" with trial 2 from task "a" with trial 12.
     text = f"{run_seed}\x1f{task}\x1f{trial}\x1f{attempt}\x1f{purpose}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") & 0x7FFF_FFFF
 

@@ -1,7 +1,7 @@
-"""Errors, by who can fix them: the user, a suite's author, the operator, or the provider.
+"""Errors, grouped by who can fix them: the user, a suite's author, the operator, or the provider.
 
 Every error builds one sentence from facts: where it happened, what was found, what is right and how to fix it.
-The command line and the web server map the branches below to exit codes and statuses; nothing else prints them.
+Only the command line and the web server print errors; they map the branches below to exit codes and HTTP statuses.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class AssayError(Exception):
 
     Args:
         where: file and line, field, command or identifier; may be empty.
-        problem: what was found and what is right, in a sentence without the place.
-        remedy: how to fix it, in a sentence; may be empty.
+        problem: one sentence on what was found and what would be right, without the place.
+        remedy: one sentence on how to fix it; may be empty.
     """
 
     def __init__(self, where: str, problem: str, *, remedy: str = "") -> None:
@@ -48,7 +48,7 @@ class SettingsError(InputError):
 class UnknownName(InputError):
     """A run, task, candidate, assessment or option that does not exist.
 
-    `kind` and `name` are what was asked for; `near` holds up to three known names like it, the nearest first.
+    `kind` and `name` say what was requested; `near` holds up to three similar known names, the most similar first.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, remedy: str = "") -> None:
@@ -59,19 +59,23 @@ class UnknownName(InputError):
 
 
 class Refused(InputError):
-    """The request is valid but not allowed in this state; nothing was changed."""
+    """The request is valid but not allowed in the current state; nothing was changed."""
 
 
 class StoreError(AssayError):
     """The store cannot be opened, read or written; the operator can fix it."""
 
 
+class ConnectionLost(StoreError):
+    """The PostgreSQL server cannot be reached or ended the connection; a later attempt may succeed."""
+
+
 class ReadOnlyStore(StoreError):
-    """The store is open for reading only, so a command that changes it cannot begin."""
+    """The store is open for reading only, so a command that would change it cannot start."""
 
 
 class DamagedValue(StoreError, ValueError):
-    """A stored value was changed by a disk or another program."""
+    """A stored value was damaged by a disk fault or changed by another program."""
 
 
 class Interrupted(AssayError):
@@ -88,7 +92,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str], *, most: int) -> tuple[str, ...]:
-    """Return the known names that resemble this one, ignoring case; the nearest first."""
+    """Return the known names that resemble this one, ignoring case; the most similar first."""
     lowered = {spelling.lower(): spelling for spelling in known}
     return tuple(lowered[match] for match in get_close_matches(name.lower(), list(lowered), n=most, cutoff=0.6))
 

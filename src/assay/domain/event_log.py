@@ -1,4 +1,4 @@
-"""Records of the review log: its filter, its entries, and the progress of a check of its hash chain."""
+"""Records for the review log: its filter, its entries, and the progress of a hash chain check."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """Filter of the log: a field that is None matches everything, and all other fields must match.
+    """Filter for the review log: fields that are None match everything, and all other fields must match.
 
     Attributes:
-        run: an id, or a unique beginning of one.
+        run: a run's id, or the first characters of it if they are unique.
         day: `YYYY-MM-DD`, in UTC.
     """
 
@@ -36,7 +36,7 @@ class WaitingRun:
 
     Attributes:
         has_control_items: True if planted checks or repeats were ever mixed into its items.
-        protocol: the review protocol with which it began.
+        protocol: the review protocol that it started with.
     """
 
     id: RunId
@@ -46,7 +46,7 @@ class WaitingRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedEvent:
-    """An event with the item it concerns; `active_ms` is how long a person looked at it, None if not measured."""
+    """An event with the item that it concerns; `active_ms` is how long a person looked at the item, None if not measured."""
 
     event: ReviewEvent
     run_id: RunId
@@ -60,12 +60,12 @@ class LoggedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainLook:
-    """Result of checking some events of the hash chain.
+    """Result of checking part of the hash chain.
 
     Attributes:
-        checked: how many events.
-        up_to: number of the last event whose hash follows from the event before it; 0 if there is none.
-        broken: number of the first event whose hash does not follow; None if all do.
+        checked: number of events that were checked.
+        up_to: number of the last event whose hash matches the event before it; 0 if there is none.
+        broken: number of the first event whose hash does not match; None if all match.
         ended: True if the check reached the newest event or a broken one.
     """
 

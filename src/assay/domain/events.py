@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run starts; it has `total` trials, and `left` of them are still to do."""
+    """A run starts; it has `total` trials, of which `left` are not done yet."""
 
     run: RunId
     suite: str
@@ -24,7 +24,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnded:
-    """One call ended, with a reply or a failure; `cost_usd` is None if the price is unknown."""
+    """One call ended with a reply or a failure; `cost_usd` is None if the price is unknown."""
 
     role: Role
     model: str
@@ -36,7 +36,7 @@ class CallEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialEnded:
-    """One trial is stored, done or failed."""
+    """One trial ended and was stored, either as done or as failed."""
 
     task: str
     thing: str
@@ -47,7 +47,7 @@ class TrialEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """The process released the run; `finished` is True if no trial is left to do in any process."""
+    """This process released the run; `finished` is True if no process has any of its trials left to do."""
 
     run: RunId
     finished: bool

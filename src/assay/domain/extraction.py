@@ -1,4 +1,4 @@
-"""Fields to extract from answers, and from a task's input for the title of its row."""
+"""Descriptions of the fields to extract from answers, and from a task's input to use as the title of its row."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One value to read from a text.
+    """One value to extract from a text.
 
     Attributes:
-        name: its name on pages and in tables.
+        name: the field's name on pages and in tables.
         path: a method of `scoring.extraction` (`$.a.b`, `final_answer`, …), tried first; empty for the whole text.
-        pattern: a regular expression searched in the result of `path`; its first group is the value, else the whole match.
-        labels: the allowed values, best first; any other text counts as unreadable. Empty allows any.
+        pattern: a regular expression to search for in the result of `path`; the value is its first group, or the whole match if
+            it has no group.
+        labels: the allowed values, best first; any other text counts as unreadable. If it is empty, every text is allowed.
     """
 
     name: str
@@ -26,7 +27,7 @@ class Field:
 class ExtractionSpec:
     """Fields to extract from the answers to a dataset; the first field decides whether two answers agree.
 
-    `title` and `subtitle` are read from a task's input.
+    `title` and `subtitle` are extracted from a task's input.
     """
 
     fields: tuple[Field, ...] = ()

@@ -1,4 +1,4 @@
-"""Failures of trials and calls, with the party at fault."""
+"""Failures of trials and calls, and the party at fault for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Fault(StrEnum):
-    """Party at fault for a failure; only `CANDIDATE` and `REFUSAL` concern the candidate."""
+    """Party at fault for a failure; only `CANDIDATE` and `REFUSAL` count against the candidate."""
 
     CANDIDATE = "candidate"
     JUDGE = "judge"
@@ -23,7 +23,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A failure that ended a trial: a short kind (`unparsable`, `timeout`, `http_500`, `empty`, ...), fault and detail."""
+    """A failure that ended a trial: a short kind (`timeout`, `http_500`, `empty`, ...), the party at fault and a detail."""
 
     kind: str
     fault: Fault
@@ -32,18 +32,19 @@ class Failure:
 
 
 class CallFailed(Exception):
-    """A model call gave no usable answer.
+    """A model call returned no usable answer.
 
     Args:
-        kind: short machine word, for example `timeout`, `http_429`, `empty`, `unparsable`, `refused`, `context_length`.
-        detail: one sentence for a person; never contains a key.
-        transient: True if asking again may help.
+        kind: short code, for example `timeout`, `http_429`, `empty`, `unparsable`, `refused`, `context_length`.
+        detail: one sentence for a person; never contains an API key.
+        transient: True if a retry may succeed.
         retry_after_s: how long the provider asked Assay to wait, in seconds.
-        fault: the party it is recorded against; None lets the caller decide by role (a judge's empty reply is the judge's fault).
+        fault: the party that the failure is recorded against; None lets the caller decide by role (a judge's empty reply is the
+            judge's fault).
         usage: tokens that were billed despite the failure; `cost_usd` is what they cost, None if unknown.
-        charged: False only if the provider refused the call or never received it, so that it cannot have cost anything.
-        log: what a program printed, and its traceback.
-        unread: text of a reply that could not be read.
+        charged: False only if the provider refused the call or never received it, so it cannot have cost anything.
+        log: the output of a program, and its traceback.
+        unread: the text of the reply, if it could not be read.
     """
 
     def __init__(

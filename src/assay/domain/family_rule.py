@@ -1,4 +1,4 @@
-"""Rule that takes the families of tasks from their tags or metadata, for tasks that were stored without the field."""
+"""The rule that takes task families from tags or metadata, for tasks that were stored without the field `family`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _REMEDY = "Write tag:PREFIX (tags such as PREFIX:NAME), tag (the only tag of eac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyRule:
-    """Source of families: the task's tag that begins with `key`, its only tag if `key` is empty, or its metadata at `key`."""
+    """Source of a task's family: its tag that begins with `key`, its only tag if `key` is empty, or its metadata at `key`."""
 
     by_tag: bool
     key: str
 
     def family_in(self, tag: str) -> str | None:
-        """Return the family that a tag names, or None: `source:x`, `source=x` and `source/x` name x for the key `source`."""
+        """Return the family that a tag names, or None: with key `source`, the tags `source:x`, `source=x` and `source/x` name x."""
         if not self.key:
             return tag
         rest = tag.removeprefix(self.key)
@@ -29,7 +29,7 @@ def family_rule(text: str) -> FamilyRule | None:
     """Parse `tag`, `tag:PREFIX` or `metadata:KEY`; None if the text is empty.
 
     Raises:
-        InputError: any other text.
+        InputError: the text has none of these forms.
     """
     if not text:
         return None

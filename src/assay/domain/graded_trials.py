@@ -1,4 +1,4 @@
-"""Records for browsing a run's grades: its judges, candidates and criteria, and its trials in the order of the plan."""
+"""Records for browsing a run's grades: its judges, candidates and criteria, and its trials in plan order."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedRun:
-    """Names by which a run's grades can be filtered.
+    """The names that a run's grades can be filtered by.
 
     Attributes:
-        candidates: their current names; `written` maps each to its name in the run's own records.
-        judges: models that graded, by name.
+        candidates: current names of the candidates; `written` maps each to the name in the run's own records.
+        judges: names of the models that graded.
         criteria: criteria with at least one grade.
-        tasks: ids of the first tasks of its plan; a long plan is cut.
-        attempts: by judge, the highest attempt that a later one replaced; judges without such an attempt are left out.
+        tasks: ids of the first tasks in its plan; a long list is cut off.
+        attempts: for each judge, the highest number of an attempt that a later one replaced; judges without one are left out.
     """
 
     run: RunId
@@ -34,7 +34,7 @@ class GradedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedTrial:
-    """A trial with its place in the plan: (position of its task, number of the trial)."""
+    """A trial with its place in the plan, which is (position of its task, number of the trial)."""
 
     key: TrialKey
     place: tuple[int, int]
@@ -42,7 +42,7 @@ class PlacedTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixTrial:
-    """One trial of one run, for a matrix."""
+    """One trial of one run, as a matrix shows it."""
 
     key: TrialKey
     k: int
@@ -54,10 +54,10 @@ class MatrixRow:
     """One row of a matrix: a task and its trials in several runs.
 
     Attributes:
-        place: (number of the run that has it first, its position there), after which the next page starts.
-        thing: its display name in the first of the runs.
-        trials: by run, first to last, at most as many as were requested.
-        planned: number of trials, by run.
+        place: (number of the first run that has the task, the task's position there); the next page starts after this place.
+        thing: the task's display name in the first of the runs.
+        trials: for each run, its trials from first to last, but no more than were requested.
+        planned: for each run, the number of its planned trials.
     """
 
     place: tuple[int, int]

@@ -1,4 +1,4 @@
-"""Identifiers as distinct types, so that one is never passed for another."""
+"""Identifiers as distinct types, so that a type checker finds one that is passed in place of another."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ RunId = NewType("RunId", str)
 """`YYYYMMDD-HHMMSS-<suite>-<four letters>`."""
 
 TrialKey = NewType("TrialKey", int)
-"""The store's number of a trial; people see `t17`."""
+"""The store's number for a trial; people see it as `t17`."""
 
 AssessmentKey = NewType("AssessmentKey", int)
-"""The store's number of an assessment; people see `a17`."""
+"""The store's number for an assessment; people see it as `a17`."""
 
 TaskKey = NewType("TaskKey", int)
-"""The store's number of a task with one content digest."""
+"""The store's number for a task with one particular content digest."""
 
 
 def folded(name: str) -> str:
-    """Return a name with case folded, for comparison: `Alice` and `alice` are one candidate."""
+    """Return a name with its case folded, for comparison: `Alice` and `alice` are the same candidate."""
     return unicodedata.normalize("NFC", name).casefold()
 
 
 def shown_trial(key: int) -> str:
-    """Return a trial's id as people type and read it: `t17`."""
+    """Return a trial's id in the form that people type and read, such as `t17`."""
     return f"t{key}"
 
 
 def shown_assessment(key: int) -> str:
-    """Return an assessment's id as people type and read it: `a17`."""
+    """Return an assessment's id in the form that people type and read, such as `a17`."""
     return f"a{key}"

@@ -1,16 +1,17 @@
-"""Identity of imported results: rules for when two files hold the same evaluation, whatever their bytes.
+"""Identity of imported results: rules to recognise that two files hold the same evaluation, even if their bytes differ.
 
 Theory. A harness gives an evaluation an id (`FoundRun.identity`) and a response an id (`FoundResponse.identity`). If it gives
-neither, Assay uses a digest of all answers and grades. The digest is a sum over records, so that neither their order nor the
-file's format and packing matter, and it leaves out what carries no result: reasons, tokens, times. A grade adds the product of
-the numbers of its parts (who graded and how, task, candidate, score), each a digest below a prime. Two different sums of
-products of such numbers are equal as rarely as two digests, and a table of a million grades repeats most parts.
+neither, Assay uses a digest of all answers and grades. The digest is a sum over records, so it does not depend on their order
+or on the file's format and compression. It leaves out everything that is not part of a result: reasons, tokens, times. Each
+part of a grade (who graded and how, task, candidate, score) is hashed to a number below a prime, and the grade adds the product
+of these numbers. Two different sums of such products collide as rarely as two digests do, and the numbers can be cached because
+a table of a million grades repeats most parts.
 
-A harness may write one evaluation in two formats, the poorer of which has no ids, other task names and only a sum of the
-grades. A second digest, of candidates and answers alone, shows that the two files hold one evaluation.
+A harness may write one evaluation in two formats, and the poorer format may have no ids, different task names and only the sum
+of the grades. A second digest, which covers only candidates and answers, shows that the two files hold the same evaluation.
 
-House rules. Nothing here knows a format or the store. `relation` is the only place that decides what happens to a run that
-the store knows in part.
+House rules. This module does not depend on any format or on the store. Only `relation` decides what happens to a run that is
+already partly in the store.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ _BITS: Final = (1 << 63) - 1
 
 
 def response_number(identity: str) -> int:
-    """Return a response's identity as the store keeps it: 63 bits, which every database can index."""
+    """Return a response's identity in its stored form: 63 bits, which every database can index."""
     raw = hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(raw, "big") & _BITS
 
 
 class _Numbers(dict["str | float | None", int]):
-    """Computes the numbers of the parts of grades, and caches the latest ones."""
+    """Computes the numbers for the parts of grades, and caches recent ones."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -44,14 +45,14 @@ class _Numbers(dict["str | float | None", int]):
     def __missing__(self, part: str | float | None) -> int:
         if len(self) >= _MOST_NUMBERS:
             self.clear()
-        # The same key as 1 and as -0.0 must give the same text.
+        # Values that Python treats as the same dictionary key, such as 1 and 1.0 or 0.0 and -0.0, must give the same text.
         text = part if part is None or isinstance(part, str) else float(part) + 0.0
         number = self[part] = _number(f"{self._kind}\x1f{text}")
         return number
 
 
 def _number(text: str) -> int:
-    # SHA-256, which most processors compute in hardware: half the time of BLAKE2 for an answer of 2 kB.
+    # SHA-256, because most processors compute it in hardware: for an answer of 2 kB it takes half the time of BLAKE2.
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16], "big") % _PRIME
 
 
@@ -60,7 +61,7 @@ def _graded(record: FoundAssessment | FoundScores, *, joint: bool) -> int:
 
 
 class ContentDigest:
-    """Digest of the answers and grades of a run, the same whatever the order in which they are added."""
+    """Digest of a run's answers and grades, which does not depend on the order in which they are added."""
 
     def __init__(self) -> None:
         self._total = 0
@@ -72,7 +73,7 @@ class ContentDigest:
         failure = response.failure
         answer = _number(f"r\x1f{response.content}" if failure is None else f"r\x1e{failure.kind}")
         self._add(_number(f"{answer:x}\x1f{response.task}\x1f{response.candidate}"))
-        if response.content:  # formats differ in their kinds of failures
+        if response.content:  # formats use different kinds of failures
             self._answers = (self._answers + answer * self._candidates[response.candidate]) % _PRIME
 
     def add_assessment(self, assessment: FoundAssessment) -> None:
@@ -91,14 +92,14 @@ class ContentDigest:
             self._add(graded * _number("\x1d".join((assessment.task, *texts))))
 
     def add_scores(self, scores: FoundScores) -> None:
-        """Add rows as if each were an assessment with one grade."""
+        """Add rows, each treated as an assessment with a single grade."""
         tasks, candidates, numbers = self._tasks, self._candidates, self._scores
         total = sum([tasks[task] * candidates[name] * numbers[score] for task, name, _, score in scores.rows])
         self._add(_graded(scores, joint=False) * total)
         self._records += len(scores.rows) - 1
 
     def hex(self, *apart: str | None) -> str:
-        """Return the digest of what was added so far; different texts in `apart` give the same answers another digest."""
+        """Return the digest of everything added so far; different values of `apart` give different digests for the same answers."""
         text = "\x1f".join((f"{self._records}-{self._total:x}", *(each or "" for each in apart)))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -113,22 +114,22 @@ class ContentDigest:
 
 
 def is_poorer(form: str, other: str) -> bool:
-    """True if one harness writes both formats and the first is the poorer, as its name shows: `promptfoo_csv`, `promptfoo`."""
+    """True if one harness writes both formats and the first is the poorer, judged by names (`promptfoo_csv`, `promptfoo`)."""
     return form.startswith(f"{other}_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """A new run compared with a stored one, cell by cell: a cell is one candidate's answer to a task with its grades.
+    """A new run compared with a stored one, cell by cell. A cell is one candidate's answer to a task, with its grades.
 
     Attributes:
         same_evaluation: True if the harness gave both runs the same id.
         same: cells with the same answer and grades.
-        changed: cells that both have, with another answer or other grades.
+        changed: cells that both runs have, but with a different answer or different grades.
         added: cells that only the new run has.
         lacking: cells that only the stored run has.
-        new_version, stored_version: version of the evaluation; None if the file gives none.
-        new_complete, stored_complete: False for a run that its harness left unfinished.
+        new_version, stored_version: version of the evaluation; None if the file does not give one.
+        new_complete, stored_complete: False if the harness left the run unfinished.
     """
 
     same_evaluation: bool
@@ -155,10 +156,10 @@ class Relation(StrEnum):
 
 
 def relation(overlap: Overlap) -> Relation:
-    """Return how a new run relates to a stored one: of two versions the later one counts, whichever was imported first.
+    """Return how a new run relates to a stored one: the later of two versions counts, whichever was imported first.
 
-    A later version that its harness left unfinished does not replace a run that has more. If neither of two different versions
-    is known to be later, they conflict, and a person has to decide.
+    A later version that its harness left unfinished does not replace a run with more results. If two versions differ and it is
+    not known which is later, they conflict, and a person has to decide.
     """
     if not (overlap.changed or overlap.added or overlap.lacking):
         return Relation.SAME

@@ -1,9 +1,9 @@
-"""Records that every importer yields: runs, and in them tasks, responses and assessments.
+"""Records that every importer yields: runs, each with its tasks, responses and assessments.
 
-An importer is a generator. It yields one `FoundRun`, then the records of that run, then perhaps `FoundAtEnd`, then perhaps
-another `FoundRun`. A task should come before its responses, and a response before its assessments; a record of an unknown task
-creates one without a text. `Skipped`, `Noted` and `Held` may come anywhere. An importer holds at most one row in memory if the
-format allows that. It never guesses: a value that the file lacks is None.
+An importer is a generator. It yields one `FoundRun`, then the records of that run, then `FoundAtEnd` if needed, and then the
+next `FoundRun`, if any. A task should come before its responses, and a response before its assessments; a record of an unknown
+task creates a task without a text. `Skipped`, `Noted` and `Held` may come anywhere. An importer holds at most one row in memory
+if the format allows that. It never guesses: a value that the file lacks is None.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class GradedBy(StrEnum):
-    """Kind of grader; it decides whether a grade waits for a person."""
+    """Kind of grader; it decides whether a grade must be reviewed by a person."""
 
     MODEL = "model"
     RULE = "rule"
@@ -29,7 +29,7 @@ class GradedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """A row or file that was not imported: `where` is `file:line`, `file` or `file#member`, `why` one sentence."""
+    """A row or file that was not imported: `where` is `file:line`, `file` or `file#member`, and `why` is one sentence."""
 
     where: str
     why: str
@@ -37,7 +37,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """A remark about imported rows; `where` as in `Skipped`, `what` one sentence."""
+    """A remark about imported rows: `where` is as in `Skipped`, and `what` is one sentence."""
 
     where: str
     what: str
@@ -45,7 +45,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Rows whose grades the store already has, as assessments of `run`; Assay does not import them again."""
+    """Rows whose grades are already in the store, as assessments of `run`; Assay does not import them again."""
 
     where: str
     run: str
@@ -54,7 +54,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundCandidate:
-    """A candidate; `model` is its reference or the version that answered, `metadata` is free (size, vram_gb, hf_id)."""
+    """A candidate; `model` is its reference or the version that answered; `metadata` may have any keys (size, hf_id, …)."""
 
     name: str
     model: str | None = None
@@ -63,15 +63,15 @@ class FoundCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRun:
-    """A run as its file describes it. `started` and `finished` are ISO 8601 in UTC with `Z`; None if unknown.
+    """A run as its file describes it. `started` and `finished` are ISO 8601 times in UTC with `Z`; None if unknown.
 
-    `complete` is False for a run that its own harness cancelled or left unfinished. `provenance` keeps the rest of the
-    set-up: parameters, versions, command, throughput. Assay keeps the run's own `id` if no other run has it.
+    `complete` is False for a run that its own harness cancelled or left unfinished. `provenance` holds other facts about the
+    run: parameters, versions, command, throughput. Assay keeps the run's own `id` unless another run has the same id.
 
-    `identity` is the harness's id of the evaluation: the same in every file that describes it, whatever the file's format,
-    and in a later version of it; None if the file has no such id. It names the kind of id too: `inspect task PvfWN…`.
-    `version` orders the versions of one evaluation: the greater text is newer. Give the time of the last change, ISO 8601 in
-    UTC with `Z`.
+    `identity` is the harness's id of the evaluation. It is the same in every file that describes the evaluation or a later
+    version of it, whatever the file's format; None if the file has no such id. It also names the kind of id: `inspect task
+    PvfWN…`. `version` orders the versions of one evaluation: the greater text is newer. Give the time of the last change, ISO
+    8601 in UTC with `Z`.
     """
 
     suite: str
@@ -90,7 +90,7 @@ class FoundRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAtEnd:
-    """Values that a file has only at its end; None or empty keeps the values of `FoundRun`."""
+    """Values that a file gives only at its end; values that are None or empty leave those of `FoundRun` unchanged."""
 
     started: str | None = None
     finished: str | None = None
@@ -101,7 +101,7 @@ class FoundAtEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundTask:
-    """One task. An empty prompt means that the file does not hold its text; `family` is the source it shares with others."""
+    """One task. An empty prompt means that the file lacks the task's text; `family` is the source shared with other tasks."""
 
     id: str
     thing: str | None = None
@@ -117,13 +117,13 @@ class FoundTask:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: freezing alone costs an import a tenth of its time
+@dataclass(slots=True, kw_only=True)  # not frozen, because freezing would make an import a tenth slower
 class FoundResponse:
     """One candidate's response in trial k (from 1), or its failure: exactly one of `content` and `failure`.
 
     `identity` is the id that the harness or provider gave this very response (an Inspect sample uuid, a batch's custom_id
-    with its response id), the same in every file that holds it; None if the file has none. It is how Assay tells that rows
-    were imported before, from whatever file.
+    with its response id), the same in every file that holds the response; None if the file has none. Assay uses it to recognise
+    rows that were imported before, even from another file.
     """
 
     task: str
@@ -144,10 +144,10 @@ class FoundResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundGrade:
-    """One candidate's score: `score` is 0 to 1 or None (unscored), `criterion` is empty for an overall score.
+    """One candidate's score: `score` is between 0 and 1, or None if unscored; `criterion` is empty for an overall score.
 
-    A higher `score` is always better. If lower values of the metric are better (an error rate), `score` is reversed,
-    `raw_score` is the value in the file, and `min_score` (worth 0) is above `max_score` (worth 1).
+    A higher `score` is always better. If lower values of the metric are better (such as an error rate), `score` is reversed,
+    `raw_score` is the value in the file, and `min_score` (worth 0) is greater than `max_score` (worth 1).
     """
 
     candidate: str
@@ -162,10 +162,11 @@ class FoundGrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAssessment:
-    """Grades of one judge, rule or person in trial k; `joint` is True if one call graded several candidates.
+    """Grades by one judge, rule or person in trial k; `joint` is True if one call graded several candidates.
 
-    `state` is the state that a score table records (approved, rejected, …). With None, `by` decides: a model's grades wait,
-    a rule's and a person's need no review. Tokens, cost and seconds are those of the judge's calls; None if unknown.
+    `state` is the state that a score table records (approved, rejected, …). If it is None, `by` decides: a model's grades await
+    review, while a rule's and a person's need no review. Tokens, cost and seconds are those of the judge's calls; None if
+    unknown.
     """
 
     task: str
@@ -185,7 +186,7 @@ class FoundAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundScores:
-    """Many overall scores of one judge or rule: each row (task, candidate, trial, score on 0 to 1) becomes an assessment.
+    """Many overall scores by one judge or rule: each row (task, candidate, trial, score between 0 and 1) becomes an assessment.
 
     A table of a million rows is read and stored four times as fast this way. `state` and `by` are as in `FoundAssessment`.
     """

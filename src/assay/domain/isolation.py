@@ -1,4 +1,4 @@
-"""Records for functions that run in a child process, because their input may be hostile or users wrote them."""
+"""Records for functions that run in a child process because users wrote them or because their input may be hostile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsolatedRequest:
-    """A call of a named pure function with JSON arguments and a limit of wall time."""
+    """A call to a named pure function, with JSON arguments and a limit on wall time."""
 
     function: str
     arguments: Mapping[str, JsonValue]
@@ -21,7 +21,7 @@ class IsolatedRequest:
 
 
 class StopKind(StrEnum):
-    """Reasons for which a function returned no value."""
+    """Reasons why a function returned no value."""
 
     TIMEOUT = "timeout"
     MEMORY = "memory"
@@ -31,7 +31,7 @@ class StopKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The function's value, as JSON."""
+    """The function's return value, as JSON."""
 
     value: JsonValue
 

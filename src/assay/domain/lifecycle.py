@@ -1,6 +1,6 @@
-"""The states of trials, assessments and runs, the states that count, and the transitions of decisions, as tables.
+"""Tables of the states of trials, assessments and runs, the states that count, and the transitions that decisions cause.
 
-The store builds its SQL from these tables, so that the states that count are defined once, here.
+The store builds its SQL from these tables, so the states that count are defined only here.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import Final
 class RunState(StrEnum):
     """The state of a run. `PAUSED` and `CANCELLED` are requests that the executing process obeys before its next claim.
 
-    A run that is `IMPORTING` is half written, and its rows are removed if its importer dies. A run that is `DELETED` or
-    `ARCHIVED` by a person, or `REPLACED` by a later version of the same imported log, keeps its rows and can be brought back.
+    A `SUBMITTED` run waits for jobs at a provider; the process that collects them also submits its pending trials.
+    A run that is `IMPORTING` is only partly written, and its rows are removed if its importer dies. A run that is `DELETED` or
+    `ARCHIVED` by a person, or `REPLACED` by a later version of the same imported log, keeps its rows and can be restored.
     """
 
     PLANNED = "planned"
     RUNNING = "running"
+    SUBMITTED = "submitted"
     PAUSED = "paused"
     INTERRUPTED = "interrupted"
     CANCELLED = "cancelled"
@@ -35,17 +37,22 @@ HIDDEN: Final = SET_ASIDE | {RunState.IMPORTING}
 """States of runs that no list, statistic, queue or export includes."""
 
 UNREADABLE: Final = HIDDEN - {RunState.ARCHIVED}
-"""States of runs that cannot be read by their id either."""
+"""States of runs that cannot be read even by their id."""
 
 
 class TrialState(StrEnum):
     PENDING = "pending"
     RUNNING = "running"
+    SUBMITTED = "submitted"
     NEEDS_REVIEW = "needs_review"
     APPROVED = "approved"
     REJECTED = "rejected"
     FAILED = "failed"
     LEFT_OUT = "left_out"
+
+
+TO_COME: Final = (TrialState.PENDING, TrialState.RUNNING, TrialState.SUBMITTED)
+"""States of trials that are not carried out yet; a `SUBMITTED` trial waits for a job at a provider, and nobody can claim it."""
 
 
 class AssessmentState(StrEnum):
@@ -67,7 +74,7 @@ class AssessmentPurpose(StrEnum):
 
 
 class Policy(StrEnum):
-    """Review policy: the LLM assessments that a person must review."""
+    """Review policy: which LLM assessments a person must review."""
 
     EVERY = "every"
     FLAGGED = "flagged"
@@ -76,7 +83,7 @@ class Policy(StrEnum):
 
 
 class Verb(StrEnum):
-    """The decisions a person can take on one assessment."""
+    """The decisions that a person can make on one assessment."""
 
     APPROVE = "approve"
     CORRECT = "correct"
@@ -95,16 +102,16 @@ COUNTS: Final = frozenset(
 )
 """States that count: only assessments in these states reach a statistic, an export or a snapshot.
 
-Control items have the same states, so the store keeps them in tables of their own, which no such query reads.
+Control items have the same states, so the store keeps them in separate tables that such queries do not read.
 """
 
-# Rerun is missing, because it replaces an assessment and decides on none of its scores.
+# Rerun is not listed, because it replaces an assessment and makes no decision on its scores.
 DECIDED: Final = {
     Verb.APPROVE: AssessmentState.APPROVED,
     Verb.CORRECT: AssessmentState.CORRECTED,
     Verb.REJECT: AssessmentState.REJECTED,
 }
-"""The state each decision leads to; each is taken from `PENDING` only, and undo leads back to `PENDING`."""
+"""The state that each decision leads to. Decisions start from `PENDING`, and undo leads back to it."""
 
 UNDOABLE: Final = frozenset(DECIDED.values())
 
@@ -116,7 +123,7 @@ def first_state(*, by_model: bool, policy: Policy, flagged: bool, sampled: bool 
     """Return the first state of an assessment: pending only if an LLM graded and the suite's policy requires review.
 
     Args:
-        sampled: True if the trial is in the review sample; read only with the policy `sample`.
+        sampled: True if the trial is in the review sample; used only with the policy `sample`.
     """
     if not by_model:
         return AssessmentState.NOT_REQUIRED
@@ -127,7 +134,7 @@ def first_state(*, by_model: bool, policy: Policy, flagged: bool, sampled: bool 
 
 
 def trial_state(states: frozenset[AssessmentState]) -> TrialState:
-    """Return the state of a trial whose responses and assessments are all stored, from its current assessments' states."""
+    """Derive a trial's state from those of its current assessments, once all its responses and assessments are stored."""
     if AssessmentState.PENDING in states:
         return TrialState.NEEDS_REVIEW
     if states & COUNTS:
@@ -136,7 +143,7 @@ def trial_state(states: frozenset[AssessmentState]) -> TrialState:
 
 
 class Standing(StrEnum):
-    """Class of a trial in the count of trials: counted + pending + rejected + failed + left out = total."""
+    """Category of a trial when trials are counted: counted + pending + rejected + failed + left out = total."""
 
     COUNTED = "counted"
     PENDING = "pending"
@@ -146,11 +153,11 @@ class Standing(StrEnum):
 
 
 def standing(state: TrialState, states: frozenset[AssessmentState]) -> Standing:
-    """Return a trial's class in the count, from its own state and its current assessments' states."""
-    # A trial counts as soon as any of its assessments does. This is tested first, so that the numbers sum to the total.
+    """Return a trial's category in the count, from its own state and the states of its current assessments."""
+    # A trial counts as soon as any of its assessments counts. This is tested first, so that the numbers add up to the total.
     if states & COUNTS:
         return Standing.COUNTED
-    if AssessmentState.PENDING in states or state in (TrialState.PENDING, TrialState.RUNNING, TrialState.NEEDS_REVIEW):
+    if AssessmentState.PENDING in states or state in (*TO_COME, TrialState.NEEDS_REVIEW):
         return Standing.PENDING
     if state is TrialState.FAILED:
         return Standing.FAILED

@@ -1,4 +1,4 @@
-"""Models and the parameters they are asked with."""
+"""Models and the parameters that are sent to them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Parameters:
     stop: tuple[str, ...] | None = None
 
     def over(self, below: Parameters) -> Parameters:
-        """Return these parameters, with unset ones taken from `below`."""
+        """Return these parameters, with unset values filled in from `below`."""
         given = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
-        return replace(below, **given)
+        return replace(below, **given) if given else below
 
     def as_json(self) -> dict[str, JsonValue]:
         """Return the parameters that are set, by name; `stop` as a list."""
@@ -39,7 +39,7 @@ class Parameters:
 
 
 DEFAULTS = Parameters(temperature=0.7, top_p=1.0, max_tokens=2048, frequency_penalty=0.0, presence_penalty=0.0)
-"""Parameters of a candidate if the suite sets none."""
+"""Parameters for candidates if the suite does not set any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Price:
 class ModelSpec:
     """A model as `provider/name`, with its endpoint, parameters, price and metadata.
 
-    If `program` is set, it answers instead: `provider` is its kind and `name` its label.
+    If `program` is set, the program answers instead of a model: `provider` is its kind and `name` its label.
     """
 
     provider: str
@@ -73,5 +73,5 @@ class ModelSpec:
 
 
 def of_program(program: Program) -> ModelSpec:
-    """Return the model that stands for a program."""
+    """Return the model record that represents a program."""
     return ModelSpec(provider=program.kind, name=program.label, program=program)

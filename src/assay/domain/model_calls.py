@@ -1,4 +1,4 @@
-"""Calls to models, summed over the whole store, for the page about models."""
+"""Totals of the calls to each model over the whole store, for the page about models."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class CallGroup:
     """Sums over the calls with one outcome that a run made to one model in one role.
 
     Attributes:
-        run_key: the run's number in the store; a number that now belongs to another run shows that a run was removed.
+        run_key: the run's number in the store; if the number now belongs to another run, the original run was removed.
         role: `candidate` or `judge`.
-        kind, fault: how they failed; None if they returned a usable answer.
+        kind, fault: kind of failure and party at fault; None if the calls returned a usable answer.
         calls: number of calls; each retry counts as one.
-        input_tokens, output_tokens: sums over calls whose tokens were counted.
+        input_tokens, output_tokens: sums over the calls whose tokens were counted.
         cost_usd: cost of the calls whose price is known; `unpriced` counts the others.
-        first_call, last_call: numbers of the first and the last of these calls, in the order in which they were stored.
+        first_call, last_call: numbers of the first and the last of these calls, in the order they were stored.
     """
 
     run_key: int
@@ -40,7 +40,7 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFact:
-    """One stored call. `started`: when it was made; `detail`: the error message of a failed one."""
+    """One stored call. `started` is the time of the call, and `detail` the error message if it failed."""
 
     call: int
     run_key: int

@@ -1,4 +1,4 @@
-"""The one rule for names of suites, tasks, candidates, judges, criteria, tags and batches, whichever way they enter Assay."""
+"""The rule for names of suites, tasks, candidates, judges, criteria, tags and batches, however they enter Assay."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final
 LONGEST_NAME: Final = 200
 
 _NONCHARACTERS: Final = "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
-# Control characters, line ends, lone surrogates, characters that reverse the direction of text, and code points
-# that Unicode keeps for no character: they control a terminal, mislead a reader, or crash a process that draws them. Joiners
-# are allowed, which emoji and some scripts need.
+# Control characters, line ends, lone surrogates, characters that reverse the direction of text, and code points that Unicode
+# assigns to no character. They can control a terminal, mislead a reader, or crash a process that draws them. Joiners are
+# allowed, because emoji and some scripts need them.
 _MISLEADING: Final = re.compile(
     f"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]"
 )
 
 
 def name_problem(name: str) -> str | None:
-    """Return why a text cannot be a name, or None; the reason ends a sentence that shows the text."""
+    """Return why a text cannot be a name, or None; the reason is the end of a sentence that begins with the text."""
     if len(name) > LONGEST_NAME:
         return f"which has {len(name):,} characters; a name has at most {LONGEST_NAME}."
     if not name.isprintable() and _MISLEADING.search(name):

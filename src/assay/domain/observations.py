@@ -1,4 +1,4 @@
-"""Records of how people reviewed, apart from their decisions: shown to people, never part of a statistic."""
+"""Records of how people reviewed, apart from their decisions. They are shown to people but never enter a statistic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ObservationKind(StrEnum):
-    """Kinds of observations, as the store names them; each belongs to one or two of the records below."""
+    """Kinds of observations, by their names in the store; each kind is used by one or two of the records below."""
 
     SHOWN = "shown"
     VERDICT = "verdict"
@@ -39,7 +39,7 @@ class Arm(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradesShown:
-    """The judge's grades were sent to the reviewer before a decision."""
+    """The judge's grades were sent to the reviewer before the decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ class BlindVerdict:
     """A reviewer's own scores, given before the judge's were shown.
 
     Attributes:
-        scores: by (candidate, criterion or None for the candidate as a whole), from 0 to 1.
-        overall: each candidate's score, computed from its criteria if it was not given; None if neither was given.
+        scores: keyed by (candidate, criterion), between 0 and 1; the criterion is None for the candidate's overall score.
+        overall: each candidate's overall score, computed from the criteria if it was not given; None if neither was given.
     """
 
     scores: Mapping[Place, float]
@@ -60,15 +60,15 @@ class DecisionTaken:
     """Timing and circumstances of a decision on the review page.
 
     Attributes:
-        active_ms: time the item was looked at; None if unknown.
+        active_ms: how long the reviewer looked at the item; None if unknown.
         corrections: number of corrected scores.
         protocol: version of the review protocol; 0 for a rerun.
-        disclosed: True if the arena had shown the reviewer who wrote the responses.
-        size: characters of the responses.
-        distance, shift: mean absolute and mean signed distance of the candidates' scores from the judge's.
-        left_won: True if the candidate in the first pane scored higher than the one in the last; None if they are equal or there is
-            only one.
-        result: the candidates' scores the decision led to; kept only for control items, whose scores never count.
+        disclosed: True if the arena had already shown the reviewer who wrote the responses.
+        size: length of the responses in characters.
+        distance, shift: mean absolute and mean signed difference between the candidates' scores and the judge's.
+        left_won: True if the candidate in the first pane scored higher than the one in the last; None if they scored the same
+            or there is only one.
+        result: the candidates' scores after the decision; stored only for control items, whose scores never count.
     """
 
     verb: Verb
@@ -93,7 +93,7 @@ class SecondRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpinionGiven:
-    """One of two independent opinions. `result`: the candidates' scores if this opinion were final; empty for a rejection."""
+    """One of two independent opinions. `result`: the scores if this opinion were final; empty for a rejection."""
 
     verb: Verb
     reason: str = ""
@@ -104,12 +104,12 @@ class OpinionGiven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpinionWithdrawn:
-    """The reviewer took their opinion back."""
+    """The reviewer withdrew their opinion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckAnswered:
-    """A reviewer's answer to a planted check. `caught`: True if they rejected it or corrected the altered place."""
+    """A reviewer's answer to a planted check. `caught`: True if they rejected the item or corrected the altered grade."""
 
     caught: bool
     verb: Verb
@@ -118,7 +118,7 @@ class CheckAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolSwitched:
-    """The review protocol of a run was replaced. `decided_before`: assessments decided by then."""
+    """The review protocol of a run was replaced. `decided_before`: number of assessments decided by then."""
 
     protocol: Protocol
     decided_before: int = 0
@@ -135,8 +135,8 @@ class DisputeSettled:
 
     Attributes:
         choice: `first`, `second` or `reject`.
-        disagreement, confidence: the subject of the dispute, and how sure the adjudicator was.
-        together: True if the two reviewers settled it with each other.
+        disagreement, confidence: what the two opinions disagreed on, and how sure the adjudicator was.
+        together: True if the two reviewers settled the dispute between themselves.
     """
 
     choice: str
@@ -147,10 +147,10 @@ class DisputeSettled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorsDisclosed:
-    """After a vote in the arena the reviewer learned who wrote a trial's responses; `k` is None for every trial of the task."""
+    """The reviewer learned who wrote a trial's responses after an arena vote; `k` is None for all trials of the task."""
 
     task: str
-    # This names a trial and not an assessment, because assessments may come after the vote.
+    # The record names a trial rather than an assessment, because assessments may be made after the vote.
     k: int | None
 
 
@@ -174,7 +174,7 @@ KIND_OF: Final[Mapping[type[ObservationBody], ObservationKind]] = {
     DecisionTaken: ObservationKind.DECISION,
     SecondRequested: ObservationKind.SECOND,
     OpinionGiven: ObservationKind.OPINION,
-    # This has the same kind as the opinion, so that one read returns both in the order in which they were made.
+    # This has the same kind as the opinion, so that one query returns both in the order they were made.
     OpinionWithdrawn: ObservationKind.OPINION,
     CheckAnswered: ObservationKind.CHECK,
     ProtocolSwitched: ObservationKind.PROTOCOL,
@@ -186,10 +186,10 @@ KIND_OF: Final[Mapping[type[ObservationBody], ObservationKind]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One observation as it is stored.
+    """One stored observation.
 
     Attributes:
-        assessment: a real assessment or a control item, as `purpose` says; 0 if it concerns the whole run.
+        assessment: a real assessment or a control item, depending on `purpose`; 0 if the observation concerns the whole run.
         idempotency_key: a second observation with the same key changes nothing.
         id: 0 until it is stored.
     """
@@ -213,5 +213,5 @@ Body = TypeVar("Body")
 
 
 def with_body(observations: Iterable[Observation], body: type[Body]) -> list[tuple[Observation, Body]]:
-    """Return the observations whose body is of the given class, each with that body."""
+    """Return the observations whose body is of the given class, each paired with its body."""
     return [(observation, observation.body) for observation in observations if isinstance(observation.body, body)]

@@ -1,4 +1,4 @@
-"""Requests to render web pages, and their screenshots."""
+"""Requests to render web pages, and the resulting screenshots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NARROW = View(name="narrow", width=390, height=844)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """A page to be rendered in each view; `time_limit_s` of wall time for each."""
+    """A page to render in each view; `time_limit_s` limits the wall time of each."""
 
     html: str
     views: tuple[View, ...] = (DESKTOP, NARROW)
@@ -40,7 +40,7 @@ class Shots:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """The page could not be rendered; `detail` says why, in a sentence for a person."""
+    """The page could not be rendered; `detail` is a sentence that tells a person why."""
 
     detail: str
 

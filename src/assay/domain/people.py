@@ -9,7 +9,7 @@ from hashlib import sha256
 
 
 class VisitorRole(StrEnum):
-    """Role of a visitor of the web app; `web.security.roles` lists the addresses of each role."""
+    """Role of a visitor to the web app; `web.security.roles` lists the addresses that each role may use."""
 
     OWNER = "owner"
     REVIEWER = "reviewer"
@@ -17,12 +17,12 @@ class VisitorRole(StrEnum):
 
 
 INVITED_ROLES = (VisitorRole.REVIEWER, VisitorRole.VIEWER)
-"""Roles that an invitation gives; the owner has the server's own token."""
+"""Roles that an invitation can give; the owner uses the server's own token instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A person with an invitation; `revoked` is the time at which it ended, None while it is valid."""
+    """A person with an invitation; `revoked` is the time at which the invitation ended, None while it is valid."""
 
     name: str
     role: VisitorRole
@@ -31,11 +31,11 @@ class Person:
 
 
 def session_of(token: str) -> str:
-    """Return the session cookie for a token: it proves the token, survives a restart, and does not reveal the token."""
+    """Return the session cookie for a token: it proves knowledge of the token without revealing it, and survives a restart."""
     # A JSON string may contain a lone surrogate.
     return hmac.new(token.encode("utf-8", "surrogatepass"), b"assay session 1", sha256).hexdigest()
 
 
 def session_digest(session: str) -> str:
-    """Return the hash that the store keeps, so that a copy of the store signs nobody in."""
+    """Return the hash that the store keeps instead of the cookie, so nobody can sign in with a copy of the store."""
     return sha256(session.encode("utf-8", "surrogatepass")).hexdigest()

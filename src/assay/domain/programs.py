@@ -1,6 +1,6 @@
-"""Programs that answer in place of a model: a Python function, a command, a web service, or an installed agent.
+"""Programs that answer instead of a model: a Python function, a command, a web service, or an installed agent.
 
-A program is a part of its `ModelSpec`, so that a candidate of any kind is planned, asked, stored and shown like a model.
+A program is part of its `ModelSpec`, so every kind of candidate is planned, asked, stored and shown like a model.
 """
 
 from __future__ import annotations
@@ -8,13 +8,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from assay.domain.digest import JsonValue, canonical, digest
-
-if TYPE_CHECKING:
-    from typing import Self
 
 TIME_LIMIT_S: Final = 120.0
 LONGEST_LABEL: Final = 120
@@ -23,14 +20,14 @@ _NOT_BEHAVIOUR: Final = frozenset({"folder", "restored"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Called:
-    """Settings of every program.
+    """Settings that all programs share.
 
     Attributes:
-        folder: the folder in which it runs and where its relative names begin.
-        timeout_s: seconds after which a call is ended.
-        files: digest of each file that it names, by that name.
-        offline: its author states that it uses no network, so that `local_only` allows it.
-        restored: it comes from an imported file of results, not from a suite, so it must not be started.
+        folder: the folder in which it runs and to which its relative paths refer.
+        timeout_s: seconds after which a call is stopped.
+        files: for each file that the program names, the file's digest.
+        offline: True if its author declares that it uses no network, so that `local_only` allows it.
+        restored: True if it comes from an imported file of results and not from a suite, so it must not be started.
     """
 
     folder: str = "."
@@ -40,7 +37,7 @@ class _Called:
     restored: bool = False
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return every setting; a Python object is left out, because no other process could use it."""
+        """Return all settings except a Python object, because no other process could use it."""
         values: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "given"}
         return {
             name: dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
@@ -49,7 +46,7 @@ class _Called:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return the record that was stored; keys of other versions are ignored."""
+        """Build the record from its stored settings; keys from other versions are ignored."""
         known = {each.name for each in fields(cls) if each.init}
         values: dict[str, Any] = {name: value for name, value in data.items() if name in known}
         if "words" in values:
@@ -58,7 +55,7 @@ class _Called:
 
     @property
     def digest(self) -> str:
-        """Digest of everything that decides the answers; the folder is left out, because a project may be moved."""
+        """Digest of everything that affects the answers; the folder is left out, because a project may be moved."""
         return digest({name: value for name, value in self.as_json().items() if name not in _NOT_BEHAVIOUR})
 
 
@@ -68,9 +65,9 @@ class Function(_Called):
 
     Attributes:
         target: `FILE.py:NAME`, `package.module:NAME`, or the name of a Python object.
-        options: passed to a parameter named `options`, or to the class as keywords.
-        source: of a module: its distribution with the version, and the digest of its file.
-        from_python: it is a Python object, which no other process can find by its name.
+        options: passed to a parameter named `options`, or to the class as keyword arguments.
+        source: for a module, its distribution with the version, and the digest of its file.
+        from_python: True if it is a Python object, which no other process can find by its name.
         given: that object; it is not stored.
     """
 
@@ -101,10 +98,10 @@ class Agent(_Called):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command(_Called):
-    """A command, started without a shell for each prompt.
+    """A command that is started for each prompt, without a shell.
 
     Attributes:
-        words: program and arguments; templates over the columns of the task.
+        words: program and arguments; each is a template that may name the task's columns.
         stdin: `text` for the prompt, `json` for a document, or `none`.
         response: path of the answer in the JSON on standard output; empty if the output is the answer.
         usage: paths of `input_tokens`, `output_tokens` and `cost_usd` in that JSON.
@@ -123,10 +120,10 @@ class Command(_Called):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebService(_Called):
-    """A web service that is called over HTTP, with any form of request and reply.
+    """A web service that is called over HTTP; the form of its requests and replies is configurable.
 
     Attributes:
-        url, headers, body: templates over the columns of the task; a body that is not text is sent as JSON.
+        url, headers, body: templates that may name the task's columns; a body that is not text is sent as JSON.
         response: path of the answer in the JSON of the reply; empty if the reply is the answer.
         usage: as in `Command`.
     """
@@ -145,7 +142,7 @@ class WebService(_Called):
 
 
 OFFERED: Final = frozenset({"prompt", "messages", "system_prompt", "seed", "trial", "key"})
-"""Names that templates of programs may use beside the columns of a task."""
+"""Names that templates of programs may use in addition to the columns of a task."""
 
 Program: TypeAlias = Function | Agent | Command | WebService
 
@@ -156,7 +153,7 @@ _BY_KIND: Final[Mapping[str, type[Program]]] = {
     "http": WebService,
 }
 KINDS: Final = tuple(_BY_KIND)
-"""Kinds of programs: the keys of a candidate in a suite, and the first part of `ModelSpec.ref`."""
+"""Kinds of programs, by the key of a candidate in a suite, which is also the first part of `ModelSpec.ref`."""
 
 
 def template_of(program: Program) -> str:

@@ -1,7 +1,7 @@
-"""Prompts of candidates: templates in which `{{column}}` stands for a value of the task, and the messages that are sent.
+"""Prompts for candidates: templates in which `{{column}}` is replaced by a value of the task, and the messages that are sent.
 
-A template is replaced in one pass and never evaluated. Inserted text is not searched again, so a task that contains
-`{{system_prompt}}` stays as it is.
+A template is filled in with a single pass and never evaluated. Inserted text is not searched again, so `{{system_prompt}}` in
+the text of a task stays unchanged.
 """
 
 from __future__ import annotations
@@ -11,28 +11,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.programs import OFFERED, template_of
-from assay.domain.suite import Message, message_identity
+from assay.domain.suite import CandidateSpec, Message, Task, message_identity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.domain.digest import JsonValue
-    from assay.domain.suite import CandidateSpec, Task
 
 CONTEXT: Final = "context"
 REFERENCES: Final = ("expected", "ideal", "final_answer")
-"""The right answers of a task, which no template may name: a candidate must not see them."""
+"""Fields with a task's right answers; no template may name them, because candidates must not see the answers."""
 
 _PLACEHOLDER: Final = re.compile(r"\{\{([^{}\n]{1,200})\}\}")
 
 
 def columns_named(template: str) -> tuple[str, ...]:
-    """Return the columns that a template names, each once, in their order."""
+    """Return the columns that a template names, each once, in order of appearance."""
     return tuple(dict.fromkeys(match[1].strip() for match in _PLACEHOLDER.finditer(template) if match[1].strip()))
 
 
 def filled_in(template: str, columns: Mapping[str, str]) -> str:
-    """Return a template with its columns replaced by their values; a name without a value stays as it is."""
+    """Return a template with its columns replaced by their values; a name without a value stays unchanged."""
     return _PLACEHOLDER.sub(lambda match: columns.get(match[1].strip(), match[0]), template)
 
 
@@ -42,7 +41,7 @@ def prompt_columns(candidate: CandidateSpec) -> tuple[str, ...]:
 
 
 def all_columns(candidate: CandidateSpec) -> tuple[str, ...]:
-    """Return the columns that any of a candidate's templates names."""
+    """Return the columns that are named in any of a candidate's templates."""
     own = (*prompt_columns(candidate), *columns_named(candidate.system_prompt or ""), *program_columns(candidate))
     return tuple(dict.fromkeys(own))
 
@@ -55,10 +54,10 @@ def program_columns(candidate: CandidateSpec) -> tuple[str, ...]:
 
 
 def columns_of(task: Task, system_prompt: str = "") -> dict[str, str]:
-    """Return the values that templates may name: the task's own keys, and its columns, which come first.
+    """Return the values that templates may name: the task's own keys, and its columns, which take precedence.
 
-    `prompt` is the text of the task's last user message and is absent if there is none. `system_prompt` is used for candidates
-    without their own.
+    `prompt` is the text of the task's last user message; it is absent if there is no such message. `system_prompt` is used for
+    candidates without their own.
     """
     own = {
         "id": task.id,
@@ -78,7 +77,7 @@ def columns_of(task: Task, system_prompt: str = "") -> dict[str, str]:
 def sent_to(system_prompt: str, candidate: CandidateSpec, task: Task) -> tuple[Message, ...]:
     """Return the messages that a run sends to a candidate for a task; empty for a candidate that is never asked, such as a snippet.
 
-    `system_prompt` is that of the run's plan.
+    `system_prompt` is the one in the run's plan.
     """
     if candidate.model is None or task.snippet_of(candidate.name) is not None:
         return ()
@@ -88,15 +87,16 @@ def sent_to(system_prompt: str, candidate: CandidateSpec, task: Task) -> tuple[M
 def candidate_messages(system_prompt: str, task: Task, candidate: CandidateSpec) -> tuple[Message, ...]:
     """Return the messages for a candidate: one system message, then the turns.
 
-    The system message holds the candidate's system prompt (else the task's, else `system_prompt` of the suite), the
-    task's context unless a template names it, and the system messages of the prompt. A candidate's `prompt` replaces the
-    task's last user message, and its `messages` replace them all; images of the task stay with the last user message.
+    The system message holds the candidate's system prompt (or else the task's, or else the suite's `system_prompt`), then the
+    task's context unless a template names it, then the system messages of the prompt. A candidate's `prompt` replaces the
+    task's last user message, and its `messages` replace all of the task's messages; the task's images stay with the last user
+    message.
     """
     columns = columns_of(task, system_prompt)
     first = columns["system_prompt"] if candidate.system_prompt is None else candidate.system_prompt
     if candidate.system_prompt is not None:
         first = filled_in(first, columns)
-    context = "" if CONTEXT in all_columns(candidate) else task.context
+    context = task.context if task.context and CONTEXT not in all_columns(candidate) else ""
     messages = _own_messages(task, candidate, columns)
     system = "\n\n".join(
         part for part in (first, context, *(m.content for m in messages if m.role == "system")) if part
@@ -106,7 +106,7 @@ def candidate_messages(system_prompt: str, task: Task, candidate: CandidateSpec)
 
 
 def prompts_of(candidate: CandidateSpec) -> dict[str, JsonValue]:
-    """Return a candidate's own prompts as JSON; empty if it uses those of the suite and its tasks."""
+    """Return a candidate's own prompts as JSON; empty if it uses the prompts of the suite and its tasks."""
     own: dict[str, JsonValue] = {
         "system_prompt": candidate.system_prompt,
         "prompt": candidate.prompt,

@@ -1,8 +1,8 @@
 """The review protocol of a run: the shares of blind items, planted checks, repeats and second opinions in its review.
 
-By default every share is 0. A protocol belongs to its run. Switching it makes a new version, which is reported with every
-result of the run. A draw depends only on the run's seed and the item's key, so that neither a reload nor a second
-server changes it.
+By default every share is 0. A protocol belongs to its run. Switching to another protocol creates a new version, which is
+reported with every result of the run. A random draw depends only on the run's seed and the item's key, so it is the same after
+a reload and on a second server.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
 SHARES: Final = ("blind", "plants", "rereview", "second")
-"""The shares of a protocol, each from 0 to 1."""
+"""The shares of a protocol, each between 0 and 1."""
 
 GAPS: Final = ("gap_items", "gap_hours")
-"""Distances between a decision and its repeat: in own decisions, and in hours."""
+"""Minimum distances between a decision and its repeat: in the reviewer's own decisions, and in hours."""
 
 NUMBERS: Final = (*SHARES, *GAPS)
-"""Names of all settings of a protocol that a user chooses."""
+"""Names of all protocol settings that a user chooses."""
 
 MOST: Final = {"blind": 1.0, "plants": 0.5, "rereview": 0.5, "second": 1.0, "gap_items": 10_000.0, "gap_hours": 8_760.0}
 """Highest value of each setting: with more planted checks and repeats than real items, a reviewer would see mostly those."""
@@ -31,16 +31,17 @@ MOST: Final = {"blind": 1.0, "plants": 0.5, "rereview": 0.5, "second": 1.0, "gap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """The shares of one protocol, on 0 to 1, with the least distance between a decision and its repeat.
+    """The shares of one protocol, between 0 and 1, and the minimum distance between a decision and its repeat.
 
     Attributes:
-        blind: share of items whose grades are not sent before the person's own verdict.
-        plants: planted checks for each decided item; half have an error and half are known to be good.
-        rereview: repeats of the reviewer's own earlier decisions for each decided item; blind if the protocol has blind items.
+        blind: share of items whose grades are hidden until the person has given their own verdict.
+        plants: number of planted checks for each decided item; half contain an error and half are known to be good.
+        rereview: number of repeats of the reviewer's own earlier decisions for each decided item; repeats are blind if the
+            protocol has blind items.
         second: share of items that two people decide independently.
-        gap_items: smallest number of own decisions between a decision and its repeat.
-        gap_hours: smallest number of hours between them.
-        version: counts from 1; every switch makes the next.
+        gap_items: minimum number of the reviewer's own decisions between a decision and its repeat.
+        gap_hours: minimum number of hours between a decision and its repeat.
+        version: counts from 1; every switch increases it.
     """
 
     blind: float = 0.0
@@ -60,40 +61,40 @@ class Protocol:
 
     @property
     def control_share(self) -> float:
-        """Return the number of planted checks and repeats for each real item."""
+        """Return the number of planted checks and repeats per real item."""
         return self.plants + self.rereview
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return the settings by name; the shares only if any is above 0."""
+        """Return the settings by name; shares are included only if any is above 0."""
         shares: dict[str, JsonValue] = {name: getattr(self, name) for name in SHARES}
         if self.rereview:
             shares |= {name: getattr(self, name) for name in GAPS}
         return {"version": self.version, "mode": self.mode, **({} if self.mode == "plain" else shares)}
 
     def leaves_free(self, *, seed: int, key: int) -> bool:
-        """True if the store skips a key after an assessment of this trial; it skips twice as many keys as control items need."""
-        # Reviewers could recognise a control item whose key followed those of all real assessments.
+        """True if the store skips a key after this trial's assessment; it skips twice as many keys as control items need."""
+        # Otherwise reviewers could recognise a control item, because its key would follow those of all real assessments.
         return chance(seed, "spare", key) < 2 * (self.plants + self.rereview)
 
     def draws(self, share: str, *, seed: int, key: int) -> bool:
-        """True if the item with this key belongs to a share; always the same answer."""
+        """True if the item with this key is drawn for a share; the answer is always the same."""
         return chance(seed, share, key) < float(getattr(self, share))
 
 
 PLAIN: Final = Protocol()
 
-# A fifth is blind, because people who see the judge's score first agree with it too often to measure agreement.
+# A fifth of the items is blind, because people who see the judge's score first agree with it too often to measure agreement.
 SUGGESTED: Final = Protocol(blind=0.2, plants=0.05, rereview=0.03)
 """Protocol suggested for a single reviewer, without second opinions: useful checks at moderate effort."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The expected work of a review without corrections: decisions of all reviewers, and keys pressed.
+    """The expected work of a review without corrections: number of decisions by all reviewers, and number of key presses.
 
     Attributes:
-        items: real assessments.
-        blind, plants, rereview, second: how many decisions each share brings; blind ones are among the others.
+        items: number of real assessments.
+        blind, plants, rereview, second: number of decisions that each share causes; blind decisions are also counted elsewhere.
     """
 
     items: int
@@ -106,9 +107,9 @@ class Effort:
 
 
 def effort(protocol: Protocol, *, items: int, scores: float) -> Effort:
-    """Return the expected work of reviewing `items` assessments of `scores` scores each.
+    """Return the expected work of reviewing `items` assessments with `scores` scores each.
 
-    An approval is one key press. A blind item takes one for each score, one to keep the verdict, and the approval.
+    An approval takes one key press. A blind item takes one for each score, one to submit the verdict, and one to approve.
     """
     seen = items * (1 + protocol.second + protocol.plants)
     again = items * protocol.rereview
@@ -125,7 +126,7 @@ def effort(protocol: Protocol, *, items: int, scores: float) -> Effort:
 
 
 def protocol_of(record: Mapping[str, JsonValue]) -> Protocol:
-    """Return the protocol in a run's record; settings that are absent (in older runs) or invalid are 0."""
+    """Return the protocol in a run's record; settings that are missing (in older runs) or invalid become 0."""
     version = record.get("version")
     return Protocol(
         blind=_share(record, "blind"),
@@ -146,7 +147,7 @@ def chance(seed: int, what: str, key: int) -> float:
 
 def _share(protocol: Mapping[str, JsonValue], name: str, default: float = 0.0) -> float:
     share = protocol.get(name)
-    # True is an int to Python, and would be a share of 100%.
+    # Python treats True as an int, so it would mean a share of 100%.
     if isinstance(share, bool) or not isinstance(share, int | float) or not math.isfinite(share):
         return default
     return min(max(float(share), 0.0), MOST[name])

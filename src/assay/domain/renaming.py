@@ -20,7 +20,7 @@ class NameVerb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameEvent:
-    """One correction of a name. `undoes` is the event that an undo reverts; `undone_by` is the event that reverted this one."""
+    """One name correction. For an undo, `undoes` is the event that it reverts; `undone_by` is the event that reverted this one."""
 
     id: int
     verb: NameVerb
@@ -36,7 +36,7 @@ class NameEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRow:
-    """A candidate by its current name. `written`: other spellings in its runs' records; `runs`: number of its runs."""
+    """A candidate under its current name. `written`: other spellings in the records of its runs; `runs`: number of its runs."""
 
     name: str
     written: tuple[str, ...]

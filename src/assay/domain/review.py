@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from assay.domain.lifecycle import AssessmentPurpose
+from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 
 if TYPE_CHECKING:
     from assay.domain.identifiers import AssessmentKey
-    from assay.domain.lifecycle import AssessmentState, Verb
 
 
 class Via(StrEnum):
-    """Interface through which a decision came; only `PAGE` and a terminal that showed the item count as displayed."""
+    """Interface through which a decision was made; only `PAGE` and a terminal that showed the item count as displayed."""
 
     PAGE = "page"
     TERMINAL = "terminal"
@@ -24,10 +23,11 @@ class Via(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A person's decision on one assessment or control item, as `purpose` says.
+    """A person's decision on one assessment or control item; `purpose` says which.
 
     Attributes:
-        corrections: new score on 0 to 1 by (candidate, criterion); criterion None overrides the candidate's own score.
+        corrections: new scores between 0 and 1, keyed by (candidate, criterion); if the criterion is None, the score overrides
+            the candidate's overall score.
         displayed: True if the whole item was shown before the decision.
         key: idempotency key; a second decision with the same key on the same assessment changes nothing.
     """
@@ -46,7 +46,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewEvent:
-    """A decision as it was stored.
+    """A stored decision.
 
     Attributes:
         id: counts from 1, separately for real assessments and control items.

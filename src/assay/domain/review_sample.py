@@ -1,15 +1,16 @@
-"""The review sample of a run: the trials that chance chose for a person, when the policy is `sample`.
+"""The review sample of a run: the trials that are randomly chosen for review by a person under the policy `sample`.
 
-Theory. Tasks are put in an order that the run's seed shuffles, sorted by their first tag if the sample is drawn by tag. Trial k
-of the task at place r is in the sample if the fraction of start + (r + k) · share lies below the share. Every trial is in it
-with exactly that chance. Any set of neighbouring trials (those of one task, one round or one tag) has the same share in the
-sample, to within one trial. Systematic sampling from a shuffled list is sampling without replacement (Cochran, 1977, 8.1).
+Theory. Tasks are shuffled with the run's seed, and then sorted by their first tag if the sample is drawn by tag. Trial k of the
+task at place r is in the sample if the fractional part of start + (r + k) · share is below the share. Each trial's chance of
+being in the sample is exactly the share. Of any set of neighbouring trials (those of one task, one round or one tag) the sample
+contains the same share, to within one trial. Systematic sampling from a shuffled list is sampling without replacement (Cochran,
+1977, 8.1).
 
-A sample can grow from share p to q: the draw is repeated among the trials that were left out, numbered in their order,
-with the share (q - p) / (1 - p). The earlier sample stays a part of it, and each trial is in it with a chance of q.
+A sample can grow from share p to q: the trials that were left out are numbered in order, and drawn from with the share (q - p)
+/ (1 - p). The new sample includes the earlier one, and each trial is in it with a chance of q.
 
-House rules. The draw reads the seed, the tasks and the number of the trial, and never a score. Trials that are added later do not
-change it for the others, a rerun keeps its place, and nothing is drawn in place of a rejected trial.
+House rules. The draw depends on the seed, the tasks and the number of the trial, but never on a score. Adding trials later does
+not change it for the others, a rerun keeps its place, and a rejected trial is not replaced by another.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
 LEAST_SHARE: Final = 0.001
-"""Smallest share of a review sample: one trial of a thousand."""
+"""Smallest share of a review sample: one trial in a thousand."""
 
 
 class SampledBy(StrEnum):
-    """The groups over which a review sample is spread evenly; `tag` does so for tasks as well."""
+    """The groups over which a review sample is spread evenly; `tag` spreads it over tasks as well."""
 
     TASK = "task"
     TAG = "tag"
@@ -41,9 +42,9 @@ class SampledBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewSample:
-    """The share of trials that a person reviews, above 0 and below 1, and the groups over which it is spread.
+    """The share of trials that a person reviews, above 0 and below 1, and the groups over which the sample is spread.
 
-    `grown_from` has the earlier shares of a sample that grew.
+    `grown_from` holds the earlier shares if the sample was enlarged.
     """
 
     share: float
@@ -56,7 +57,7 @@ class ReviewSample:
         return {"share": self.share, "by": str(self.by), **grown}
 
     def grown(self, share: float, *, where: str) -> ReviewSample:
-        """Return a sample of a larger share that has this one as a part; raises `InputError` for a smaller share."""
+        """Return a sample with a larger share that includes this one; raises `InputError` for a smaller share."""
         if share == self.share:
             return self
         if share < self.share:
@@ -68,7 +69,7 @@ class ReviewSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRule:
-    """The LLM grades that wait for a person; `sample` is set exactly if the policy is `sample`."""
+    """Which LLM grades a person must review; `sample` is set only if the policy is `sample`."""
 
     policy: Policy = Policy.EVERY
     sample: ReviewSample | None = None
@@ -79,7 +80,7 @@ class ReviewRule:
         return {"policy": str(self.policy), **sample}
 
     def __str__(self) -> str:
-        """Return the rule as `--review` takes it: `every`, `sample:0.2` or `sample:0.2:tag`."""
+        """Return the rule in the form that `--review` accepts: `every`, `sample:0.2` or `sample:0.2:tag`."""
         if self.sample is None:
             return str(self.policy)
         by = "" if self.sample.by is SampledBy.TASK else f":{self.sample.by}"
@@ -87,14 +88,14 @@ class ReviewRule:
 
 
 EVERY_GRADE: Final = ReviewRule()
-"""The default: every grade of a judge waits for a person."""
+"""The default: a person must review every grade that a judge gives."""
 
 
 def parsed_rule(text: str, *, where: str) -> ReviewRule:
     """Parse `every`, `flagged`, `none`, `sample:0.2` or `sample:0.2:tag`.
 
     Raises:
-        InputError: another word, or a share that is not above 0 and below 1.
+        InputError: the text has none of these forms, or the share is not above 0 and below 1.
     """
     word, _, rest = text.strip().partition(":")
     share, _, by = rest.partition(":")
@@ -114,7 +115,7 @@ def parsed_rule(text: str, *, where: str) -> ReviewRule:
 
 
 def sample_of(protocol: Mapping[str, JsonValue]) -> ReviewSample | None:
-    """Return the review sample in a run's protocol; None if its policy is another one."""
+    """Return the review sample in a run's protocol; None if its policy is not `sample`."""
     match protocol.get("sample"):
         case {"share": int() | float() as share, "by": str() as by, **rest}:
             shares = rest.get("grown_from")
@@ -125,7 +126,7 @@ def sample_of(protocol: Mapping[str, JsonValue]) -> ReviewSample | None:
 
 
 def stratum_of(sample: ReviewSample, tags: tuple[str, ...]) -> str:
-    """Return the group of a task in which chance chooses separately: its first tag, or empty if it has none."""
+    """Return the group of a task for separate sampling: its first tag, or an empty string if it has none."""
     return tags[0] if sample.by is SampledBy.TAG and tags else ""
 
 
@@ -148,7 +149,7 @@ class ReviewLottery:
         for start, share in self._stages:
             if (start + place * share) % 1.0 < share:
                 return True
-            # The number of this trial among those that this stage leaves out.
+            # the trial's number among those that this stage leaves out
             place -= floor(start + (place - 1) * share) - floor(start - share)
         return False
 

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
     from assay.domain.failure import Failure
     from assay.domain.identifiers import RunId, TaskKey, TrialKey
+    from assay.domain.jobs import JobAnswer
+    from assay.domain.model import ModelSpec
     from assay.domain.review import Decision
     from assay.domain.review_sample import ReviewRule
     from assay.domain.suite import CandidateSpec, JudgeSpec, Rubric, SuiteCopy, Task
 
-# Without these bounds a number such as 99,999,999,999, typed into the form, was planned until memory ran out.
+# Without these limits, a number such as 99,999,999,999 in the form made the planner use up all memory.
 MOST_TRIALS: Final = 10_000
 """Maximum trials of one task in a run."""
 
@@ -31,14 +33,14 @@ MOST_PLANNED: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """Everything needed to execute a suite once and to repeat that run; fixed before the first call.
+    """Everything that is needed to execute a suite once and to repeat that run; it is fixed before the first call.
 
     Attributes:
         seed: run seed, 0 <= seed < 2**31.
         started: ISO 8601 time in UTC.
-        environment: versions and machine facts, by name.
+        environment: software versions and facts about the machine, by name.
         protocol: the review protocol, versioned.
-        budget_usd: hard cap on what all calls of the run may cost together; None for none.
+        budget_usd: hard cap on the total cost of all calls of the run; None if there is no cap.
         regrade_of: the run whose stored responses this one grades; candidates are then never asked.
         user: the model that plays the user in tasks with a persona.
         prompt_version: the suite author's name for this version of its prompts; empty if not set.
@@ -67,15 +69,23 @@ class RunPlan:
     user: SimulatedUser | None = None
 
     @property
+    def models(self) -> tuple[ModelSpec, ...]:
+        """Every model that the run may ask."""
+        candidates = [candidate.model for candidate in self.candidates if candidate.model and self.regrade_of is None]
+        structuring = [] if self.rubric.structuring is None else [self.rubric.structuring.model]
+        users = [] if self.user is None else [self.user.model]
+        return (*candidates, *users, *structuring, *(judge.model for judge in self.judges))
+
+    @property
     def imported(self) -> bool:
-        """True if the run was executed elsewhere and read from a file, so that it cannot be extended here."""
-        # Resuming such a run once asked no model, yet overwrote its failures and its end.
+        """True if the run was executed elsewhere and imported from a file, so it cannot be extended here."""
+        # Before this check, resuming such a run asked no model, yet overwrote its failures and its end time.
         return self.regrade_of is None and "imported" in self.environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """One assessment a trial needs: a judge or scorer, and the candidate it grades (None: all of them together).
+    """One assessment that a trial needs: a judge or scorer, and the candidate that it grades (None: all candidates together).
 
     Reruns and reviews concern one slot; each slot has its own attempts.
     """
@@ -87,18 +97,18 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedTrial:
-    """A trial claimed by this process, with everything that is already stored for it, so that no request is sent twice.
+    """A trial claimed by this process, with everything already stored for it, so that no request is sent twice.
 
     Attributes:
-        k: 1-based repetition of the task within the run; `of` is N.
-        responses: by candidate, snippets included.
+        k: number of the trial among the `of` trials of its task, counted from 1.
+        responses: keyed by candidate; snippets are included.
         done: slots whose current assessment is stored.
-        attempts: the latest attempt of each slot that has one.
+        attempts: number of the latest attempt, for each slot that has one.
         graded: candidates graded by the current assessment of each slot in `done`.
         tries: number of earlier tries of this trial.
-        rounds: number of answers of each candidate in this trial; the next request uses another seed.
-        spoken: by candidate, the replies of a conversation that has begun and has no response yet, those of a simulated user
-            included, each with True if the token limit cut it off.
+        rounds: number of answers that each candidate has given in this trial; the next request uses a different seed.
+        spoken: keyed by candidate: the replies so far of an unfinished conversation, including those of a simulated user, each
+            with True if the token limit cut it off.
     """
 
     key: TrialKey
@@ -120,8 +130,8 @@ class ClaimedTrial:
 class CallRecord:
     """One stored call: the request and its outcome.
 
-    Exactly one of `reply` and `failure` is set, except that a reply that could not be read has both. `log` is what a
-    program printed beside its answer, and its traceback.
+    Exactly one of `reply` and `failure` is set, except that both are set for a reply that could not be read. `log` is what a
+    program printed in addition to its answer, and its traceback. `job` is the request in a job that the call answers.
     """
 
     request: ModelRequest
@@ -130,13 +140,14 @@ class CallRecord:
     number: int
     started: str
     log: str = ""
+    job: JobAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAssessment:
-    """An assessment that is not stored yet, in the state that the suite's policy gives it.
+    """An assessment that is not stored yet, in its initial state under the suite's review policy.
 
-    With `attempt` above 1 it replaces the slot's current assessment, which becomes `superseded` in the same commit.
+    If `attempt` is above 1, it replaces the slot's current assessment, which becomes `superseded` in the same commit.
     """
 
     slot: Slot
@@ -151,13 +162,13 @@ class Entry:
 
     Attributes:
         calls: calls made, in order.
-        responses: new responses, with the index into `calls` of the call each came from (None: no call).
-        assessments: new assessments, with the index into `calls` of the call each came from (None: no call).
-        finished: True if the process releases the trial; the store then sets its state, from `failure` if given,
-            else from the states of its current assessments.
+        responses: new responses, each with the index in `calls` of the call that returned it (None: no call).
+        assessments: new assessments, each with the index in `calls` of the call that returned it (None: no call).
+        finished: True if the process releases the trial; the store then sets the trial's state from `failure` if given, else
+            from the states of its current assessments.
         failure: why the trial failed; only with `finished`.
-        rerun: the decision that asked for these assessments; stored for each assessment that they replace.
-        spare: assessment numbers left free after these, so that planted checks get numbers without a visible gap.
+        rerun: the decision that requested these assessments; it is stored for each assessment that they replace.
+        spare: assessment numbers to leave free after these, so that planted checks later get inconspicuous numbers.
     """
 
     trial: TrialKey
@@ -180,7 +191,7 @@ class PlannedTask:
 
 
 def check_number_of_trials(where: str, wanted: int | None, *, least: int = 1) -> None:
-    """Raise `InputError` for a number of trials that no task can have; None is "as the suite says"."""
+    """Raise `InputError` for an impossible number of trials; None means "as the suite says"."""
     if wanted is not None and wanted < least:
         raise InputError(where, f"is {wanted}, and must be at least 1.")
     if wanted is not None and wanted > MOST_TRIALS:
@@ -188,8 +199,8 @@ def check_number_of_trials(where: str, wanted: int | None, *, least: int = 1) ->
 
 
 def within_bounds(planned: Iterable[PlannedTask], where: str) -> Iterator[PlannedTask]:
-    """Yield the tasks while their trials fit into one run; raises `InputError` at the first task beyond the limits."""
-    # Tasks are counted one by one, so a task file of any length is refused at the first task too many, before the rest is read.
+    """Yield the tasks as long as their trials fit into one run; raises `InputError` at the first task beyond the limits."""
+    # Tasks are counted one by one, so a task file that is too long is refused before the rest of it is read.
     total = 0
     for place, planned_task in enumerate(planned, 1):
         of = planned_task.trials.stop - 1
@@ -217,9 +228,9 @@ class RunOptions:
     Attributes:
         trials: N for every task.
         candidates: only these candidates, in the suite's order; empty for all.
-        judges: judges that replace the suite's.
-        limit: number of tasks to run, from the first; None for all.
-        review: the grades that wait for a person.
+        judges: judges to use instead of the suite's.
+        limit: run only this number of tasks from the start of the suite; None for all.
+        review: the rule for which grades a person must review.
     """
 
     trials: int | None = None

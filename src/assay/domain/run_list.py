@@ -1,4 +1,4 @@
-"""Lists of runs: filters, orders, and values to filter by."""
+"""Records for lists of runs: filters, sort orders, and values to filter by."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAILS: Final = "failed"
 
 
 class RunOrder(StrEnum):
-    """An order of lists of runs. Runs with equal name, cost or number of pending assessments come newest first."""
+    """Sort order for lists of runs. Runs with the same name, cost or number of pending assessments are listed newest first."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
@@ -28,12 +28,12 @@ class RunOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Filter of runs; None or empty matches everything, and all given filters must match.
+    """Filter for runs; fields that are None or empty match everything, and all others must match.
 
     Attributes:
-        state: a state of runs, `WAITS` or `FAILS`. Only `archived` selects archived runs.
-        candidate: its name.
-        text: part of the run's id, suite or batch, or of a candidate's name; case is ignored.
+        state: the state of a run, `WAITS` or `FAILS`. Archived runs are selected only by `archived`.
+        candidate: name of a candidate.
+        text: text that the run's id, suite or batch, or a candidate's name must contain; case is ignored.
     """
 
     suite: str | None = None

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
-    """A run that was deleted, archived, replaced by the import of a later version, or brought back.
+    """The event that a run was deleted, archived, replaced by the import of a later version, or restored.
 
     Attributes:
         verb: `delete`, `archive`, `replace` or `restore`.
         replaced_by: the run of the later version; None for the other verbs.
         reviewer: who did it; empty for an import.
-        stands: True if this event still keeps the run out of use.
+        stands: True if the run is still out of use because of this event.
     """
 
     id: int
@@ -34,11 +34,11 @@ class RunEvent:
 
 
 def brings_back(run: str, state: str) -> str:
-    """Return the command that brings back a run whose state is in `SET_ASIDE`."""
+    """Return the command that restores a run whose state is in `SET_ASIDE`."""
     return f"assay {'archive' if state == RunState.ARCHIVED else 'delete'} {run} --undo"
 
 
 def check_in_use(run: str, state: RunState) -> None:
-    """Raise `Refused` for a run that can only be read, because it was archived."""
+    """Raise `Refused` for an archived run, because it can only be read."""
     if state in SET_ASIDE:
         raise Refused(run, f"was {state}, so it can only be read.", remedy=f"First: {brings_back(run, state)}")

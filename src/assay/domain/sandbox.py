@@ -1,4 +1,4 @@
-"""Records for commands that run in a sandbox: limits of a shell, and the result of each command."""
+"""Records for commands that run in a sandbox: the limits of a shell, and the result of each command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class CommandEnd(StrEnum):
-    """How a command ended."""
+    """The way in which a command ended."""
 
     EXITED = "exited"
     TIMED_OUT = "timed_out"
@@ -19,15 +19,15 @@ class CommandEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellLimits:
-    """Limits of a sandboxed shell, over all processes in it.
+    """Limits of a sandboxed shell and all its processes.
 
     Attributes:
-        memory_bytes: memory of all processes together.
-        processes: processes and threads at a time.
-        file_bytes: size of one file.
-        disk_bytes: growth of the workspace and the temporary folder together.
-        seconds: wall time of one command that has no limit of its own.
-        output_bytes: output kept of one command; the rest is read and thrown away.
+        memory_bytes: total memory of all processes.
+        processes: number of processes and threads at a time.
+        file_bytes: maximum size of one file.
+        disk_bytes: maximum total growth of the workspace and the temporary folder.
+        seconds: wall time for a command without its own limit.
+        output_bytes: how much of a command's output is kept; the rest is read and discarded.
     """
 
     memory_bytes: int = 4 << 30
@@ -40,13 +40,13 @@ class ShellLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellRequest:
-    """A shell over one workspace.
+    """A request for a shell in one workspace.
 
     Attributes:
-        workspace: the one folder that commands may change; they see it as `/workspace`, unless nothing confines them.
-        network: True lets commands reach the network.
+        workspace: the only folder that commands may change; they see it as `/workspace`, unless they run without a sandbox.
+        network: True if commands may use the network.
         readable: further files and folders that commands may read, under the same paths.
-        environment: variables of the commands, beside PATH, HOME, TMPDIR and LANG. Nothing is inherited.
+        environment: environment variables for the commands, in addition to PATH, HOME, TMPDIR and LANG. Nothing is inherited.
     """
 
     workspace: str
@@ -61,9 +61,9 @@ class CommandResult:
     """The result of one command.
 
     Attributes:
-        exit_code: as the shell reports it, 128 + N after signal N; None if the command did not exit by itself.
-        output: standard output and standard error as they came; the middle is left out if it is too long.
-        output_bytes: bytes that the command wrote.
+        exit_code: as the shell reports it, so 128 + N after signal N; None if the command did not exit by itself.
+        output: standard output and standard error in the order they were written; the middle is left out if it is too long.
+        output_bytes: number of bytes that the command wrote.
         seconds: wall time.
     """
 
@@ -81,7 +81,7 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRequest:
-    """One command in its own workspace, which holds these files by name and is deleted afterwards."""
+    """One command to run in its own workspace, which contains these files by name and is deleted afterwards."""
 
     files: Mapping[str, str]
     command: str

@@ -12,6 +12,7 @@ from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, TrialStat
 
 if TYPE_CHECKING:
     from assay.domain.assessment import Assessment, Response
+    from assay.domain.calls import Role
     from assay.domain.digest import JsonValue
     from assay.domain.failure import Failure
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Filters; an empty one matches everything. A row matches a filter by any of its values, and must match all filters.
+    """Filters; an empty filter matches everything. A row must match at least one value of each filter.
 
     `family_by` is not a filter: it takes the families of tasks from tags or metadata (`domain.family_rule`).
-    `compared` is for internal use: it keeps the runs of these candidates, in suites that each of them has run.
+    `compared` is for internal use: it keeps only runs of these candidates, in suites that all of these candidates have run.
     """
 
     runs: tuple[str, ...] = ()
@@ -42,11 +43,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """A run as lists show it, with its trials and current assessments by state; `superseded` counts attempts.
+    """A run as lists show it, with the numbers of its trials and current assessments by state; `superseded` counts attempts.
 
-    `imported`: executed elsewhere and read from a file. `since`: for a running run, when it last started or resumed;
-    `done_before`: trials done or failed by then. `booked_usd`: what counts toward `budget_usd`, with the worst case of calls
-    whose cost is unknown.
+    `imported`: True if it was executed elsewhere and imported from a file. `since`: for a running run, when it last started or
+    resumed; `done_before`: number of trials done or failed by then. `booked_usd`: the amount that counts toward `budget_usd`,
+    which includes the worst case for calls of unknown cost.
     """
 
     id: RunId
@@ -71,8 +72,8 @@ class RunSummary:
 
     @property
     def not_graded(self) -> int:
-        """Trials with answers that were never graded, such as imported answers."""
-        # Ungraded answers share this state with trials in review, and lists once counted them as awaiting review.
+        """Number of trials with answers that were never graded, such as imported answers."""
+        # Ungraded answers have the same state as trials in review; without this, lists counted them as awaiting review.
         waits = self.assessments.get(AssessmentState.PENDING)
         return 0 if waits else self.trials.get(TrialState.NEEDS_REVIEW, 0)
 
@@ -81,7 +82,7 @@ class RunSummary:
 class RunTotals:
     """Totals of the selected runs: runs, trials, and assessments by state.
 
-    `going_on`: True if a run is not finished, so that the totals may grow.
+    `going_on`: True if a run is not finished, so the totals may still grow.
     """
 
     runs: int
@@ -92,7 +93,7 @@ class RunTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnOrder:
-    """A run whose items are reviewed in random order, with the seed of that order."""
+    """A run whose items are reviewed in random order, with the seed for that order."""
 
     run: RunId
     suite: str
@@ -129,7 +130,7 @@ class AssessmentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssessmentDetail:
-    """Everything a reviewer sees: the row, the judge's own grades, responses, other attempts, past decisions."""
+    """Everything that a reviewer sees: the row, the judge's own grades, the responses, other attempts and past decisions."""
 
     row: AssessmentRow
     judged: Assessment
@@ -152,7 +153,7 @@ class TrialMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRow:
-    """A trial as lists show it; `failure` only when it failed."""
+    """A trial as lists show it; `failure` is set only if it failed."""
 
     key: TrialKey
     run_id: RunId
@@ -167,12 +168,12 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excluded:
-    """Trials that do not count, by reason; `superseded` counts attempts. Trials with any counted grade are left out.
+    """Numbers of trials that do not count, by reason; `superseded` counts attempts. Trials with a counted grade are left out.
 
     Attributes:
-        not_graded: trials with answers that nobody graded or was asked to grade; they are not `pending`.
-        partly: trials with some grades that count and others that wait; they are in none of the other numbers.
-        left_out: trials that chance left out of the review sample, so that nobody is asked to review them.
+        not_graded: trials with answers that were never graded and that nobody was asked to grade; they are not `pending`.
+        partly: trials with both grades that count and grades that await review; no other number includes them.
+        left_out: trials that were not drawn for the review sample, so nobody is asked to review them.
     """
 
     pending: int
@@ -186,9 +187,9 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedGrades:
-    """Trials of a run whose grades would count, had other runs not graded the same responses; `by_person` were approved.
+    """Trials of a run whose grades would count if newer runs had not graded the same responses; a person approved `by_person`.
 
-    `newer` are these runs; with `references`, one of them holds people's grades that came with the data.
+    `newer` are those runs; `references` is True if one of them holds people's grades that came with the data.
     """
 
     run: RunId
@@ -199,13 +200,13 @@ class ReplacedGrades:
 
 
 class NotCounted(StrEnum):
-    """Reasons for which a stored score does not count, as exports write them."""
+    """Reasons why a stored score does not count, as written in exports."""
 
     PENDING = "waits for a person"
     REJECTED = "rejected"
     SUPERSEDED = "a rerun took its place"
     NO_SCORE = "no score"
-    GRADED_ANEW = "graded anew in a newer run"
+    GRADED_ANEW = "graded again in a newer run"
     LEFT_OUT = "left out of the review sample"
 
 
@@ -214,10 +215,10 @@ class ScoreRow:
     """One candidate's score in one assessment, as a row of a table.
 
     Attributes:
-        task: a name that is unique among the rows: the id, with its suite or digest where two tasks share it.
+        task: a name that is unique among the tasks: the id, followed by the suite or digest if two tasks share the id.
         k: repetition of the task within its run.
-        trial: `k`, numbered across runs that share the task, so that equal (task, trial) are the same trial.
-        score: on 0 to 1; None only if it does not count.
+        trial: like `k`, but numbered across runs that share the task, so equal (task, trial) means the same trial.
+        score: between 0 and 1; None only if it does not count.
         criterion: the criteria that were requested; empty for the whole score.
         not_counted: why it does not count, None if it does.
     """
@@ -244,16 +245,28 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallsOfTrial:
+    """Calls of one trial in one role; `candidate` and `grader` are None for calls that concern more than one."""
+
+    trial: TrialKey
+    role: Role
+    candidate: str | None
+    grader: str | None
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallTotals:
-    """Calls of a run to one candidate's or judge's model, summed.
+    """Totals of a run's calls to one candidate's or judge's model.
 
     Attributes:
         role: `candidate` or `judge`.
-        model_version: as the endpoint reported it; None without a report or an answer.
-        failed: calls without a usable answer; each retry counts as a call.
+        model_version: as the endpoint reported it; None if it reported none or did not answer.
+        failed: number of calls without a usable answer; each retry counts as a call.
         cost_usd: None if no call has a price.
-        latency_s: sum over all calls; None if none was measured.
-        first, last: when the first and the last call began.
+        latency_s: sum over all calls; None if no call was timed.
+        first, last: start times of the first and the last call.
     """
 
     role: str

@@ -1,4 +1,4 @@
-"""Structured answers: a response or model solution that a model split into parts, for judges and verification."""
+"""Structured answers: responses or model solutions that a model split into parts, for judges and for verification."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structuring:
-    """The model that takes answers apart before they are judged; `prompt` replaces Assay's own."""
+    """The model that splits answers into parts before they are judged; `prompt` replaces Assay's default prompt."""
 
     model: ModelSpec
     prompt: str | None = None

@@ -1,4 +1,4 @@
-"""A suite: tasks, candidates, judges, rubric, and how they are scored."""
+"""Suites: tasks, candidates, judges, rubric, and how the answers are scored."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from assay.domain.digest import JsonValue, digest
-from assay.domain.model import Parameters
+from assay.domain.model import ModelSpec, Parameters
 from assay.domain.protocol import PLAIN, Protocol
 from assay.domain.review_sample import EVERY_GRADE, ReviewRule
 from assay.domain.verdicts import VerdictRules
 
 if TYPE_CHECKING:
     from assay.domain.conversation import SimulatedUser, Turn
-    from assay.domain.model import ModelSpec
     from assay.domain.structure import Structuring
 
 
 class ReviewOrder(StrEnum):
-    """Order in which assessments come to a reviewer: spread evenly over the run, or random."""
+    """Order in which a reviewer gets the assessments: spread evenly over the run, or random."""
 
     SPREAD = "spread"
     RANDOM = "random"
@@ -30,12 +29,12 @@ PERSON = "human"
 """Name of the human judge: no model is asked, and a reviewer enters the grades."""
 
 MOST_LOOKS = 20
-"""Most planned looks of a sequential test; with more, the early ones could not decide anything."""
+"""Maximum number of planned looks of a sequential test; with more, the early looks could not decide anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """A picture in a message: its bytes in base64, and the caption right before it."""
+    """A picture in a message: its bytes in base64, and the caption that is sent right before it."""
 
     media_type: str
     data: str
@@ -44,7 +43,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One turn of a prompt; role is `system`, `user` or `assistant`. `images` follow the text."""
+    """One message of a prompt; `role` is `system`, `user` or `assistant`. `images` follow the text."""
 
     role: str
     content: str
@@ -68,7 +67,7 @@ class Snippet:
 
     @property
     def text(self) -> str:
-        """Return the whole snippet as one text; several files are separated by lines with their names."""
+        """Return the whole snippet as one text; if it has several files, a line with its name precedes each."""
         if len(self.files) == 1:
             return self.files[0].content
         return "\n".join(f"=== {file.path} ===\n{file.content}" for file in self.files)
@@ -78,8 +77,8 @@ class Snippet:
 class Criterion:
     """One row of a rubric; `labels` name raw values if the judge answers in words.
 
-    `low` is the raw score that is worth 0 and `high` the one that is worth 1: with `low` above `high`, lower is better, as in
-    an error rate.
+    `low` is the raw score that is worth 0 and `high` the one that is worth 1. If `low` is above `high`, lower is better, as
+    with an error rate.
     """
 
     name: str
@@ -90,8 +89,9 @@ class Criterion:
     labels: tuple[tuple[str, float], ...] = ()
 
     def normalised(self, raw: float) -> float | None:
-        """Return the raw score on 0 to 1, or None if it lies outside the scale."""
-        # Scores are not clipped: 85 on a scale to 10 may be 85 of 100, and Assay guesses no scale (decisions/0003-judging.md).
+        """Convert a raw score to a score between 0 and 1; None if it lies outside the scale."""
+        # Scores are not clipped: 85 on a scale up to 10 may mean 85 out of 100, and Assay does not guess
+        # (decisions/0003-judging.md).
         return (raw - self.low) / (self.high - self.low) if self.holds(raw) else None
 
     def holds(self, raw: float) -> bool:
@@ -100,7 +100,7 @@ class Criterion:
 
 
 def scale_in_words(worst: float, best: float) -> str:
-    """Return the ends of a scale, the lower one first, and its direction if lower is better."""
+    """Return the ends of a scale in words, the lower end first, and the direction if lower is better."""
     low, high = sorted((worst, best))
     return f"{low:.10g} to {high:.10g}" + (", lower is better" if worst > best else "")
 
@@ -109,8 +109,8 @@ def scale_in_words(worst: float, best: float) -> str:
 class Rubric:
     """The criteria by which a judge grades.
 
-    `rules` give each response a verdict; None for scores alone. `verify` is the scorer that verifies final answers beside
-    the judge, and `structuring` the model that splits answers into parts for it.
+    `rules` turn grades into a verdict on each response; None if responses only get scores. `verify` is the scorer that checks
+    final answers in addition to the judge, and `structuring` the model that splits answers into parts for the judge.
     """
 
     criteria: tuple[Criterion, ...]
@@ -120,7 +120,7 @@ class Rubric:
 
     @property
     def digest(self) -> str:
-        """Digest of the content; rubrics with equal digests grade alike."""
+        """Digest of the rubric's content; rubrics with equal digests grade in the same way."""
         rows: list[JsonValue] = [
             {
                 "name": c.name,
@@ -138,7 +138,7 @@ class Rubric:
 
 
 class JudgeMode(StrEnum):
-    """Calls that a judge makes. `JOINT`: one for all candidates of a task. `EACH`: one for each. `PAIRWISE`: two for each pair."""
+    """Calls that a judge makes for a task: one in all (`JOINT`), one per candidate (`EACH`) or two per pair (`PAIRWISE`)."""
 
     JOINT = "joint"
     EACH = "each"
@@ -152,14 +152,13 @@ class JudgeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSpec:
-    """An LLM that grades. `prompt` is the text of a template that replaces Assay's, `prompt_path` its file.
+    """An LLM that grades. `prompt` is the text of a template that replaces Assay's own, and `prompt_path` is its file.
 
-    `persona` opens the judge's system prompt: `neutral`, `code`, or a text of the suite. None lets the plan of a run choose
-    between the first two by what is graded.
-    `require_calibration` is the tier (`fair`, `good`, `excellent`) that a calibration must show before it may grade.
-    `pages` says that it grades rendered pages (`code_arena`), under a prompt of its own.
-    `turn` is (place, number of judges) of a judge that takes turns with others: it grades the trials k with (k - 1) % number ==
-    place.
+    `persona` is the start of the judge's system prompt: `neutral`, `code`, or a text from the suite. If it is None, the plan of
+    a run chooses `code` or `neutral`, depending on what is graded. `require_calibration` is the tier (`fair`, `good`,
+    `excellent`) that a calibration must show before it may grade. `pages` is True if it grades rendered pages (`code_arena`),
+    for which it has a special prompt. `turn` is (place, number of judges) for a judge that takes turns with others. It grades
+    every trial k for which (k - 1) % number == place.
     """
 
     name: str
@@ -176,11 +175,11 @@ class JudgeSpec:
 
     def grades_trial(self, k: int) -> bool:
         """True if this judge grades the k-th trial (from 1)."""
-        # Turns are computed and not drawn, so that resume, extend and regrade agree on the judge of each trial.
+        # Turns are computed, not drawn at random, so that resume, extend and regrade agree on the judge of each trial.
         return self.turn is None or (k - 1) % self.turn[1] == self.turn[0]
 
     def turns_before(self, k: int) -> int:
-        """Return how many trials of a task before the k-th (from 1) this judge grades, if it grades the k-th."""
+        """Count the trials before the k-th (from 1) that this judge grades, given that it also grades the k-th."""
         return k - 1 if self.turn is None else (k - 1) // self.turn[1]
 
 
@@ -189,9 +188,9 @@ class Scoring:
     """How a task is scored: `judge`, or the name of a deterministic scorer with its options.
 
     `source` is the text of the suite's own Python file if `method` names a function in it (`scorers.py:close`);
-    `plugin` says that `method` is the name of a scorer that an installed package offers.
-    `verify` is a scorer whose result is shown beside the judge's score and never changes it.
-    `partial_credit` marks `exact` in runs that were stored when it gave credit for near misses, as `similarity` does now.
+    `plugin` is True if `method` is the name of a scorer from an installed package.
+    `verify` is a scorer whose result is shown next to the judge's score but never changes it.
+    `partial_credit` is True for `exact` in old runs, which gave credit for near misses as `similarity` does now.
     """
 
     method: str
@@ -214,10 +213,10 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateSpec:
-    """A candidate: a model, or (with `model` None) a name whose snippets come with the tasks.
+    """A candidate: a model, or, if `model` is None, a name whose snippets come with the tasks.
 
-    `system_prompt`, `prompt` and `messages` are templates (`domain.prompts`); None and () take the suite's and the task's.
-    `prompt_path` is the file of `prompt`.
+    `system_prompt`, `prompt` and `messages` are templates (`domain.prompts`); if they are None or (), those of the suite and
+    the task are used. `prompt_path` is the file that contains `prompt`.
     """
 
     name: str
@@ -233,12 +232,11 @@ class CandidateSpec:
 class Task:
     """One task (a "Thing" to users), identified by (suite name, id, digest); results of different digests are never pooled.
 
-    `family` names the source that the task shares with others; empty if it shares none. `parameters` and
-    `system_prompt` replace the suite's for this task; None is "as the suite says". `expected` is the answer that
-    scorers compare with, `ideal` a complete model solution, and `final_answer` its final result alone. `columns` are further
-    values that candidates' prompts may name. A task with `turns` is a conversation: they hold the messages of the user, the
-    first one included. With `persona`, the plan's simulated user continues after them. `by_turn` is True if each reply is
-    graded separately.
+    `family` names the source that the task shares with other tasks; empty if it shares none. `parameters` and `system_prompt`
+    replace the suite's for this task; None means "as the suite says". `expected` is the answer that scorers compare with,
+    `ideal` a complete model solution, and `final_answer` its final result alone. `columns` are additional values that
+    candidates' prompts may name. A task with `turns` is a conversation: `turns` holds all messages of the user, including the
+    first. With `persona`, the plan's simulated user continues after them. `by_turn` is True if each reply is graded separately.
     """
 
     id: str
@@ -265,8 +263,9 @@ class Task:
 
     @property
     def digest(self) -> str:
-        """Digest of the prompt, its columns and the grading of the task; name, weight, tags and snippets are left out."""
-        # Only keys that are set enter: a task without them keeps the digest it had before these fields existed.
+        """Digest of the task's prompt, columns and grading; name, weight, tags and snippets are left out."""
+        # Only keys that are set enter the digest, so a task without them keeps the digest that it had before these fields
+        # existed.
         own: dict[str, JsonValue] = {} if self.system_prompt is None else {"system_prompt": self.system_prompt}
         if parameters := self.parameters.as_json():
             own["parameters"] = parameters
@@ -281,7 +280,7 @@ class Task:
             own |= {"persona": self.persona} if self.persona else {}
             own |= {"by_turn": True} if self.by_turn else {}
         if self.columns:
-            # A column that only repeats the prompt changes nothing: a candidate with a template may join later.
+            # A column that only repeats the prompt does not change the digest, so a candidate with a template may join later.
             told = {self.context, *(message.content for message in self.prompt)}
             columns: list[JsonValue] = [[name, text] for name, text in sorted(self.columns.items()) if text not in told]
             own |= {"columns": columns} if columns else {}
@@ -297,7 +296,7 @@ class Task:
 
     @property
     def reference(self) -> str | None:
-        """The text that scorers compare a response with: the expected answer, else the final answer."""
+        """The text that scorers compare a response with: the expected answer or, if there is none, the final answer."""
         return self.final_answer if self.expected is None else self.expected
 
     def snippet_of(self, candidate: str) -> Snippet | None:
@@ -306,14 +305,14 @@ class Task:
 
 
 def message_identity(message: Message) -> JsonValue:
-    """Return the parts of a message that a digest covers."""
+    """Return the parts of a message that digests cover."""
     identity: list[JsonValue] = [message.role, message.content]
     return [*identity, [[image.media_type, image.data] for image in message.images]] if message.images else identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteCopy:
-    """A copy of the suite that a run used: its path, its exact text, and the digest of that text with every file it names."""
+    """A copy of the suite that a run used: its path, its exact text, and a digest of that text and all files that it names."""
 
     path: str
     text: str
@@ -322,9 +321,9 @@ class SuiteCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A named collection of tasks with the way they are scored.
+    """A named collection of tasks, and how their answers are scored.
 
-    `tasks` may be iterated several times; a suite with a large task file reads it again each time.
+    `tasks` can be iterated several times; a suite with a large task file reads the file again each time.
     """
 
     name: str

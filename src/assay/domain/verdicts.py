@@ -1,4 +1,4 @@
-"""Verdicts of a grading (Pass, Partial, Fail), the rules that give them, and the reasons to show a grading to a person."""
+"""Verdicts (Pass, Partial, Fail), the rules that derive them from grades, and the reasons to show a grading to a person."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictRules:
-    """Rules that turn the grades of one response into a verdict, and the flags that they raise.
+    """Rules that turn the grades of one response into a verdict, and settings for the flags that they raise.
 
-    A grade of 0 is a no, one of 1 a yes, and anything between is partial. `trivial_chars` is the length up to which a
-    justification of a grade below 1 is trivial. `parse_error` puts a reply that cannot be read into the queue.
+    A grade of 0 means no, a grade of 1 means yes, and anything in between is partial. `trivial_chars` is the length up to which
+    the justification of a grade below 1 counts as trivial. `parse_error` puts an unreadable reply into the review queue.
     """
 
     fail_if_any_no: bool = True
@@ -37,7 +37,7 @@ class VerdictRules:
     aggregation_trouble: bool = True
 
     def verdict(self, scores: Collection[float | None]) -> Verdict | None:
-        """Return the verdict on grades from 0 to 1 (None: missing); None if no rule decides, which counts as Fail."""
+        """Return the verdict for grades between 0 and 1 (None: missing); None, which counts as Fail, if no rule decides."""
         graded = [score for score in scores if score is not None]
         if self.fail_if_any_no and 0.0 in graded:
             return Verdict.FAIL
@@ -49,5 +49,5 @@ class VerdictRules:
 
 
 def verdict_of_score(score: float) -> Verdict:
-    """Return the verdict that a score by itself means: Pass for the full score, Fail for 0, else Partial."""
+    """Return the verdict for a score without rules: Pass for the full score, Fail for 0, else Partial."""
     return Verdict.PASS if score >= 1.0 else Verdict.FAIL if score <= 0.0 else Verdict.PARTIAL

@@ -1,8 +1,8 @@
-"""Ask one model for one answer, with retries, back-off and a budget; every call is on disk before the next one.
+"""Ask one model for one answer, with retries, back-off and a budget; each call is stored before the next one starts.
 
-At most `MOST_CALLS` calls are made for one answer. At most `MOST_READINGS` of them may end in a reply that is empty or
-cannot be read. Waits grow with jitter and add up to at most `LONGEST_WAIT_S`, unless the server asks for more with
-Retry-After.
+At most `MOST_CALLS` calls are made for one answer, and at most `MOST_READINGS` of them may return a reply that is empty or
+cannot be read. The waits between calls grow, with jitter, and add up to at most `LONGEST_WAIT_S`, unless the server asks for
+more with Retry-After.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import tenacity
 
@@ -39,10 +39,14 @@ UNREADABLE = frozenset({"empty", "unparsable"})
 Read = TypeVar("Read")
 
 
-class GaveUp(Exception):
-    """Raised if a model gave no usable answer; the failure holds the reason. The calls are on disk.
+class NotYet(Exception):
+    """Raised if the answer to a request waits at a provider, so that its trial cannot go on."""
 
-    `unread` is the text of a reply that could not be read.
+
+class GaveUp(Exception):
+    """Raised if a model gave no usable answer; the failure holds the reason. Its calls are already stored.
+
+    `unread` is the text of the last reply, if it could not be read.
     """
 
     def __init__(self, failure: Failure, unread: str = "") -> None:
@@ -53,11 +57,21 @@ class GaveUp(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAnswer(Generic[Read]):
-    """A reply, the result of reading it, and the record of its call, which is not on disk yet."""
+    """A reply, the result of reading it, and the record of its call, which is not stored yet; none if it is stored."""
 
     reply: Reply
     read: Read
-    call: CallRecord
+    calls: tuple[CallRecord, ...]
+
+
+class Asks(Protocol):
+    """Asks models for one run, by calls or in batches."""
+
+    async def answer(
+        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
+    ) -> ReadAnswer[Read]:
+        """Return an answer that could be read; raises `GaveUp`, or in a batch `NotYet`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +90,14 @@ class Asker:
         """Ask the model, again if needed, until a reply can be read or the limits are reached.
 
         Args:
-            read: raises `UnreadableReply` for a reply that should be asked for again.
-            trial: the trial under which failed tries are recorded.
+            read: raises `UnreadableReply` if the model should be asked again.
+            trial: failed calls are recorded under this trial.
 
         Raises:
-            GaveUp: with the reason and how many calls were made.
+            GaveUp: there was no usable answer; the error holds the reason and the number of calls made.
         """
         try:
-            # Without tenacity: most answers need no retry, and its bookkeeping would be paid for on every call.
+            # The first call does not use tenacity: most answers need no retry, and its bookkeeping would slow down every call.
             return await self._try(request, read, trial=trial, number=1)
         except CallFailed as error:
             first = error
@@ -127,37 +141,45 @@ class Asker:
             booking.note(reply)
             understood = read(reply)
         except (CallFailed, UnreadableReply) as error:
-            failed = error if isinstance(error, CallFailed) else _unreadable(reply, error)
+            failed, paid, failure = outcome_of(error, reply, request, number)
             if reply is None:
                 booking.note_failure(failed)
-            reply = reply or _paid_for(failed)
-            fault = failed.fault or fault_of(failed.kind, request.purpose.role)
-            failure = Failure(kind=failed.kind, fault=fault, detail=failed.detail, tries=number)
+            reply = paid
             record = CallRecord(
                 request=request, reply=reply, failure=failure, number=number, started=started, log=failed.log
             )
-            # A failed call may have been paid for, so it is on disk before the next try: a kill in between loses
-            # nothing.
+            # A failed call may have been charged, so it is stored before the next try: if the process is killed in between,
+            # nothing is lost.
             await self.journal.record(Entry(trial=trial, calls=(record,)))
-            self._tell(request, reply, failure)
+            self.listener(call_ended(request, reply, failure))
             raise failed from error
-        self._tell(request, reply, None)
-        # Not recorded here: the caller commits it with what the answer led to, so that the usual trial costs one
-        # commit.
+        self.listener(call_ended(request, reply, None))
+        # The call is not recorded here: the caller commits it together with the results of the answer, so that most trials need
+        # only one commit.
         record = CallRecord(request=request, reply=reply, failure=None, number=number, started=started, log=reply.log)
-        return ReadAnswer(reply=reply, read=understood, call=record)
+        return ReadAnswer(reply=reply, read=understood, calls=(record,))
 
-    def _tell(self, request: ModelRequest, reply: Reply | None, failure: Failure | None) -> None:
-        self.listener(
-            CallEnded(
-                role=request.purpose.role,
-                model=request.model.ref,
-                input_tokens=(reply.usage.input_tokens or 0) if reply else 0,
-                output_tokens=(reply.usage.output_tokens or 0) if reply else 0,
-                cost_usd=reply.cost_usd if reply else None,
-                failure=failure,
-            )
-        )
+
+def call_ended(request: ModelRequest, reply: Reply | None, failure: Failure | None) -> CallEnded:
+    """Return the event of a call that ended."""
+    return CallEnded(
+        role=request.purpose.role,
+        model=request.model.ref,
+        input_tokens=(reply.usage.input_tokens or 0) if reply else 0,
+        output_tokens=(reply.usage.output_tokens or 0) if reply else 0,
+        cost_usd=reply.cost_usd if reply else None,
+        failure=failure,
+    )
+
+
+def outcome_of(
+    error: CallFailed | UnreadableReply, reply: Reply | None, request: ModelRequest, number: int
+) -> tuple[CallFailed, Reply | None, Failure]:
+    """Return the failure of a try with its reply, if it has to be paid for, and the record of the failure."""
+    failed = error if isinstance(error, CallFailed) else _unreadable(reply, error)
+    fault = failed.fault or fault_of(failed.kind, request.purpose.role)
+    failure = Failure(kind=failed.kind, fault=fault, detail=failed.detail, tries=number)
+    return failed, reply or _paid_for(failed), failure
 
 
 def fault_of(kind: str, role: Role) -> Fault:
@@ -170,7 +192,7 @@ def fault_of(kind: str, role: Role) -> Fault:
 
 
 def _paid_for(failed: CallFailed) -> Reply | None:
-    """Return the reply for an empty answer that has a token count and must be paid for."""
+    """Build a reply from an empty answer that has a token count, because it must still be paid for."""
     return (
         None
         if failed.usage is None
@@ -184,7 +206,7 @@ def _unreadable(reply: Reply | None, error: UnreadableReply) -> CallFailed:
 
 
 class _Patience:
-    """The retry limits of one answer; counts unreadable replies, while tenacity counts the calls."""
+    """Retry limits for one answer; this class counts unreadable replies, while tenacity counts the calls."""
 
     def __init__(self) -> None:
         self.readings = 0
@@ -210,7 +232,7 @@ class _Patience:
         if error.kind in UNREADABLE:
             wait = EMPTY_WAIT_S * self.readings
         else:
-            # Jitter, so that calls refused together do not come back together.
+            # Jitter, so that calls that were refused at the same time are not repeated at the same time.
             wait = random.uniform(0.5, 1.0) * min(8.0, 2.0 ** (state.attempt_number - 1))
         return min(wait, max(0.0, LONGEST_WAIT_S - state.idle_for))
 

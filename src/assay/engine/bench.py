@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from assay.domain.review import Decision
     from assay.domain.review_sample import ReviewLottery
     from assay.domain.run import RunPlan
-    from assay.engine.asking import Asker
+    from assay.engine.asking import Asks
     from assay.ports import CommandRunner, Journal, Pages, Workers
 
 
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 class Bench:
     """Settings, ports and limits that the trials of a run share.
 
-    `slots` limits the calls in flight. `inherited`, in a regrade: why a trial (task, k) of the original run failed.
-    `rerun`: the decision of a reviewer who asked for this grading; it is stored with the assessments that replace others.
-    `lottery` decides which trials a person reviews, if the policy is `sample`.
-    `structuring` holds a lock for each text that is being structured; with `only_structure`, nothing is judged.
+    `slots` limits the calls in flight, and `work` the requests that this machine carries out itself. `inherited` is used in a
+    regrade: it maps (task, k) to the reason why that trial of the original run failed. `rerun` is the decision of the reviewer
+    who requested this grading; it is stored with the new assessments that replace old ones. `lottery` decides which trials a
+    person reviews, if the policy is `sample`. `structuring` holds a lock for each text that is being structured; if
+    `only_structure` is True, nothing is judged.
     """
 
     plan: RunPlan
     journal: Journal
-    asker: Asker
+    asker: Asks
     workers: Workers
     pages: Pages
     commands: CommandRunner
     slots: asyncio.Semaphore
+    work: asyncio.Semaphore
     inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
     rerun: Decision | None = None
     lottery: ReviewLottery | None = None

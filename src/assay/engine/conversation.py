@@ -1,7 +1,7 @@
 """Hold a conversation with a candidate: its requests in order, and the messages so far.
 
-A task without turns is a conversation of one request, whose reply is the response. Between the replies come the scripted
-messages of the task, then those of a simulated user if the task has a persona.
+A task without turns is a conversation of one request, whose reply is the response. Between the replies come the task's scripted
+messages and then, if the task has a persona, those of a simulated user.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest, Purpose, Role
 from assay.domain.conversation import ASSISTANT, USER, transcript
 from assay.domain.digest import derived_seed
-from assay.domain.model import Parameters
+from assay.domain.model import ModelSpec, Parameters
 from assay.domain.prompts import candidate_messages
-from assay.domain.suite import Message
+from assay.domain.suite import CandidateSpec, Message
 
 if TYPE_CHECKING:
-    from assay.domain.model import ModelSpec
     from assay.domain.run import ClaimedTrial, RunPlan
-    from assay.domain.suite import CandidateSpec
 
 DONE: Final = "DONE"
-"""The word with which a simulated user ends the conversation."""
+"""The word that a simulated user writes to end the conversation."""
 
 USER_PARAMETERS: Final = Parameters(temperature=0.7, max_tokens=512)
 
@@ -38,7 +36,7 @@ about your role. If the person has what they want, or would give up, answer with
 
 
 class Conversation:
-    """A conversation with one candidate in one trial; it continues after the replies that are stored already."""
+    """A conversation with one candidate in one trial; it continues after the replies that are already stored."""
 
     def __init__(self, plan: RunPlan, claimed: ClaimedTrial, candidate: CandidateSpec, model: ModelSpec) -> None:
         self._plan = plan
@@ -56,12 +54,12 @@ class Conversation:
 
     @property
     def response(self) -> Response:
-        """The response so far: the reply, or the transcript of a task with turns."""
+        """The response so far: a single reply or, for a task with turns, the transcript."""
         text = self._said[-1][1] if not self._claimed.task.turns else transcript(self._with_first())
         return Response(candidate=self._candidate, text=text, truncated=self._truncated)
 
     def hear(self, text: str, *, truncated: bool = False) -> None:
-        """Add the reply to `request`, and prepare the next request."""
+        """Add the reply that answers `request`, and prepare the next request."""
         task, asked = self._claimed.task, self.request
         if asked is None:
             raise ValueError("the conversation has ended")
@@ -95,7 +93,8 @@ class Conversation:
     def _user_request(self, model: ModelSpec) -> ModelRequest:
         opening, task = self._opening.purpose, self._claimed.task
         seed = derived_seed(self._plan.seed, task.id, self._claimed.k, self._replies, f"user:{self._candidate}")
-        # One message, not swapped roles: several endpoints refuse a conversation that the assistant begins.
+        # The simulated user gets one message instead of swapped roles, because several endpoints refuse a conversation that the
+        # assistant begins.
         asked = f"The conversation so far:\n\n{transcript(self._with_first())}\n\nWrite the person's next message."
         return ModelRequest(
             model=model,
@@ -115,18 +114,18 @@ class Conversation:
 
 
 def candidate_request(plan: RunPlan, claimed: ClaimedTrial, candidate: CandidateSpec, model: ModelSpec) -> ModelRequest:
-    """Return the first request to a candidate in this trial, with its prompt for the task (`domain.prompts`).
+    """Return the first request to a candidate in this trial, with the candidate's prompt for the task (`domain.prompts`).
 
     The task's parameters override the candidate's, which override the suite's.
     """
     name = candidate.name
-    # A further round gets another seed; with the old one, a model may repeat the answer that is to be replaced.
+    # Each further round uses a different seed: with the same seed, a model might repeat the answer that should be replaced.
     attempt = claimed.rounds.get(name, 0) + 1
     seed = derived_seed(plan.seed, claimed.task.id, claimed.k, attempt, f"candidate:{name}")
     return ModelRequest(
         model=model,
         messages=candidate_messages(plan.system_prompt, claimed.task, candidate),
-        parameters=Parameters(seed=seed).over(claimed.task.parameters).over(model.parameters).over(plan.parameters),
+        parameters=Parameters(seed=seed).over(claimed.task.parameters.over(model.parameters.over(plan.parameters))),
         purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, attempt=attempt, candidate=name),
         task=None if model.program is None else claimed.task,
     )

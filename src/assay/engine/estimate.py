@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 TOKENS_PER_MESSAGE = 8
 """Tokens that chat formats add around a message, estimated generously."""
 TOKENS_PER_IMAGE = 1_600
-"""Tokens of an image of 1280 by 800 pixels, at most; a smaller one has fewer."""
+"""Upper bound on the tokens for an image of 1280 by 800 pixels; smaller images take fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostEstimate:
-    """Calls and cost of the trials still to do.
+    """Estimated calls and cost of the trials that are not done yet.
 
-    `likely_usd` assumes a token per four characters of the prompt, and answers of half the token limit; `most_usd` is the worst
-    case without retries. Both are None if a price is unknown; `unpriced` names those models.
+    `likely_usd` assumes one token per four characters of the prompt, and answers half as long as the token limit. `most_usd` is
+    the worst case without retries. Both are None if a price is unknown; `unpriced` names those models.
     """
 
     calls: int
@@ -29,17 +29,17 @@ class CostEstimate:
 
 
 def worst_case_tokens(request: ModelRequest) -> tuple[int, int]:
-    """Return upper bounds of (input, output) tokens: no tokenizer makes more tokens than there are bytes."""
+    """Return upper bounds on (input, output) tokens: no tokenizer produces more tokens than the text has bytes."""
     asked = sum(len(m.content.encode("utf-8", "surrogatepass")) + TOKENS_PER_MESSAGE for m in request.messages)
     asked += _images(request) * TOKENS_PER_IMAGE
     if request.answer_schema is not None:
         asked += len(str(request.answer_schema.schema))
-    # 4096 is the limit that `anthropic_messages` sends if none is set, because that protocol requires one.
+    # `anthropic_messages` sends a limit of 4096 if none is set, because its protocol requires one.
     return asked, request.parameters.max_tokens or 4096
 
 
 def likely_tokens(request: ModelRequest) -> tuple[int, int]:
-    """Return likely (input, output) tokens: a token per four characters, and half of the answer's token limit."""
+    """Return likely (input, output) tokens: one per four characters of input, and half of the token limit as output."""
     asked = sum(len(m.content) // 4 + TOKENS_PER_MESSAGE for m in request.messages)
     asked += _images(request) * TOKENS_PER_IMAGE // 2
     return asked, (request.parameters.max_tokens or 4096) // 2

@@ -1,8 +1,8 @@
 """Carry out a run: claim trials, work on them and release them, until none is left.
 
-One feeder claims small numbers of trials, and as many workers as the run's concurrency take them. All tasks are started in
-one TaskGroup, here. Pause and cancel are states in the store, read before every claim and every `LOOK_S`: trials that have
-begun are finished, and claimed trials that have not begun are given back.
+One feeder claims a few trials at a time, and workers carry them out; the run's concurrency is the number of workers. This
+module starts all asyncio tasks, in one TaskGroup. Pause and cancel are states in the store, which are read before every claim
+and every `LOOK_S` seconds. Trials that have begun are then finished, and claimed trials that have not begun are released.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from assay.domain.errors import StoreError
-from assay.domain.events import RunEnded, TrialEnded
+from assay.domain.events import Listener, RunEnded, TrialEnded
 from assay.domain.failure import Failure, Fault
 from assay.domain.lifecycle import RunState
-from assay.domain.run import Entry
+from assay.domain.run import ClaimedTrial, Entry, RunPlan
 from assay.engine.asking import Asker
 from assay.engine.bench import Bench
 from assay.engine.spending import Spending
@@ -24,23 +24,23 @@ from assay.engine.trial import carry_out
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assay.domain.events import Listener
     from assay.domain.review import Decision
     from assay.domain.review_sample import ReviewLottery
-    from assay.domain.run import ClaimedTrial, RunPlan
     from assay.ports import Clock, CommandRunner, Journal, ModelDirectory, Pages, Workers
 
 LOOK_S = 0.25
 """Seconds between checks for pause and cancel; trials may still start during this time."""
 QUICK_S = 1.0
 LARGEST_HANDFUL = 8
-"""Trials claimed at once, per worker. The number doubles while a claim is used up within `QUICK_S`: a claim is a commit, for
-which quick trials should not wait, while slow trials are better left to other processes on the same run."""
+"""Trials claimed at once, per worker. The number doubles as long as a claim is used up within `QUICK_S`.
+
+Each claim is a commit, for which quick trials should not wait; slow trials are better left for other processes on the same run.
+"""
 
 
 @dataclass(slots=True)
 class _Wish:
-    """The run's state as last read; `gave_back` if a trial was given back because of it."""
+    """The run's state when it was last read; `gave_back` is True if a trial was released because of that state."""
 
     state: RunState = RunState.RUNNING
     gave_back: bool = False
@@ -48,7 +48,7 @@ class _Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Carries out runs with the ports it is given. `inherited`, `lottery`, `only_structure`: see `Bench`."""
+    """Carries out runs, using the given ports. For `inherited`, `lottery` and `only_structure` see `Bench`."""
 
     journal: Journal
     directory: ModelDirectory
@@ -64,7 +64,7 @@ class Engine:
     async def execute(self, plan: RunPlan, *, retry_failed: bool) -> None:
         """Carry out the pending trials of a run, together with other processes that work on it.
 
-        Cancelling this coroutine stops cleanly: calls in flight are dropped, claimed trials are given back, and the run
+        Cancelling this coroutine stops the run cleanly: calls in flight are dropped, claimed trials are released, and the run
         is marked as interrupted.
         """
         self.journal.begin(plan.id, retry_failed=retry_failed)
@@ -74,24 +74,23 @@ class Engine:
             while await self._round(bench, held):
                 pass
         except BaseException:
-            # Claims are void only when their process ends. In a server, which lives on, these trials would stay blocked.
+            # Claims become void only when their process ends. A server keeps running, so these trials would stay blocked.
             self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
             self.journal.set_state(plan.id, RunState.INTERRUPTED)
             self.listener(RunEnded(run=plan.id, finished=False))
             raise
-        if held:  # structured only: a later run of the same trials goes on with judging
+        if held:  # the answers are only structured so far; a later run of the same trials judges them
             self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
             self.journal.set_state(plan.id, RunState.INTERRUPTED)
             self.listener(RunEnded(run=plan.id, finished=False))
             return
         self.journal.set_state(plan.id, RunState.FINISHED)
-        # The state is read back, because `FINISHED` has no effect while another process still holds trials of the
-        # run.
+        # The state is read again, because `FINISHED` has no effect while another process still holds trials of the run.
         self.listener(RunEnded(run=plan.id, finished=self.journal.state_of(plan.id) is RunState.FINISHED))
 
     async def _round(self, bench: Bench, held: set[int]) -> bool:
-        """Work until no trial can be claimed; return True if trials released for a pause must be claimed again."""
-        # Bounded: a claimed trial that waits in this queue cannot be taken by another process on the same run.
+        """Work until no trial can be claimed; return True if trials that were released for a pause must be claimed again."""
+        # The queue is bounded, because other processes that work on the same run cannot claim a trial that waits in it.
         queue: asyncio.Queue[ClaimedTrial | None] = asyncio.Queue(maxsize=bench.plan.concurrency)
         wish = _Wish()
         async with asyncio.TaskGroup() as group:
@@ -124,6 +123,7 @@ class Engine:
             pages=self.pages,
             commands=self.commands,
             slots=asyncio.Semaphore(plan.concurrency),
+            work=asyncio.Semaphore(plan.concurrency),
             inherited=self.inherited,
             rerun=rerun,
             lottery=self.lottery,
@@ -136,11 +136,11 @@ class Engine:
         handful = 1
         while True:
             began = self.clock.monotonic()
-            # A claim waits for a commit, so it runs off the event loop.
+            # A claim waits for a commit, so it runs in a thread.
             claiming = asyncio.create_task(asyncio.to_thread(self._claim, plan, handful * plan.concurrency, wish))
             try:
-                # The thread cannot be cancelled and claims all the same. Its trials are waited for, so that they can
-                # be given back.
+                # The thread cannot be cancelled, so it claims trials even after cancellation. Wait for them, so that they can
+                # be released.
                 claimed = await asyncio.shield(claiming)
             except asyncio.CancelledError:
                 held.update(trial.key for trial in await claiming or ())
@@ -175,7 +175,7 @@ class Engine:
             try:
                 failure = await carry_out(bench, claimed)
             except StoreError:
-                raise  # nothing about this trial failed, and the next trials could not be stored either
+                raise  # this trial itself did not fail, and the next trials could not be stored either
             except (
                 Exception
             ) as error:  # a bug in one trial must not stop the others; it counts as a fault of the harness

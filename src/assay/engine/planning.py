@@ -11,18 +11,16 @@ from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.model import DEFAULTS, Parameters
 from assay.domain.run import PlannedTask, RunOptions, RunPlan, check_number_of_trials, within_bounds
-from assay.domain.suite import ReviewOrder
-from assay.scoring.arena import ARENA_RUBRIC
-from assay.scoring.rubrics import CODE_RUBRIC, QUALITY, is_code
+from assay.domain.suite import CandidateSpec, ReviewOrder, Suite
+from assay.scoring.rubrics import ARENA_RUBRIC, CODE_RUBRIC, QUALITY, is_code
 
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
     from assay.domain.review_sample import ReviewRule
-    from assay.domain.suite import CandidateSpec, Suite
 
-# Candidates only: judges keep their settings, because repeated trials measure their noise.
+# Applies only to candidates: judges keep their settings, because repeated trials measure their noise.
 BENCHMARK = Parameters(temperature=0.0, frequency_penalty=0.0, presence_penalty=0.0)
-"""Parameters that benchmark mode sets over those of the candidates."""
+"""Parameters of benchmark mode, which override those of the candidates."""
 
 
 def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, nonce: str) -> RunPlan:
@@ -30,11 +28,12 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
 
     Args:
         started: ISO 8601 time in UTC.
-        seed: used if the suite's parameters name none.
-        nonce: four letters or digits that tell apart two runs of the same second.
+        seed: the run's seed if the suite's parameters do not set one.
+        nonce: four letters or digits that distinguish two runs started in the same second.
 
     Raises:
-        InputError: N, concurrency or budget out of range, or fewer than two candidates left for a joint judge.
+        InputError: the number of trials, the concurrency or the budget is out of range, or a joint judge has fewer than two
+            candidates.
     """
     _check(options)
     judges = suite.judges if options.judges is None else options.judges
@@ -84,19 +83,19 @@ def _protocol(suite: Suite, review: ReviewRule) -> dict[str, JsonValue]:
     protocol: dict[str, JsonValue] = {
         **suite.protocol.as_json(),
         **review.as_json(),
-        # A sample that is reviewed in part must be a random part of it.
+        # If only part of a sample is reviewed, that part must be random.
         "order": str(suite.order if review.sample is None else ReviewOrder.RANDOM),
     }
     return protocol if suite.looks is None else {**protocol, "looks": suite.looks}
 
 
 def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
-    """Yield the suite's tasks with a weight above 0 and their trials: --trials, the task's, the suite's number, or 1.
+    """Yield tasks with a weight above 0 and their trials; the number is from --trials, the task, the suite, or 1.
 
     Raises:
         InputError: the tasks have more trials than a run may have.
     """
-    # Checked while planning: `--trials 99999999999` was once planned trial by trial until memory ran out.
+    # Checked while planning: `--trials 99999999999` once made the planner use up all memory.
     return within_bounds(_weighty(suite, options), "trials" if options.trials is None else "--trials")
 
 
@@ -132,14 +131,14 @@ def chosen_candidates(suite: Suite, names: tuple[str, ...]) -> tuple[CandidateSp
 
 
 def run_id(suite: str, started: str, nonce: str) -> RunId:
-    """Return `YYYYMMDD-HHMMSS-<suite>-<nonce>`, which sorts by time and is safe in a file name."""
+    """Return `YYYYMMDD-HHMMSS-<suite>-<nonce>`, which sorts by time and can be used as a file name."""
     digits = re.sub(r"\D", "", started)[:14]
     slug = re.sub(r"[^a-z0-9]+", "-", suite.lower()).strip("-")[:32].strip("-") or "suite"
     return RunId(f"{digits[:8]}-{digits[8:]}-{slug}-{nonce}")
 
 
 def _graded(suite: Suite) -> tuple[set[str], bool]:
-    """Return the methods that score the tasks, and True if all tasks that a judge grades are code."""
+    """Return the scoring methods of the tasks, and True if all tasks that a judge grades are about code."""
     methods: set[str] = set()
     code = True
     for task in suite.tasks:
@@ -160,8 +159,8 @@ def _check(options: RunOptions) -> None:
     for name, value in (("--concurrency", options.concurrency), ("--limit", options.limit)):
         if value is not None and value < 1:
             raise InputError(name, f"is {value}, and must be at least 1.")
-    # `not … > 0` rather than `<= 0`, because it refuses NaN as well.
+    # `not … > 0` instead of `<= 0`, because it also refuses NaN.
     if options.budget_usd is not None and not options.budget_usd > 0:
-        raise InputError("--budget", f"is {options.budget_usd}, and must be more than 0 US dollars.")
+        raise InputError("--budget", f"is {options.budget_usd}, but must be more than 0 US dollars.")
     if options.margin is not None and not 0 < options.margin < 1:
-        raise InputError("--margin", f"is {options.margin}, and must lie between 0 and 1 (0.03 is 3 points).")
+        raise InputError("--margin", f"is {options.margin}, but must be between 0 and 1 (0.03 is 3 points).")

@@ -1,21 +1,28 @@
 """Keep the calls of a run within its budget.
 
-Each call reserves its worst case before it is sent. The reservation is on disk, so it outlives a killed process. Afterwards
-the cost that the provider stated replaces it. If the provider stated no cost, the worst case stays booked, also for
-time-outs, lost connections and cancelled calls; only a call that the provider refused, or never received, is free.
+Each call reserves its worst-case cost before it is sent. The reservation is stored on disk, so it survives if the process is
+killed. Afterwards it is replaced by the cost that the provider stated. If the provider stated no cost, the worst case stays
+booked, including for time-outs, lost connections and cancelled calls. Only a call that the provider refused or never received
+is free.
 
-Some servers count more tokens than the worst case. Reservations for such a model grow by the excess seen so far. A model's
-first call in a run, and its first one after such a surprise, goes alone: then one call at most costs more than was reserved.
+Some servers count more tokens than the worst case. Reservations for such a model grow by the largest excess so far. A model's
+calls are sent one at a time until the first one has cost no more than was reserved, and again after a call that exceeded its
+reservation.
+
+Several calls that are in flight at once could each cost more than was reserved. `domain.budget` therefore lets calls run in
+parallel only while the budget covers several times their reservations. It contains the proof that at most one call can exceed
+the budget.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from assay.domain.budget import Grant, Reservation
 from assay.domain.failure import CallFailed, Fault
 from assay.engine.estimate import worst_case_tokens
 
@@ -26,29 +33,34 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import RunId
     from assay.ports import Ledger, ModelDirectory
 
-_ROUNDING: Final = 1e-9
-"""Relative difference between two sums of the same prices."""
+_ROUNDING: Final = 1e-9  # relative difference between two sums of the same prices
+_MOST: Final = (
+    10  # how many times its reservation a call may cost, once a call to its model has cost no more than reserved
+)
+_MOST_BEFORE: Final = 100  # the same factor, before that
+_MOST_UNPRICED_USD: Final = 10.0  # the same factor without a price, because programs may state a cost anyway
+_OTHERS_S: Final = 0.2  # other processes cannot notify this process when their calls end
 
 
 @dataclass(slots=True)
 class Booking:
-    """The cost of one call as far as it is known; without a cost the call is booked at its worst case."""
+    """The cost of one call, as far as it is known; if it stays unknown, the call is booked at its worst case."""
 
     usd: float | None = None
     answered: bool = False
 
     def note(self, reply: Reply) -> None:
-        """Note a reply; its cost is None if its token count cannot be read."""
+        """Note the cost of a reply; it is None if the reply's token count cannot be read."""
         self.usd, self.answered = reply.cost_usd, True
 
     def note_failure(self, failed: CallFailed) -> None:
-        """Note a failure, which costs nothing only if the provider cannot have charged for it."""
+        """Note a failure; it costs nothing only if the provider cannot have charged for the call."""
         self.usd = 0.0 if failed.cost_usd is None and not failed.charged else failed.cost_usd
 
 
 @dataclass(slots=True)
 class _Excess:
-    """By how much one model's calls cost more than their worst case; servers add a fixed or a proportional number of tokens."""
+    """Excess of a model's calls over their worst case; servers add a fixed or a proportional number of tokens."""
 
     ratio: float = 1.0
     extra_usd: float = 0.0
@@ -63,7 +75,7 @@ class _Excess:
 
 
 class Spending:
-    """The budget of one run, as this process uses it."""
+    """This process's use of one run's budget."""
 
     def __init__(self, run: RunId, ledger: Ledger, directory: ModelDirectory) -> None:
         self._run = run
@@ -72,41 +84,43 @@ class Spending:
         self._excess: defaultdict[str, _Excess] = defaultdict(_Excess)
         self._steady: set[str] = set()  # models whose last call cost no more than was reserved
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._queue = asyncio.Lock()  # held by the calls that wait for budget, so that they start in order
+        self._settled = asyncio.Event()
         self._uncounted = 0
 
     @asynccontextmanager
     async def booking(self, request: ModelRequest) -> AsyncIterator[Booking]:
-        """Reserve the cost of one call, and book its cost at the end.
+        """Reserve the cost of one call, and book the actual cost at the end.
 
         Raises:
-            CallFailed: the price is unknown, or the budget does not cover the call; no call may be made.
+            CallFailed: the price is unknown or the budget does not cover the call, so the call must not be made.
         """
         model = request.model.ref
         worst = self._worst_case_usd(request)
-        # A program without a price may state a cost all the same.
-        free = not worst and request.model.program is None
-        turn = None if free else await self._turn(model)
+        turn = await self._turn(model)
         try:
-            reserved = self._excess[model].over(worst)
-            await self._reserve(model, reserved)
+            usd = self._excess[model].over(worst)
+            most = _MOST * usd if model in self._steady else _MOST_BEFORE * usd or _MOST_UNPRICED_USD
+            reservation = Reservation(usd, most)
+            await self._reserve(model, reservation)
             booking = Booking()
             try:
                 yield booking
             finally:
-                spent = reserved if booking.usd is None else booking.usd
+                spent = usd if booking.usd is None else booking.usd
                 self._uncounted += booking.usd is None
-                if spent > reserved * (1 + _ROUNDING):
+                if spent > usd * (1 + _ROUNDING):
                     self._excess[model].learn(worst, spent)
                     self._steady.discard(model)
                 elif booking.answered:
                     self._steady.add(model)
-                await self._ledger.settle(self._run, reserved, spent)
+                await self._settle(reservation, spent)
         finally:
             if turn is not None:
                 turn.release()
 
     async def _turn(self, model: str) -> asyncio.Lock | None:
-        """Wait until calls to the model may run in parallel, and return None, or the lock of a call that goes alone."""
+        """Wait until a call may start; return None if it may run in parallel, or the lock that it holds if it must run alone."""
         if model in self._steady:
             return None
         turn = self._turns[model]
@@ -116,17 +130,30 @@ class Spending:
         turn.release()
         return None
 
-    async def _reserve(self, model: str, usd: float) -> None:
-        reserving = asyncio.ensure_future(self._ledger.reserve(self._run, usd))
+    async def _reserve(self, model: str, reservation: Reservation) -> None:
+        grant = Grant.WAIT if self._queue.locked() else await self._ask(reservation)
+        if grant is Grant.WAIT:
+            async with self._queue:
+                while (grant := await self._ask(reservation)) is Grant.WAIT:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._settled.wait(), _OTHERS_S)
+        if grant is Grant.REFUSED:
+            raise CallFailed("budget", self._refusal(model, reservation.usd), transient=False, fault=Fault.BUDGET)
+
+    async def _ask(self, reservation: Reservation) -> Grant:
+        self._settled.clear()
+        reserving = asyncio.ensure_future(self._ledger.reserve(self._run, reservation))
         try:
-            allowed = await asyncio.shield(reserving)
+            return await asyncio.shield(reserving)
         except asyncio.CancelledError:
-            # The writing thread reserves all the same, and a reservation that nobody settles is booked as spent.
-            if await reserving:
-                await self._ledger.settle(self._run, usd, 0.0)
+            # The writer thread makes the reservation anyway, and a reservation that is never settled is booked as spent.
+            if await reserving is Grant.GRANTED:
+                await self._settle(reservation, 0.0)
             raise
-        if not allowed:
-            raise CallFailed("budget", self._refusal(model, usd), transient=False, fault=Fault.BUDGET)
+
+    async def _settle(self, reservation: Reservation, spent_usd: float) -> None:
+        await self._ledger.settle(self._run, reservation, spent_usd)
+        self._settled.set()
 
     def _refusal(self, model: str, usd: float) -> str:
         detail = f"the next call may cost up to ${usd:.4f}, more than is left of the budget."
@@ -140,7 +167,7 @@ class Spending:
     def _worst_case_usd(self, request: ModelRequest) -> float:
         input_tokens, output_tokens = worst_case_tokens(request)
         worst = self._directory.cost_usd(request.model, input_tokens=input_tokens, output_tokens=output_tokens)
-        # A cap cannot be promised for a model without a price, so no call is made.
+        # The cap cannot be guaranteed for a model without a price, so no call is made.
         if worst is None:
             raise CallFailed(
                 "unknown_price", f"{request.model.ref} has no known price.", transient=False, fault=Fault.BUDGET

@@ -1,13 +1,15 @@
-"""Structure the responses and the model solution of a trial before they are judged; nothing is structured twice."""
+"""Structure a trial's responses and its task's model solution before judging; no text is structured twice."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.domain.calls import Reply
 from assay.domain.run import Entry
+from assay.engine.asking import NotYet
 from assay.scoring.evaluator import Unscorable
 from assay.scoring.scorers import ScorerEvaluator
 from assay.scoring.structuring import read_structure, structure_text, structuring_request
@@ -25,39 +27,43 @@ if TYPE_CHECKING:
 
 
 async def structured(bench: Bench, claimed: ClaimedTrial, sitting: Sitting) -> tuple[Sitting, dict[str, str]]:
-    """Return the sitting (an attempt at grading) with structured answers for the judge, and the final answers by candidate.
+    """Return the sitting (grading attempt) with structured answers for the judge, and each candidate's final answer.
 
     Raises:
         GaveUp: the structuring model gave no usable reply.
+        NotYet: an answer waits at a provider.
     """
     structuring = bench.plan.rubric.structuring
     if structuring is None:
         return sitting, {response.candidate: response.text for response in sitting.responses}
-    answers = {
-        response.candidate: await _structure(
-            bench, claimed, structuring_request(structuring, sitting, response.text, candidate=response.candidate)
-        )
-        for response in sitting.responses
-    }
     task = sitting.task
+    texts: dict[str | None, str] = {response.candidate: response.text for response in sitting.responses}
     if task.ideal is not None and task.ideal.strip():
-        request = structuring_request(structuring, sitting, task.ideal, candidate=None)
-        task = replace(task, ideal=structure_text(await _structure(bench, claimed, request)))
+        texts[None] = task.ideal
+    structures: dict[str | None, StructuredAnswer] = {}
+    for name, text in texts.items():
+        with suppress(NotYet):  # the others are asked for in the same job
+            request = structuring_request(structuring, sitting, text, candidate=name)
+            structures[name] = await _structure(bench, claimed, request)
+    if len(structures) < len(texts):
+        raise NotYet
+    if None in structures:
+        task = replace(task, ideal=structure_text(structures[None]))
     responses = tuple(
-        replace(response, text=structure_text(answers[response.candidate])) for response in sitting.responses
+        replace(response, text=structure_text(structures[response.candidate])) for response in sitting.responses
     )
-    finals = {name: answer.final_answer for name, answer in answers.items()}
+    finals = {name: structure.final_answer for name, structure in structures.items() if name is not None}
     return replace(sitting, task=task, responses=responses), finals
 
 
 async def _structure(bench: Bench, claimed: ClaimedTrial, request: ModelRequest) -> StructuredAnswer:
-    # Trials of one task run at once, and only the first may pay for its model solution.
+    # Trials of one task run at the same time, and only the first should pay for structuring its model solution.
     async with bench.structuring.setdefault(request.messages[0].content, asyncio.Lock()):
         kept = await asyncio.to_thread(bench.journal.structured, request)
         if kept is not None:
             return read_structure(Reply(text=kept))
         answer = await bench.asker.answer(request, read_structure, trial=claimed.key)
-        await bench.journal.record(Entry(trial=claimed.key, calls=(answer.call,)))
+        await bench.journal.record(Entry(trial=claimed.key, calls=answer.calls))
         return answer.read
 
 
@@ -68,7 +74,7 @@ async def verified(
     assessment: Assessment,
     assess: Callable[[Evaluator, Sitting], Awaitable[Assessment]],
 ) -> Assessment:
-    """Return the judge's assessment with a verification of each final answer, if the task has a final answer."""
+    """If the task has a final answer, add a verification of each candidate's final answer to the judge's assessment."""
     rubric, task = bench.plan.rubric, sitting.task
     verify = task.scoring.verify or rubric.verify
     if verify is None or (task.scoring.verify is None and task.reference is None):

@@ -1,8 +1,8 @@
-"""Carry out one trial: ask for missing responses, have them graded, and commit each step.
+"""Carry out one trial: request missing responses, have them graded, and commit each step.
 
-A slot of the concurrency limit is held from before a call until its result is committed, so that a kill repeats at most as
-many calls as may run at once. Nothing that is stored is asked again. A failure ends this trial only; stored
-responses and assessments of the trial stay.
+A slot of the concurrency limit is held from before a call until its result is committed. If the process is killed, no more
+calls are repeated than may run at once. A call whose result is stored is never repeated. A failure ends only this trial, and
+its stored responses and assessments are kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from assay.domain.assessment import Assessment, Response
-from assay.domain.calls import Role
+from assay.domain.calls import ModelRequest, Role
 from assay.domain.digest import derived_seed
 from assay.domain.failure import Failure, Fault
 from assay.domain.isolation import IsolatedRequest
@@ -22,7 +22,7 @@ from assay.domain.protocol import protocol_of
 from assay.domain.run import Entry, NewAssessment
 from assay.domain.sandbox import CommandRequest
 from assay.domain.suite import PERSON
-from assay.engine.asking import GaveUp
+from assay.engine.asking import GaveUp, NotYet
 from assay.engine.conversation import Conversation
 from assay.engine.structuring import structured, verified
 from assay.scoring.blinding import labels_in, shown_order
@@ -43,16 +43,24 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class _Progress:
-    """Responses and failures of this attempt at the trial so far."""
+    """Responses and failures so far in this attempt at the trial.
+
+    `unread` are forms for replies that could not be read; `waits` is True if an answer waits at a provider.
+    """
 
     responses: dict[str, Response]
     failures: list[Failure] = field(default_factory=list)
+    unread: list[tuple[NewAssessment, None]] = field(default_factory=list)
+    waits: bool = False
 
 
 async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
-    """Carry out the remaining steps of the trial and release it; return the failure that ended it, or None if it is done.
+    """Carry out a trial's remaining steps and release it; return the failure that ended it, or None if it is done.
 
-    The commit of the last call also releases the trial, so that the usual trial costs one commit.
+    The commit of the last call also releases the trial, so most trials need only one commit.
+
+    Raises:
+        NotYet: the trial needs answers that wait at a provider; everything that it has is stored.
     """
     progress = _Progress(responses=dict(claimed.responses))
     evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric, k=claimed.k)
@@ -64,8 +72,10 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
         progress.failures.append(failed)
     if len(missing) == 1 and not any(evaluator.by_model for evaluator in evaluators):
         await _respond(bench, claimed, missing[0], progress, last=evaluators)
+        _go_on(progress)
         return _worst(progress.failures)
     await _together([_respond(bench, claimed, candidate, progress) for candidate in missing])
+    _go_on(progress)
     plain = await _graded_plainly(bench, claimed, evaluators, progress)
     judged = [(e, slot) for e, slot in _open_slots(bench, claimed, evaluators, progress) if e.by_model]
     if len(judged) == 1 and not plain and not progress.failures and not bench.only_structure:
@@ -77,6 +87,7 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
             attempt=_next_attempt(claimed, judged[0][1]),
             finishing=True,
         )
+        _go_on(progress)
         return _worst(progress.failures)
     if plain and judged:
         await bench.journal.record(Entry(trial=claimed.key, assessments=plain, rerun=bench.rerun))
@@ -84,19 +95,26 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
     await _together(
         [_grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot)) for e, slot in judged]
     )
+    _go_on(progress)
     failure = _worst(progress.failures)
     if bench.only_structure and failure is None:
         return None  # the trial stays claimed until the run releases it
+    graded = (*plain, *progress.unread)
     await bench.journal.record(
-        Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure, rerun=bench.rerun)
+        Entry(trial=claimed.key, assessments=graded, finished=True, failure=failure, rerun=bench.rerun)
     )
     return failure
 
 
+def _go_on(progress: _Progress) -> None:
+    if progress.waits:
+        raise NotYet
+
+
 def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Failure:
-    """Return why a trial without an answer fails in a regrade, which never asks candidates: for the original reason."""
+    """Return why a trial without an answer fails in a regrade: the original reason, because candidates are not asked again."""
     before = bench.inherited.get((claimed.task.id, claimed.k))
-    # A judge's fault belongs to the old grading and does not explain why the response is missing.
+    # A failure of the judge belongs to the old grading and does not explain why the response is missing.
     if before is not None and before.fault is not Fault.JUDGE:
         return before
     detail = f"run {bench.plan.regrade_of} holds no response of {', '.join(names)} for this trial."
@@ -104,14 +122,14 @@ def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Fa
 
 
 def _lost_elsewhere(bench: Bench, claimed: ClaimedTrial, progress: _Progress) -> Failure | None:
-    """Return why an imported trial lacks an answer, if its file said so; a regrade leaves it failed."""
+    """Return why an imported trial has no answer, if its file gave a reason; a regrade leaves such a trial failed."""
     if all(candidate.name in progress.responses for candidate in bench.plan.candidates):
         return None
     return bench.inherited.get((claimed.task.id, claimed.k))
 
 
 async def grade_again(bench: Bench, claimed: ClaimedTrial, slot: Slot) -> Failure | None:
-    """Rerun one slot: judge its stored responses again; the old assessment stays current unless this succeeds."""
+    """Rerun one slot: judge its stored responses again. The old assessment stays current unless the rerun succeeds."""
     evaluator = next(
         e for e in evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric) if e.grader == slot.grader
     )
@@ -128,7 +146,7 @@ async def _respond(
     *,
     last: tuple[Evaluator, ...] | None = None,
 ) -> None:
-    """Ask one candidate. `last` means that the trial needs nothing else: its evaluators grade the answer in the same commit."""
+    """Ask one candidate. If `last` is given, nothing else is missing: these evaluators grade the answer in the same commit."""
     if candidate.model is None:
         return
     conversation = Conversation(bench.plan, claimed, candidate, candidate.model)
@@ -136,6 +154,9 @@ async def _respond(
         async with bench.slots:
             try:
                 answer = await bench.asker.answer(request, _as_it_is, trial=claimed.key)
+            except NotYet:
+                progress.waits = True
+                return
             except GaveUp as gave_up:
                 progress.failures.append(gave_up.failure)
                 if last is not None:
@@ -147,12 +168,12 @@ async def _respond(
                 return
             conversation.hear(answer.reply.text, truncated=answer.reply.truncated)
             if conversation.request is not None:
-                # On disk before the next turn, so that a kill repeats one call and not the conversation.
-                await bench.journal.record(Entry(trial=claimed.key, calls=(answer.call,)))
+                # Stored before the next turn, so that a killed process repeats one call and not the whole conversation.
+                await bench.journal.record(Entry(trial=claimed.key, calls=answer.calls))
                 continue
-            await _keep(bench, claimed, conversation.response, (answer.call,), progress, last)
+            await _keep(bench, claimed, conversation.response, answer.calls, progress, last)
             return
-    # All replies were stored before a kill; only the response is missing.
+    # The process was killed after all replies were stored; only the response is missing.
     await _keep(bench, claimed, conversation.response, (), progress, last)
 
 
@@ -164,7 +185,7 @@ async def _keep(
     progress: _Progress,
     last: tuple[Evaluator, ...] | None,
 ) -> None:
-    """Commit a response with the call that ended it and, if `last` is given, its grades and the end of the trial."""
+    """Commit a response with the call that completed it and, if `last` is given, its grades and the end of the trial."""
     progress.responses[response.candidate] = response
     plain = () if last is None else await _graded_plainly(bench, claimed, last, progress)
     by_candidate = bool(calls) and calls[0].request.purpose.role is Role.CANDIDATE
@@ -184,7 +205,7 @@ async def _keep(
 def _open_slots(
     bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
 ) -> list[tuple[Evaluator, Slot]]:
-    """Return the slots that are still to be graded and can be, each with its evaluator."""
+    """Return the slots that still need grading and can be graded now, each with its evaluator."""
     names = tuple(c.name for c in bench.plan.candidates if c.model is not None or c.name in progress.responses)
     return [
         (evaluator, slot)
@@ -195,7 +216,7 @@ def _open_slots(
 
 
 def _graded_already(claimed: ClaimedTrial, slot: Slot, names: tuple[str, ...]) -> bool:
-    """True if the slot's current assessment covers every candidate, including those that joined later."""
+    """True if the slot's current assessment covers every candidate, including candidates that were added later."""
     graded = claimed.graded.get((slot.grader, slot.candidate))
     return graded is not None and (slot.candidate is not None or graded.issuperset(names))
 
@@ -207,7 +228,7 @@ def _next_attempt(claimed: ClaimedTrial, slot: Slot) -> int:
 async def _graded_plainly(
     bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
 ) -> tuple[tuple[NewAssessment, int | None], ...]:
-    """Return the assessments of the deterministic scorers; a scorer that cannot decide is a failure."""
+    """Return the assessments by the deterministic scorers; if a scorer cannot decide, that is a failure."""
     graded: list[tuple[NewAssessment, int | None]] = []
     for evaluator, slot in _open_slots(bench, claimed, evaluators, progress):
         if evaluator.by_model:
@@ -217,7 +238,7 @@ async def _graded_plainly(
         try:
             assessment, _ = await _assess(bench, claimed, evaluator, sitting)
         except Unscorable as error:
-            # The answer was paid for, so it is kept; only the trial fails, with the scorer's reason.
+            # The answer was paid for, so it is kept, although the trial fails for the scorer's reason.
             progress.failures.append(_undecided(error))
         else:
             graded.append((_new(bench, claimed, slot, assessment, attempt=attempt), None))
@@ -234,7 +255,7 @@ async def _grade(
     attempt: int,
     finishing: bool = False,
 ) -> None:
-    """Grade one slot. `finishing` means that the trial needs nothing else and is released in the same commit."""
+    """Grade one slot. If `finishing` is True, nothing else is missing and the trial is released in the same commit."""
     note = "" if bench.rerun is None else bench.rerun.note
     sitting = sitting_of(bench.plan, claimed, slot, progress.responses, attempt=attempt, note=note)
 
@@ -248,19 +269,24 @@ async def _grade(
                 return
             assessment, calls = await _assess(bench, claimed, evaluator, shown)
             assessment = await verified(bench, sitting, finals, assessment, assess)
+        except NotYet:
+            progress.waits = True
+            return
         except (GaveUp, Unscorable) as error:
             failure = error.failure if isinstance(error, GaveUp) else _undecided(error)
             progress.failures.append(failure)
             unread = _unread(bench, evaluator, sitting, slot, error) if bench.rerun is None else ()
-            if finishing or unread:
-                failed = failure if finishing else None
-                await bench.journal.record(
-                    Entry(trial=claimed.key, assessments=unread, finished=finishing, failure=failed)
+            if finishing:
+                await bench.journal.record(Entry(trial=claimed.key, assessments=unread, finished=True, failure=failure))
+            else:
+                progress.unread += (
+                    unread  # stored at the end: a stored form would make the next request another attempt
                 )
             return
         new = _new(bench, claimed, slot, assessment, attempt=attempt)
         graded = ((new, len(calls) - 1 if calls else None),)
-        # Control items take numbers left free among those of real items. A number after all others would give them away.
+        # Control items use numbers that were left free among those of real items. A number after all the others would reveal
+        # them.
         spare = int(protocol_of(bench.plan.protocol).leaves_free(seed=bench.plan.seed, key=int(claimed.key)))
         await bench.journal.record(
             Entry(
@@ -277,7 +303,7 @@ async def _grade(
 def _unread(
     bench: Bench, evaluator: Evaluator, sitting: Sitting, slot: Slot, error: GaveUp | Unscorable
 ) -> tuple[tuple[NewAssessment, None], ...]:
-    """Return an empty grading form with the judge's unreadable reply, so that a person sees the reply and can grade."""
+    """Return an empty grading form with the judge's unreadable reply, so that a person can read the reply and grade."""
     rubric = rubric_of(evaluator)
     if not isinstance(error, GaveUp) or error.failure.kind != "unparsable" or rubric is None:
         return ()
@@ -290,47 +316,61 @@ def _unread(
 async def _assess(
     bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, sitting: Sitting
 ) -> tuple[Assessment, tuple[CallRecord, ...]]:
-    """Ask in rounds until the evaluator is satisfied; the last reply of a round is read while a retry is still possible.
+    """Ask in rounds until the evaluator needs no more; a round's last reply is read while a retry is still possible.
 
-    Returns the assessment with the calls of the last round, which are not on disk yet; earlier ones are.
+    Returns the assessment and the calls of the last round, which are not stored yet; calls of earlier rounds are.
     """
     answers: tuple[Answer, ...] = ()
     calls: tuple[CallRecord, ...] = ()
     requests = evaluator.ask(sitting)
     while True:
         outcome: Assessment | MoreRequests | None = None if requests else evaluator.read(sitting, answers)
+        waits = False
         for place, request in enumerate(requests):
             last = place == len(requests) - 1
-            if isinstance(request, IsolatedRequest):
-                answers = (*answers, await bench.workers.call(request))
-                outcome = evaluator.read(sitting, answers) if last else None
-                continue
-            if isinstance(request, CommandRequest):
-                answers = (*answers, await bench.commands.run(request))
-                outcome = evaluator.read(sitting, answers) if last else None
-                continue
-            if isinstance(request, PageRequest):
-                answers = (*answers, await bench.pages.shoot(request))
+            if not isinstance(request, ModelRequest):
+                answers = (*answers, await _worked_out(bench, request))
                 outcome = evaluator.read(sitting, answers) if last else None
                 continue
             read: Callable[[Reply], Any] = _reading(evaluator, sitting, answers) if last else _as_it_is
+            if last and waits:  # its reading needs the others
+                read = _as_it_is
             try:
                 answer: ReadAnswer[Any] = await bench.asker.answer(request, read, trial=claimed.key)
+            except NotYet:
+                waits = True
+                continue
             except GaveUp:
-                if calls:  # they were paid for
+                if calls:  # they were paid for, so they are kept
                     await bench.journal.record(Entry(trial=claimed.key, calls=calls))
                 raise
-            answers, calls = (*answers, answer.reply), (*calls, answer.call)
+            answers, calls = (*answers, answer.reply), (*calls, *answer.calls)
             outcome = answer.read if last else None
+        if waits:
+            if calls:
+                await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+            raise NotYet
         if isinstance(outcome, Assessment):
             return outcome, calls
         if not isinstance(outcome, MoreRequests):
             raise TypeError(f"{evaluator.grader} returned neither an assessment nor requests")
-        # A pairwise judge asks in many rounds. What was paid for is on disk before the next one begins.
+        # A pairwise judge asks in many rounds. Calls that were paid for are stored before the next round begins.
         requests = outcome.requests
         if calls:
             await bench.journal.record(Entry(trial=claimed.key, calls=calls))
             calls = ()
+
+
+async def _worked_out(bench: Bench, request: IsolatedRequest | CommandRequest | PageRequest) -> Answer:
+    """Carry out a request on this machine; in a batch, hundreds of trials have one at the same time."""
+    async with bench.work:
+        match request:
+            case IsolatedRequest():
+                return await bench.workers.call(request)
+            case CommandRequest():
+                return await bench.commands.run(request)
+            case PageRequest():
+                return await bench.pages.shoot(request)
 
 
 def _reading(
@@ -372,7 +412,7 @@ def sitting_of(
     known = (candidate.name for candidate in plan.candidates)
     names = [name for name in known if name in responses] if slot.candidate is None else [slot.candidate]
     turn = next((judge.turns_before(claimed.k) for judge in plan.judges if judge.name == slot.grader), claimed.k - 1)
-    # A resume repeats the order; a rerun, or a regrade under the same seed, draws again.
+    # A resumed run repeats the order; a rerun, or a regrade with the same seed, draws a new one.
     drawn_for = f"order:{slot.grader}" if plan.regrade_of is None else f"regraded order:{slot.grader}"
     order = shown_order(names, seed=derived_seed(plan.seed, claimed.task.id, 0, attempt, drawn_for), turn=turn)
     labels = labels_in(order, others=(candidate.name for candidate in plan.candidates))
@@ -400,5 +440,5 @@ _GRAVITY = (Fault.HARNESS, Fault.BUDGET, Fault.PROVIDER, Fault.JUDGE, Fault.REFU
 
 
 def _worst(failures: list[Failure]) -> Failure | None:
-    """Return the failure to record for a trial: the one that says least about the candidates."""
+    """Return the failure to record for a trial: the one that counts least against the candidates."""
     return min(failures, key=lambda failure: _GRAVITY.index(failure.fault)) if failures else None

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.exchange.importers import IMPORTERS
-from assay.exchange.parsing.input_files import UnreadableFile
+from assay.exchange.importers import IMPORTERS, Importer
+from assay.exchange.parsing.input_files import FileSample, UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from assay.exchange.importers import Importer
-    from assay.exchange.parsing.input_files import FileSample
 
 LEAST_SHARE: Final = 0.3
 """Smallest share of a file that a reader must explain; below it, the file probably has another format."""
 
 ABOUT_EQUAL: Final = 0.9
-"""Two readers fit a file about equally well if the second explains at least this share of the first one's part."""
+"""Two readers fit a file about equally well if the second explains at least this fraction of what the first explains."""
 
 
 class AmbiguousFormat(UnreadableFile):
-    """Raised if two readers explain a file about equally well, so that a choice would be a guess."""
+    """Raised if two readers explain a file about equally well, so that choosing one would be a guess."""
 
     def __init__(self, where: str, formats: tuple[tuple[str, float], tuple[str, float]]) -> None:
-        """Take the two formats with the share of the file that each explains."""
+        """Take the two formats, each with the share of the file that it explains."""
         (first, share), (second, other) = formats
         self.formats = (first, second)
         super().__init__(
@@ -33,10 +31,10 @@ class AmbiguousFormat(UnreadableFile):
 
 
 def recognise_format(sample: FileSample, among: Iterable[Importer] | None = None) -> Importer | None:
-    """Return the importer that explains most of a file; None if none explains enough of it.
+    """Return the importer that explains most of a file; None if none of them explains enough of it.
 
     Raises:
-        AmbiguousFormat: a second importer explains about as much of the file.
+        AmbiguousFormat: a second importer explains about as much of the file as the first.
         UnreadableFile: the file cannot be opened.
     """
     shares = [

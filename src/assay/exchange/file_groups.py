@@ -1,8 +1,8 @@
 """Group the files of an import: outputs with the requests they answer, the log of the run, and its error file.
 
-Requests and answers are matched by `custom_id`: an input belongs to an output if it holds every id of it. If several inputs do
-(copies of each other, or two datasets that both count from 1), their content decides, then their folder. Line counts and file
-names alone never join two files.
+Requests and answers are matched by `custom_id`: an input belongs to an output if it contains all of the output's ids. If several
+inputs do (copies of each other, or two datasets that both count from 1), their content decides, then their folder. Line counts and
+file names alone never join two files.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.import_records import Skipped
-from assay.exchange.importers import ReadOptions, TakesCompanions, role_of
-from assay.exchange.parsing.input_files import UnreadableFile
-from assay.exchange.parsing.json_values import as_text
+from assay.exchange.importers import Importer, ReadOptions, TakesCompanions, role_of
+from assay.exchange.parsing.input_files import InputFile, UnreadableFile
+from assay.exchange.parsing.json_values import JsonObject, as_text
 from assay.exchange.readers import batch_input, batch_output, batch_server_log
 from assay.exchange.readers.batch_lines import body_of, failure_of, request_of
 from assay.formats.json_lines import lines_of, row_of
@@ -26,12 +26,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from assay.exchange.importers import Importer
-    from assay.exchange.parsing.input_files import InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 _KEY: Final = b'"custom_id"'
-# This many matching ids are no accident, but `request-1` and `request-2` occur in many files.
+# This many matching ids cannot be a coincidence, but `request-1` and `request-2` occur in many files.
 _NO_ACCIDENT: Final = 20
 _MASK: Final = (1 << 128) - 1
 
@@ -41,7 +38,7 @@ class FileGroup:
     """Files that are read together: the results, their importer, and files that belong to them.
 
     Attributes:
-        dataset: digest of the answered requests, whatever their order and model; None if they are unknown.
+        dataset: digest of the answered requests, regardless of their order and model; None if they are unknown.
         input_stem: name of the input file, which becomes the dataset's name.
     """
 
@@ -118,7 +115,7 @@ def group_files(
 
 
 def dataset_digest(source: InputFile) -> str:
-    """Return a digest of an input file's requests, the same whatever their order and the model that they ask."""
+    """Return a digest of an input file's requests, regardless of their order and of the model that they call."""
     return _requests(source).digest
 
 
@@ -158,7 +155,7 @@ def _requests(source: InputFile) -> _Requests:
     for task in batch_input.tasks(source):
         if isinstance(task, Skipped):
             continue
-        # Separated, so that the same letters cut at other places give another digest.
+        # Separated, so that the same letters divided differently give a different digest.
         text = "\x1f".join([task.id, *(f"{turn.role}\x1e{turn.content}" for turn in task.prompt)])
         raw = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         total = (total + int.from_bytes(raw, "big")) & _MASK  # a sum, so that the order of lines does not matter
@@ -172,7 +169,7 @@ def _requests(source: InputFile) -> _Requests:
 
 
 def _input_of(source: InputFile, inputs: Sequence[_Requests]) -> _Requests | None:
-    """Return the input that an output answers; None if none fits or several fit equally."""
+    """Return the input that an output answers; None if no input fits or several fit equally."""
     import numpy as np
 
     ids = {_hashed(task) for row in source.sample.rows if (task := _task_of(row)) is not None}
@@ -196,7 +193,7 @@ def _input_of(source: InputFile, inputs: Sequence[_Requests]) -> _Requests | Non
 
 
 def _logs_of(source: InputFile, logs: Sequence[InputFile]) -> list[InputFile]:
-    """Return the log of the same model; else the log in the output's folder with the most similar beginning of the name."""
+    """Return the log of the same model, otherwise the log in the output's folder whose name has the longest common beginning."""
     model = _base(batch_output.model_of(source.sample))
     by_model = [log for log in logs if _related(model, _base(_model_in(log)))]
     if len(by_model) == 1:
@@ -228,7 +225,7 @@ def _with_error_files(groups: list[FileGroup]) -> list[FileGroup]:
     for group in groups:
         if group.dataset is None or not _only_errors(group.source):
             continue
-        import numpy as np  # a quarter of a second, which an import without error files need not wait
+        import numpy as np  # this takes a quarter of a second, which an import without error files can save
 
         partners = [
             other
@@ -241,7 +238,7 @@ def _with_error_files(groups: list[FileGroup]) -> list[FileGroup]:
         try:
             error_ids = _ids(group.source)
             apart = [other for other in partners if not np.isin(error_ids, _ids(other.source)).any()]
-        except UnreadableFile:  # its importer reports that, with the rows that could be read
+        except UnreadableFile:  # its importer reports the damage, with the rows that could be read
             continue
         # If it completes several outputs equally well, the choice would be a guess, so it stays separate.
         if len(apart) == 1:
@@ -266,7 +263,7 @@ def _with_id_datasets(groups: list[FileGroup]) -> list[FileGroup]:
         if group.importer.NAME == batch_output.NAME and group.dataset is None and group.options.dataset is None:
             try:
                 ids = _ids(group.source)
-            except UnreadableFile:  # its importer reports that, with the rows that could be read
+            except UnreadableFile:  # its importer reports the damage, with the rows that could be read
                 named.append(group)
                 continue
             if not len(ids):  # a Gemini batch without a file
@@ -295,7 +292,7 @@ def _only_errors(source: InputFile) -> bool:
 def _ids(source: InputFile) -> NDArray[np.uint64]:
     """Return hashes of every id in an output, sorted.
 
-    Lines are searched, not parsed: most of a line is the answer, and parsing all of them would read the file twice.
+    Lines are searched instead of parsed: most of a line is the answer, and parsing every line would mean reading the file twice.
     """
     import numpy as np
 
@@ -335,7 +332,7 @@ def _base(model: str | None) -> str | None:
 
 
 def _related(name: str | None, other: str | None) -> bool:
-    """True if two names mean the same model: servers may answer with a version of an alias (`gpt-4o-mini-2024-07-18`)."""
+    """True if two names refer to the same model: servers may answer with a version of an alias (`gpt-4o-mini-2024-07-18`)."""
     return name is not None and other is not None and (name.startswith(other) or other.startswith(name))
 
 

@@ -2,32 +2,32 @@
 
 An importer is a module (or any object) with
 
-* `NAME`, the format's name for `--format` and in JSON; a harness's format without ids is named after the one that has them
-  (`promptfoo_csv` after `promptfoo`), so that Assay knows the same answers in both;
-* `recognise(sample)`, the share of the file that it would explain, 0 to 1; None if the file has another format. The reader that
-  explains most of a file reads it; Assay refuses a file that two explain about equally well. Measure the share with
-  `parsing.explained.explained_share`: a share that is only claimed hides a better reader.
+* `NAME`, the format's name for `--format` and in JSON; if one format of a harness has no ids, it is named after the format that
+  has them (`promptfoo_csv` after `promptfoo`), so that Assay recognises the same answers in both;
+* `recognise(sample)`, the share of the file that it would explain, between 0 and 1; None if the file has another format. The reader
+  that explains most of a file reads it; Assay refuses a file that two readers explain about equally well. Measure the share with
+  `parsing.explained.explained_share`: a share that is only claimed would hide a better reader.
 * `read(source, options)`, a generator of records as `assay.domain.import_records` describes them.
 
 It may also have
 
 * `ROLE`: `results` (the default), or `input`, `log`, `about` for files that add to results in other files. An importer of
   results finds the files that belong to them in `options.beside`, by their role.
-* `companions(source, others)`: the other recognised files that belong to this one and are not imported by themselves, for
-  formats that spread over a folder. `read` finds them in `options.beside["companions"]`.
-* `artifact_folders(source, companions)`: folders in which the same evaluation leaves logs and artifacts, so that files
-  there which no importer recognises are summed up in one note.
+* `companions(source, others)`: the other recognised files that belong to this one and are not imported by themselves, for formats
+  whose files are spread over a folder. `read` finds them in `options.beside["companions"]`.
+* `artifact_folders(source, companions)`: folders in which the same evaluation leaves logs and artifacts, so that unrecognised files
+  in them are summed up in one note.
 
 Assay passes arguments by position and ignores any other attribute, so that later versions can ask for more without
 breaking an importer that lacks it.
 
 A new importer of Assay's own is one module in `readers/` and one line in the table below; copy `readers/terminal_bench.py`. A
-package offers one under the entry-point group `assay.importers`. `assay.testing.ImporterContract` tests either.
+package offers its importer under the entry-point group `assay.importers`. `assay.testing.ImporterContract` tests both kinds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -35,8 +35,6 @@ from assay.domain.errors import UnknownName
 from assay.plugins import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from assay.domain.digest import JsonValue
     from assay.domain.import_records import Found
     from assay.exchange.parsing.input_files import FileSample, InputFile
@@ -47,8 +45,8 @@ class ReadOptions:
     """Options of the user, and files that belong to the one that is read.
 
     Attributes:
-        candidate: name of the candidate, if the file names none or in place of the one it names.
-        dataset: name of the suite the rows belong to.
+        candidate: name of the candidate, which replaces the name in the file, if any.
+        dataset: name of the suite to which the rows belong.
         criteria: name or text of the criteria by which answers are judged.
         model_info: facts about the model (size, vram_gb, hf_id).
         mapping: the mapping of `--map`, read from its file.
@@ -72,7 +70,7 @@ class Importer(Protocol):
     NAME: str
 
     def recognise(self, sample: FileSample, /) -> float | None:
-        """Return the share of the file that this importer would explain, 0 to 1; None if the file has another format."""
+        """Return the share of the file that this importer would explain, between 0 and 1; None if the file has another format."""
         ...
 
     def read(self, source: InputFile, options: ReadOptions, /) -> Iterator[Found]:
@@ -82,7 +80,7 @@ class Importer(Protocol):
 
 @runtime_checkable
 class TakesCompanions(Protocol):
-    """An importer whose format spreads over several files."""
+    """An importer whose format is spread over several files."""
 
     def companions(self, source: InputFile, others: Sequence[InputFile], /) -> Collection[InputFile]:
         """Return the other recognised files that belong to this one."""
@@ -142,7 +140,7 @@ IMPORTERS: Final[Registry[Importer]] = Registry(
     },
     members=("NAME", "recognise", "read"),
 )
-"""Importers by format. Their order does not matter: the one that explains the largest share of a file is used."""
+"""Importers by format. Their order does not matter: the importer that explains the largest share of a file is used."""
 
 
 def importer_named(name: str) -> Importer:

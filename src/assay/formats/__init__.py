@@ -1,1 +1,1 @@
-"""Codecs shared by suites and imports: rows of JSON Lines, CSV and Parquet with their places."""
+"""Readers shared by suites and imports: rows of JSON Lines, CSV and Parquet files with their positions."""

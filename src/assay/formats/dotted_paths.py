@@ -1,4 +1,4 @@
-"""Values at dotted paths such as `body.messages` or `choices.0.text`."""
+"""Look up values at dotted paths such as `body.messages` or `choices.0.text`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 def value_at(row: Any, path: str) -> Any:
     """Return the value at a dotted path of a row, or None.
 
-    A key that contains the dots itself wins over the nested value. A path that begins with `$.` starts at the root of
-    the document, which the row holds under `@root`.
+    A key that itself contains the dots takes precedence over a nested value. A path that begins with `$.` starts at the root of
+    the document, which the row has under the key `@root`.
     """
     if isinstance(row, dict) and path in row:
         return row[path]

@@ -1,4 +1,4 @@
-"""JSON Lines, and a sentence for each line that cannot be read."""
+"""Read JSON Lines; a line that cannot be read gives a sentence that says why."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_LINE_BYTES: Final = 32 << 20
-"""A longer line is passed over, so that memory stays bounded whatever the file holds."""
+"""Longer lines are skipped, so that memory stays bounded whatever the file contains."""
 
 MOST_ROW_BYTES: Final = 160 << 20
-"""Memory that the values on one line may take."""
+"""Maximum memory that the values on one line may take."""
 
 _CHUNK: Final = 1 << 20
 _CONFLICT: Final = re.compile(rb"(<{7}|={7}|>{7}|\|{7})( |\r?$)")
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
 _MOJIBAKE: Final = (
-    b"\xc3\xa2\xe2\x82\xac",  # the beginning of a curly quote or dash, read as Windows-1252
-    b"\xc3\x83\xc2",  # an accented letter read as Latin-1 twice
+    b"\xc3\xa2\xe2\x82\xac",  # the beginning of a curly quote or dash, decoded as Windows-1252
+    b"\xc3\x83\xc2",  # an accented letter that was decoded as Latin-1 twice
     b"\xc3\x83\xc6\x92",
     b"\xc3\xb0\xc5\xb8",  # the beginning of an emoji
     b"\\u00e2\\u20ac",
@@ -42,7 +42,7 @@ class TooLong(bytes):
 
 
 def lines_of(stream: IO[bytes], *, most: int = MOST_LINE_BYTES) -> Iterator[bytes]:
-    """Yield lines without their `\\n`; one that is longer than `most` comes as `TooLong`. A byte order mark is taken off."""
+    """Yield lines without their `\\n`; a line longer than `most` is yielded as `TooLong`. A byte order mark is removed."""
     rest = stream.read(_CHUNK).removeprefix(b"\xef\xbb\xbf")
     while rest:
         chunk = stream.read(_CHUNK)
@@ -104,13 +104,13 @@ def rows_of_text(head: bytes, *, whole: bool, most: int) -> tuple[dict[str, Any]
 
 
 def _unless_a_document(rows: list[dict[str, Any]], lines: list[bytes]) -> tuple[dict[str, Any], ...]:
-    """Return the rows, or none for a document printed over several lines, because some lines may be objects by chance."""
+    """Return the rows, or none if one document spans several lines, because some of its lines may be objects by chance."""
     first = next((line for line in lines if line.strip()), b"")
     return () if first.strip() in (b"{", b"[", b"[{") else tuple(rows)
 
 
 def row_of(line: bytes) -> dict[str, Any] | str:
-    """Return the JSON object on a line, or a sentence on why it has none."""
+    """Return the JSON object on a line, or a sentence that says why there is none."""
     if isinstance(line, TooLong):
         return (
             f"is one line of {line.length / 1e6:.1f} MB; lines of more than {line.most >> 20} MB are not read. "
@@ -128,7 +128,7 @@ def row_of(line: bytes) -> dict[str, Any] | str:
 
 
 def trouble(line: bytes, error: orjson.JSONDecodeError | None = None) -> str:
-    """Return the problem of a line that is not JSON."""
+    """Return the problem with a line that is not JSON."""
     stripped = line.strip()
     if _CONFLICT.match(stripped):
         return (
@@ -168,7 +168,7 @@ def deep(content: bytes, *, levels: int = 900) -> bool:
 
 
 def file_trouble(head: bytes) -> str | None:
-    """Return why a file cannot hold any results, judged by its beginning, or None."""
+    """Return why a file cannot contain any results, judging by its beginning; None if it may contain some."""
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         return "is empty."
     if head.startswith(_LFS):
@@ -181,10 +181,10 @@ def file_trouble(head: bytes) -> str | None:
 
 
 def mojibake(content: bytes) -> str | None:
-    """Return a piece of text that was decoded with the wrong encoding somewhere, or None.
+    """Return a piece of the text that was decoded with the wrong encoding at some point, or None.
 
-    Examples are `Ã©` for `é` and `â€™` for `’`: UTF-8 bytes read as Windows-1252 or Latin-1. It is only ever
-    reported, never fixed, because the right fix cannot be known.
+    Examples are `Ã©` for `é` and `â€™` for `’`: UTF-8 bytes decoded as Windows-1252 or Latin-1. Such text is only reported and
+    never fixed, because the right fix cannot be known.
     """
     for sign in _MOJIBAKE:
         at = content.find(sign)

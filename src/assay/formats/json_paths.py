@@ -1,4 +1,4 @@
-"""Paths to a value in a JSON document: a subset of JSONPath (RFC 9535) that names exactly one value.
+"""Paths to values in JSON documents: the subset of JSONPath (RFC 9535) in which a path names exactly one value.
 
 `$` is the document, `.name` or `['name']` a key, `[0]` a position, `[-1]` the last one. Wildcards, filters and slices are left
 out, because they name several values.
@@ -21,7 +21,7 @@ _STEP: Final = re.compile(
 
 
 def steps_of(path: str) -> Steps:
-    """Return the keys and positions of a path; raises `ValueError` with the part that cannot be read."""
+    """Return the keys and positions in a path; raises `ValueError`, which names the part that cannot be read."""
     text = path.strip()
     if not text.startswith("$"):
         raise ValueError("it does not start with $")
@@ -67,4 +67,4 @@ def _described(value: JsonValue) -> str:
         case None:
             return "null"
         case _:
-            return "a truth value" if isinstance(value, bool) else "a number"
+            return "true or false" if isinstance(value, bool) else "a number"

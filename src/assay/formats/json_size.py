@@ -1,6 +1,7 @@
-"""Estimate of the memory that a JSON document takes as Python values, without parsing it.
+"""Estimates how much memory a JSON document takes as Python values, without parsing it.
 
-`{},` takes three bytes in a file and 72 in memory, and one emoji makes Python take four bytes for every character of its text.
+`{},` takes three bytes in a file and 72 in memory, and a single emoji makes Python use four bytes for every character of a
+string.
 """
 
 from __future__ import annotations
@@ -10,24 +11,24 @@ from typing import Final
 
 _WIDE: Final = re.compile(rb"[\xf0-\xf4]|\\u[dD][89abAB]")
 _MEDIUM: Final = re.compile(rb"[\xc4-\xef]|\\u(?!00)")
-# Measured with CPython 3.11 to 3.13: an empty object takes 64 bytes, the first key makes it 184, and a short text takes 50.
+# Measured with CPython 3.11 to 3.13: an empty object takes 64 bytes, an object with one key 184, and a short text 50.
 _PER_BRACKET: Final = 72
 _PER_KEY: Final = 90
 _PER_VALUE: Final = 58
 
 
 def parsed_bytes(content: bytes, *, most: int) -> int:
-    """Return about how many bytes the parsed document takes, in linear time; a result above `most` may be inexact."""
+    """Estimate in linear time how many bytes the parsed document takes; a result above `most` may be less accurate."""
     size = len(content) + _PER_VALUE * content.count(b",")
     size += _PER_BRACKET * (content.count(b"{") + content.count(b"[")) + _PER_KEY * content.count(b":")
     for pattern, more in ((_MEDIUM, 1), (_WIDE, 3)):
-        if size + more * len(content) > most:  # otherwise the widest characters make no difference
+        if size + more * len(content) > most:  # if not, the widest characters make no difference
             size += more * _text_around(content, pattern)
     return size
 
 
 def _text_around(content: bytes, pattern: re.Pattern[bytes]) -> int:
-    """Return the length of all texts with a character that the pattern finds."""
+    """Return the total length of all texts that contain a match of the pattern."""
     total = end = 0
     while (match := pattern.search(content, end)) is not None:
         start = content.rfind(b'"', end, match.start())
@@ -38,7 +39,7 @@ def _text_around(content: bytes, pattern: re.Pattern[bytes]) -> int:
 
 
 def _end_of_text(content: bytes, place: int) -> int:
-    """Return the place after the next quotation mark that is not escaped, or the end."""
+    """Return the position after the next quotation mark that is not escaped, or the end of the text."""
     while (quote := content.find(b'"', place)) >= 0:
         before = quote - 1
         while before >= place and content[before] == 0x5C:

@@ -1,4 +1,4 @@
-"""Rows of Parquet files, a batch at a time."""
+"""Read rows of Parquet files, one batch at a time."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ MAGIC: Final = b"PAR1"
 
 _BATCH_ROWS: Final = 4096
 
-# Memory of a batch of rows, as its file describes them; Python and the store take several times as much.
+# Size of a batch of rows according to its file; in memory, Python and the store take several times as much.
 _BATCH_BYTES: Final = 24 << 20
 
-# Limits on the unpacked size of a part of a column, and of all rows together: the first number of bytes or, if more, the second
-# number times their packed size. One page of zeros takes a thousandth of its size, and a run of one value next to nothing.
+# Limits on the unpacked size of a part of a column, and of all rows together: the first number in bytes or, if that is more,
+# the second number times the packed size. A page of zeros is packed to a thousandth of its size, and a run of one value to next
+# to nothing.
 _FREE_PART: Final = 64 << 20
 _PART_RATIO: Final = 100
 _FREE_ROWS: Final = 512 << 20
 _ROWS_RATIO: Final = 1000
 _FREE_NUMBER: Final = 1_000_000
-_NUMBER_RATIO: Final = 10  # rows for each byte of a file
+_NUMBER_RATIO: Final = 10  # maximum number of rows per byte of the file
 
 
 def parquet_rows(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Yield (1-based number, row); a sentence replaces the rows if they cannot be read."""
+    """Yield (1-based row number, row); if the rows cannot be read, yield a sentence that says why."""
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError:
@@ -53,7 +54,7 @@ def parquet_rows(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]
             return
         for place, group in enumerate(groups):
             for batch in file.iter_batches(batch_size=_rows_at_once(group), row_groups=[place]):
-                # A dictionary counts once in `nbytes`, but each of its rows becomes a value of its own.
+                # A dictionary is counted only once in `nbytes`, but each row that refers to it becomes a separate value.
                 cells = (c.dictionary_decode() if hasattr(c, "dictionary_decode") else c for c in batch.columns)
                 size += sum(column.nbytes for column in cells)
                 if size > most:
@@ -78,7 +79,7 @@ def _problem_of(group: Any, repeated: Sequence[bool]) -> str | None:
 
 
 def _rows_at_once(group: Any) -> int:
-    """Return how many rows of a group fit into `_BATCH_BYTES` if each holds the longest value of its columns' dictionaries."""
+    """Return how many rows of a group fit into `_BATCH_BYTES`, if every row had the longest values of the dictionaries."""
     largest = 1
     for part in (group.column(place) for place in range(group.num_columns)):
         size = part.total_uncompressed_size
@@ -87,7 +88,7 @@ def _rows_at_once(group: Any) -> int:
 
 
 def parquet_columns(stream: IO[bytes]) -> frozenset[str]:
-    """Return the names of a file's columns, stored at its end; empty if it cannot be read, or pyarrow is not installed."""
+    """Return the names of a file's columns; empty if the file cannot be read or pyarrow is not installed."""
     try:
         parquet = importlib.import_module("pyarrow.parquet")
         return frozenset(parquet.read_schema(stream).names)

@@ -1,4 +1,4 @@
-"""Rows of tables whose cells are separated by a character: CSV, TSV and the like."""
+"""Read rows of tables whose cells are separated by a character, such as CSV and TSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 DELIMITERS: Final = ("\t", ",", ";", "|")
 MOST_ROW_CHARACTERS: Final = 8 << 20
-"""Characters of a row, on one line or several; as the shortest cells they take 200 MB of memory."""
+"""Maximum characters of a row, on one line or several; if all its cells are as short as possible, they take 200 MB of memory."""
 
 _NOT_UTF8: Final = "is not UTF-8 text; save the file as UTF-8."
 
@@ -31,36 +31,18 @@ def separated_rows(
     strict: bool = False,
     skip: int = 0,
 ) -> Iterator[tuple[int, dict[str, str] | str]]:
-    """Yield (1-based line on which a row starts, its cells by column); a sentence replaces a row that cannot be read.
+    """Yield (1-based line where a row starts, its cells by column), or a sentence in place of a row that cannot be read.
 
-    The arguments are those of `separated_cells`.
-    """
-    table = separated_cells(stream, delimiter=delimiter, columns=columns, quoted=quoted, strict=strict, skip=skip)
-    for line, names, cells in table:
-        yield line, cells if isinstance(cells, str) else cells_by_name(names, cells)
-
-
-def separated_cells(
-    stream: IO[bytes],
-    *,
-    delimiter: str,
-    columns: Sequence[str] = (),
-    quoted: bool = True,
-    strict: bool = False,
-    skip: int = 0,
-) -> Iterator[tuple[int, list[str], list[str] | str]]:
-    """Yield (line on which a row starts, names of the columns, the row's cells); a sentence replaces a broken row.
-
-    The arguments are those of `separated_blocks`.
+    The arguments are the same as those of `separated_blocks`.
     """
     table = separated_blocks(stream, delimiter=delimiter, columns=columns, quoted=quoted, strict=strict, skip=skip)
     for first, names, rows in table:
         if isinstance(rows, str):
-            yield first, names, rows
+            yield first, rows
             continue
         for line, cells in enumerate(rows, first):
             if cells and cells != [""]:
-                yield line, names, cells
+                yield line, cells_by_name(names, cells)
 
 
 def separated_blocks(
@@ -72,20 +54,20 @@ def separated_blocks(
     strict: bool = False,
     skip: int = 0,
 ) -> Iterator[tuple[int, list[str], list[list[str]] | str]]:
-    """Yield (line of the first row, names of the columns, rows on successive lines); a sentence replaces a broken row.
+    """Yield (line of the first row, column names, rows on successive lines), or a sentence in place of a broken row.
 
-    Empty lines are rows as well, so that lines can be counted.
+    Empty lines are also yielded as rows, so that the caller can count lines.
 
     Args:
         stream: bytes of UTF-8 text, with or without a byte order mark; it stays open.
         delimiter: one character, or `whitespace` for runs of blanks.
         columns: names of the columns; taken from the first row if empty.
         quoted: True if `"` quotes a cell.
-        strict: refuse bad quotes and two columns of the same name.
-        skip: number of rows before the table.
+        strict: True to refuse bad quotes and two columns with the same name.
+        skip: number of rows to skip before the table.
     """
-    csv.field_size_limit(MOST_ROW_CHARACTERS)  # the module's own limit of 128 kB is less than one file of code
-    # Bytes that are not UTF-8 become surrogates, so that only the rows that hold them are refused.
+    csv.field_size_limit(MOST_ROW_CHARACTERS)  # the csv module's own limit of 128 kB is less than one file of code
+    # Bytes that are not UTF-8 become surrogates, so that only the rows that contain them are refused.
     text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
     names, before = list(columns), skip
     try:
@@ -116,7 +98,7 @@ class _TooLong(Exception):
 
 
 class _BoundedLines:
-    """The lines of a text in which a row may have at most `MOST_ROW_CHARACTERS`; `ahead` was already read from it."""
+    """Lines of a text whose rows have at most `MOST_ROW_CHARACTERS`; `ahead` holds lines that were already read."""
 
     def __init__(self, text: io.TextIOWrapper, ahead: str) -> None:
         self._ahead = io.StringIO(ahead, newline="")
@@ -143,7 +125,7 @@ class _BoundedLines:
 
     def _read(self, size: int) -> str:
         line = self._ahead.readline(size)
-        if len(line) < size and not line.endswith(("\n", "\r")):  # the rest of it was not read yet
+        if len(line) < size and not line.endswith(("\n", "\r")):  # the rest of the line was not read yet
             line += self._text.readline(size - len(line))
         return line
 
@@ -151,9 +133,9 @@ class _BoundedLines:
 def _blocks(
     text: io.TextIOWrapper, delimiter: str, *, quoted: bool, strict: bool
 ) -> Iterator[tuple[int, list[list[str]] | str]]:
-    """Yield (line of the first row, rows), many rows at once as long as each is one plain line."""
+    """Yield (line of the first row, rows), with many rows at once as long as each row is one plain line."""
     line, block = 1, ""
-    size = MOST_ROW_CHARACTERS >> 6  # 10,000 short rows
+    size = MOST_ROW_CHARACTERS >> 6  # about 10,000 short rows
     while delimiter != "whitespace":
         block = text.read(size)
         rest = text.readline(MOST_ROW_CHARACTERS - size)
@@ -207,7 +189,7 @@ def _header_problem(names: list[str]) -> str | None:
 
 
 def cells_by_name(names: Sequence[str], cells: Sequence[str]) -> dict[str, str] | str:
-    """Return the cells of a row by column, or what is wrong with the row."""
+    """Return the cells of a row by column, or a description of what is wrong with the row."""
     if not is_utf8(cells):
         return _NOT_UTF8
     if len(cells) > len(names):
@@ -219,7 +201,7 @@ def cells_by_name(names: Sequence[str], cells: Sequence[str]) -> dict[str, str] 
 
 
 def is_utf8(cells: Sequence[str]) -> bool:
-    """True if no cell holds a surrogate; checked a cell at a time, because `isascii` settles nearly all of them."""
+    """True if no cell contains a surrogate; checked cell by cell, because `isascii` is quick and decides nearly all of them."""
     for cell in cells:
         if not cell.isascii():
             try:

@@ -1,4 +1,4 @@
-"""Facts about access to models: if one can be called from here, and which parts of a request it accepts. Sends nothing."""
+"""Facts about access to models: if a model can be called from here, and which parts of a request it accepts. Sends nothing."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Facts about access to a model: endpoint, key and problems. Never holds a key itself.
+    """Facts about access to a model: endpoint, key and problems. It never contains a key itself.
 
     Attributes:
         place: host and port; None if no network is needed.
-        local: it is on this machine or network.
-        key_variable: the variable of the key, whether it is set or not; None if no key is used.
-        key_set: the variable holds a key.
-        problem: one sentence on why it cannot be called; None if it can. `remedy` says what to do.
-        blocked: the setting `local_only` forbids it.
+        local: True if the endpoint is on this machine or network.
+        key_variable: the environment variable for the key, even if it is not set; None if no key is used.
+        key_set: True if this variable contains a key.
+        problem: one sentence that says why the model cannot be called; None if it can. `remedy` says what to do.
+        blocked: True if the setting `local_only` forbids the call.
     """
 
     place: str | None = None
@@ -33,14 +33,14 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Takes:
-    """Parts of a request that a model's endpoint accepts; None means not known.
+    """Parts of a request that a model's endpoint accepts; None means that this is not known.
 
     Attributes:
         schema: how a structured answer is requested: `response_format`, `forced_tool`, or `in_words` if the endpoint refused
-            the other way.
-        images: False if it refused pictures.
-        seed: it accepts a seed; the protocol of `anthropic` has none.
-        unsent: sampling parameters that it refused.
+            these.
+        images: False if the endpoint refused pictures.
+        seed: True if the endpoint accepts a seed; the `anthropic` protocol has none.
+        unsent: sampling parameters that the endpoint refused.
     """
 
     schema: str | None = None
@@ -50,10 +50,10 @@ class Takes:
 
 
 def takes(protocol: str | None, habits: Habits | None) -> Takes:
-    """Return the parts of a request that are accepted, according to the protocol and the endpoint's answers in this process.
+    """Return the accepted parts of a request, according to the protocol and the endpoint's answers in this process.
 
     Args:
-        habits: None if it has not answered a request with a schema and a seed.
+        habits: None if the endpoint has not answered a request with a schema and a seed yet.
     """
     if protocol is None:
         return Takes()

@@ -1,7 +1,8 @@
-"""Decide which key may be sent to which origin, and which addresses a run from the browser may call.
+"""Decides which key may be sent to which origin, and which addresses a run from the browser may call.
 
-A key belongs to exact origins. A vendor's key goes to the vendor's own origin, to the origin in the vendor's address variable,
-and to origins that the user's own settings bind to it. A `base_url` from a suite, a browser or an import never gets a key.
+A key belongs to exact origins. A vendor's key is sent only to the vendor's own origin, to the origin in the vendor's address
+variable, and to origins that the user's own settings bind to it. A `base_url` from a suite, a browser or an import never gets a
+key.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ _NOT_IN_A_HEADER: Final = re.compile(r"[^\x21-\x7e]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressRules:
-    """Rules of the user about addresses and keys.
+    """The user's rules about addresses and keys.
 
     Attributes:
-        bound: the variable whose key an origin gets, from the user's own settings.
-        project: variables that a project's `.env` sets. An address in it gets no key from elsewhere, and a proxy in it is
-            ignored.
-        allow_http_keys: keys may go unencrypted to hosts that are not on this machine or network.
-        web: the origins that a `base_url` may name in runs from the browser; None for other runs.
+        bound: for each origin, the variable whose key it gets, from the user's own settings.
+        project: variables that a project's `.env` sets. An address from there gets only keys that are also from there, and a
+            proxy from there is ignored.
+        allow_http_keys: True if keys may be sent unencrypted to hosts that are not on this machine or network.
+        web: the origins that a `base_url` may have in runs from the browser; None for other runs.
     """
 
     bound: Mapping[Origin, str] = field(default_factory=dict)
@@ -41,11 +42,11 @@ class AddressRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyChoice:
-    """The key of an origin, which never shows in a `repr`.
+    """The key for an origin; it never appears in a `repr`.
 
     Attributes:
-        variable: its variable, set or not.
-        missing: the reason why there is no key, for messages.
+        variable: the environment variable for the key, even if it is not set.
+        missing: why there is no key, for messages.
     """
 
     variable: str
@@ -56,13 +57,13 @@ class KeyChoice:
 def choose_key(
     vendor: Vendor, origin: Origin, set_origin: Origin | None, environment: Mapping[str, str], rules: AddressRules
 ) -> KeyChoice:
-    """Return the key that may go to an origin.
+    """Return the key that may be sent to an origin.
 
     Args:
         set_origin: the origin in the vendor's address variable.
 
     Raises:
-        SettingsError: a key that cannot be sent, or only unencrypted.
+        SettingsError: the key cannot be sent, or could only be sent unencrypted.
     """
     own = origin.key_variable
     missing = ""
@@ -75,7 +76,7 @@ def choose_key(
     elif origin == set_origin:
         variable = vendor.key_variable
         if vendor.address_variable in rules.project and variable not in rules.project:
-            # A repository from elsewhere may have a `.env`: its address must not collect the keys of the environment.
+            # A downloaded repository may contain a `.env`, and an address in it must not collect keys from the environment.
             missing = (
                 f"{variable} is not sent to {origin}, because that address comes from .env and the key does not; bind it "
                 f"under `keys` in your own settings, or set {vendor.address_variable} in the environment"
@@ -89,7 +90,7 @@ def choose_key(
 
 
 def own_key(origin: Origin, environment: Mapping[str, str], rules: AddressRules) -> KeyChoice:
-    """Return the key of an origin that belongs to no vendor; raises `SettingsError` like `choose_key`."""
+    """Return the key for an origin that does not belong to a vendor; raises `SettingsError` like `choose_key`."""
     variable = rules.bound.get(origin) or origin.key_variable
     if variable is None:
         unset = f"no key belongs to {origin}; bind it under `keys` in your own settings"

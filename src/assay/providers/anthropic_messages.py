@@ -1,15 +1,15 @@
 """Anthropic's messages protocol, without any I/O.
 
-Differences from chat completions: the system prompt is a field of its own, `max_tokens` is required, the temperature ends at 1,
-there is no seed and no penalty, and a JSON answer is requested as the input of a tool that the model must call.
+Differences from chat completions: the system prompt is a separate field, `max_tokens` is required, the temperature is at most
+1, there are no seeds or penalties, and a JSON answer is requested as the input of a tool that the model must call.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from assay.domain.calls import Usage
-from assay.domain.suite import Message
+from assay.domain.calls import AnswerSchema, ModelRequest, Usage
+from assay.domain.suite import Image, Message
 from assay.providers.json_body import count, dump, whole
 from assay.providers.protocol import (
     USUAL,
@@ -23,10 +23,6 @@ from assay.providers.protocol import (
     turns,
     with_schema,
 )
-
-if TYPE_CHECKING:
-    from assay.domain.calls import AnswerSchema, ModelRequest
-    from assay.domain.suite import Image
 
 VERSION: Final = "2023-06-01"
 DEFAULT_MAX_TOKENS: Final = 4096
@@ -50,7 +46,7 @@ class AnthropicMessages:
         return headers
 
     def body(self, request: ModelRequest, habits: Habits = USUAL, /) -> dict[str, object]:
-        """Return the body of a request; also its `params` in a batch."""
+        """Return the body of a request, which is also its `params` in a batch."""
         parameters = request.parameters
         schema = request.answer_schema
         messages = request.messages
@@ -69,7 +65,7 @@ class AnthropicMessages:
             body["system"] = "\n\n".join(system)
         if parameters.temperature is not None and "temperature" not in habits.unsent:
             body["temperature"] = min(parameters.temperature, 1.0)
-        # 1 is the default, and newer models refuse a temperature and a top_p in one request.
+        # 1 is the default, and newer models refuse requests with both a temperature and a top_p.
         if parameters.top_p not in (None, 1) and "top_p" not in habits.unsent:
             body["top_p"] = parameters.top_p
         if parameters.stop and "stop" not in habits.unsent:
@@ -83,7 +79,7 @@ class AnthropicMessages:
     def read(
         self, payload: object, /, *, asked: str, key: str | None = None, schema: AnswerSchema | None = None
     ) -> Completion:
-        """Return the answer: the input of the schema's tool as JSON, else the text. Any other tool call is not an answer."""
+        """Return the answer: the input of the schema's tool as JSON, or else the text. Other tool calls are not answers."""
         if type(payload) is not dict or type(blocks := payload.get("content")) is not list:
             raise misshapen(asked, "content")
         usage, cached_tokens = _counted(payload.get("usage"))
@@ -122,7 +118,7 @@ def _picture(image: Image) -> dict[str, object]:
 
 
 def _counted(usage: object) -> tuple[Usage, int]:
-    """Return input, output and cached tokens; this protocol counts cached input tokens separately."""
+    """Return the numbers of input, output and cached tokens; this protocol counts cached input tokens separately."""
     if type(usage) is not dict:
         return Usage(), 0
     fresh = count(usage.get("input_tokens"))

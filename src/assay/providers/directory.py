@@ -1,6 +1,6 @@
-"""Look up the provider and price of each model, and report all problems that would prevent a run.
+"""Looks up the provider and price of each model, and reports all problems that would prevent a run.
 
-Nothing here imports an HTTP client or a price list until a model needs one: `assay --help` does not pay for them.
+Nothing here imports an HTTP client or a price list until a model needs one, so that `assay --help` stays fast.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from assay.domain.model import ModelSpec
-    from assay.ports import Provider
+    from assay.ports import BatchApi, Provider
     from assay.providers.recordings import Recording
     from assay.providers.session import HttpSession
 
@@ -35,15 +35,15 @@ _DEMO: Final = "@demo"
 
 
 class Directory:
-    """The models of one process; implements `ports.ModelDirectory`.
+    """The models that one process can use; implements `ports.ModelDirectory`.
 
     Args:
-        environment: variables with keys and addresses, usually `os.environ` with `.env` under it.
-        base_folder: start of relative names of recordings.
-        read_from: folders beside it below which recordings may lie.
-        local_only: refuse every endpoint that is not on this machine or network.
-        rules: which keys may go to which origins; by default none but the vendors' own.
-        timeout_s: for one request, from the first byte sent to the last one read.
+        environment: variables with keys and addresses, usually `.env` overridden by `os.environ`.
+        base_folder: folder to which relative names of recordings refer.
+        read_from: other folders that recordings may be in.
+        local_only: True to refuse every endpoint that is not on this machine or network.
+        rules: which keys may be sent to which origins; by default, only the vendors' keys to their own origins.
+        timeout_s: time limit of one request, from the first byte sent to the last byte read.
     """
 
     def __init__(
@@ -73,14 +73,16 @@ class Directory:
             recording=self._recording,
         )
         self._providers: dict[tuple[object, ...], Provider] = {}
+        self._batches: dict[tuple[object, ...], BatchApi | None] = {}
+        self.batch_files = False
         self._recordings: dict[str, Recording] = {}
         self._session: HttpSession | None = None
 
     def provider(self, model: ModelSpec, /) -> Provider:
-        """Return the provider of a model; the same object for all models at one endpoint.
+        """Return the provider of a model; all models at one endpoint share the same object.
 
         Raises:
-            SettingsError: the endpoint cannot be used, or is not local although only local ones are allowed.
+            SettingsError: the endpoint cannot be used, or is not local although only local endpoints are allowed.
         """
         key = _key_of(model)
         provider = self._providers.get(key)
@@ -88,8 +90,31 @@ class Directory:
             provider = self._providers[key] = self._open(model)
         return provider
 
+    def batches(self, model: ModelSpec, /) -> BatchApi | None:
+        """Return the batch API of a model; None for one that can only be called.
+
+        With `batch_files`, a model that speaks OpenAI's protocol and has no batch API is asked by files that people carry.
+
+        Raises:
+            SettingsError: the endpoint cannot be used.
+        """
+        key = _key_of(model)
+        if key not in self._batches:
+            self._batches[key] = self._open_batches(model)
+        return self._batches[key]
+
+    def _open_batches(self, model: ModelSpec) -> BatchApi | None:
+        vendor = VENDORS.get(model.provider)
+        if vendor is None or model.program is not None:
+            return None
+        from assay.providers.batches import FileBatches, open_batches  # most runs need none
+
+        if vendor.batch:
+            return open_batches(model, self._context)
+        return FileBatches(model, self._context) if self.batch_files and vendor.protocol == "openai" else None
+
     def address(self, model: ModelSpec, /) -> str | None:
-        """Return a model's address without anything secret; None for one that needs no network.
+        """Return a model's address without anything secret; None if the model needs no network.
 
         Raises:
             SettingsError: the endpoint cannot be used.
@@ -99,7 +124,7 @@ class Directory:
         return urlsplit(self._endpoint(model).url)._replace(query="", fragment="").geturl()
 
     def check_address(self, model: ModelSpec, /) -> None:
-        """Raise `SettingsError` if a model may not be called at its address, or its program may not be used here."""
+        """Raise `SettingsError` if a model may not be called at its address, or if its program may not be used here."""
         if model.program is None:
             self.address(model)
         else:
@@ -116,11 +141,11 @@ class Directory:
     def problems(
         self, models: Iterable[ModelSpec], /, *, judges: Iterable[ModelSpec] = ()
     ) -> tuple[SettingsError, ...]:
-        """Return each problem that would prevent calls to these models, once, without sending a byte.
+        """Return each problem that would prevent calls to these models once, without sending anything.
 
         Args:
             models: every model that the run will call; judges may be left out.
-            judges: the models that grade; `echo` cannot grade.
+            judges: the models that grade, which are checked for this role too, because `echo` cannot grade.
         """
         grading = tuple(judges)
         models = tuple(models)
@@ -145,7 +170,7 @@ class Directory:
         return tuple({str(problem): problem for problem in problems if problem is not None}.values())
 
     def access(self, model: ModelSpec, /) -> Access:
-        """Return facts about access to a model, without a key and without sending a byte; never raises."""
+        """Return facts about access to a model, without the key and without sending anything; never raises."""
         problem = self._problem(model)
         sentence = None if problem is None else f"{problem.where} {problem.problem}"
         remedy = "" if problem is None else problem.remedy
@@ -188,19 +213,19 @@ class Directory:
             elif model.provider in VENDORS:
                 return self._key_problem(self._endpoint(model))
             elif model.provider != PERSON:
-                self.provider(model)  # opening sends nothing
+                self.provider(model)  # opening a provider sends nothing
         except SettingsError as error:
             return error
         return None
 
     def _key_problem(self, endpoint: Endpoint) -> SettingsError | None:
-        """Return the missing key as a problem, only at the provider's own host: other endpoints may need none."""
+        """Return a missing key as a problem, but only at the provider's own host: other endpoints may not need a key."""
         vendor = endpoint.vendor
         if endpoint.key is not None or not vendor.key_required or origin_of(endpoint.url) != origin_of(vendor.address):
             return None
         return SettingsError(
             vendor.key_variable,
-            f"is not set, and models of {vendor.name} need it.",
+            f"is not set, but models of {vendor.name} need it.",
             remedy=f"Set it in the environment or in .env, or point {vendor.address_variable} at another endpoint.",
         )
 
@@ -209,7 +234,7 @@ class Directory:
 
     def _open(self, model: ModelSpec) -> Provider:
         if model.program is not None:
-            from assay.providers.programs.opening import open_program  # most runs have no program
+            from assay.providers.programs.opening import open_program  # most runs have no programs
 
             return open_program(model.program, self._context)
         try:
@@ -241,7 +266,7 @@ class Directory:
         if name.startswith("@") and name != _DEMO:
             raise SettingsError(where, f"is not a recording included with Assay; the only one is {_DEMO}.")
         place = resources.files("assay").joinpath("demo", "judge.jsonl") if name == _DEMO else self._place(name, where)
-        if not place.is_file():  # a device or a pipe has no end
+        if not place.is_file():  # a device or a pipe may have no end
             folder = "in this installation" if name == _DEMO else f"under {self._base_folder}"
             raise SettingsError(where, f"there is no file {name!r} {folder}.", remedy="Check its name.")
         try:
@@ -254,8 +279,8 @@ class Directory:
         return recording
 
     def _place(self, name: str, where: str) -> Path:
-        """Return the file of a recording; raises the same `SettingsError` outside the folders whether it exists or not."""
-        with suppress(OSError, ValueError, RuntimeError):  # too long, a NUL character, a loop of links, no home
+        """Return a recording's file; outside the allowed folders, raises the same `SettingsError` whether it exists or not."""
+        with suppress(OSError, ValueError, RuntimeError):  # name too long, NUL in it, loop of links, no home folder
             place = (self._base_folder / Path(name).expanduser()).resolve()
             inside = [place.relative_to(root.resolve()) for root in self._roots if place.is_relative_to(root.resolve())]
             if any(not any(part.startswith(".") for part in within.parts) for within in inside):
@@ -268,10 +293,11 @@ class Directory:
 
 
 def _key_of(model: ModelSpec) -> tuple[object, ...]:
-    """Return the key under which models share a provider."""
+    """Return the cache key; models with the same key share a provider."""
     program = model.program
     if program is not None:
-        return model.provider, id(program)  # a digest takes 0.1 ms, and the provider keeps the program alive
+        # The id is enough, because the provider keeps the program alive; a digest would take 0.1 ms.
+        return model.provider, id(program)
     return model.provider, model.name if model.provider == "replay" else model.base_url
 
 

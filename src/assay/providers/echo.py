@@ -1,14 +1,13 @@
-"""`echo`: a model without a network that repeats the question."""
+"""`echo`: a model that needs no network and repeats the question."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from assay.domain.calls import Reply, Usage
+from assay.domain.calls import ModelRequest, Reply, Usage
 from assay.domain.failure import CallFailed, Fault
 
 if TYPE_CHECKING:
-    from assay.domain.calls import ModelRequest
     from assay.domain.model import ModelSpec
     from assay.providers.registry import ProviderContext
 
@@ -24,7 +23,7 @@ class Echo:
     can_judge: ClassVar[bool] = False
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Return the last user message; a token is four characters."""
+        """Return the last user message; four characters count as a token."""
         if request.answer_schema is not None:
             raise CallFailed("bad_request", "echo cannot judge.", transient=False, fault=Fault.HARNESS)
         text, asked = "", 0
@@ -42,7 +41,7 @@ class Echo:
         )
 
     async def close(self) -> None:
-        """Do nothing: the provider holds no connection."""
+        """Do nothing, because the provider has no connection."""
 
 
 def open_echo(model: ModelSpec, context: ProviderContext, /) -> Echo:

@@ -1,4 +1,4 @@
-"""Endpoints of models: address, key and proxy, and if the address is on this machine or network."""
+"""Endpoints of models: address, key, proxy, and if the address is on this machine or network."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from urllib.parse import SplitResult, urlsplit
 from assay.domain.errors import SettingsError
 from assay.providers.address_rules import AddressRules, check_web, choose_key
 from assay.providers.origin import Origin, check_characters, is_local, origin_of
-from assay.providers.vendors import OLLAMA_PORT, VENDORS
+from assay.providers.vendors import OLLAMA_PORT, VENDORS, Vendor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.domain.model import ModelSpec
-    from assay.providers.vendors import Vendor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One address with its key and proxy, which never show in a `repr`.
+    """One address with its key and proxy, which never appear in a `repr`.
 
     Attributes:
-        key_variable: the variable of the key, whether it is set or not; `key_missing` says why there is no key.
-        pinned: every address that the host resolves to must be on this machine or network.
+        key_variable: the environment variable for the key, even if it is not set; `key_missing` says why there is no key.
+        pinned: True if every address that the host resolves to must be on this machine or network.
     """
 
     vendor: Vendor
@@ -42,22 +41,22 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The host alone."""
+        """The host without the port."""
         return urlsplit(self.url).hostname or ""
 
     @property
     def local(self) -> bool:
-        """True if it is on this machine or network."""
+        """True if the host is on this machine or network."""
         return is_local(self.host)
 
 
 def endpoint_of(model: ModelSpec, environment: Mapping[str, str], rules: AddressRules | None = None) -> Endpoint:
     """Return the endpoint of a model: its own `base_url`, else the provider's variable, else the provider's usual address.
 
-    `address_rules` chooses its key.
+    `address_rules` chooses the key.
 
     Raises:
-        SettingsError: an address or a key that cannot be used.
+        SettingsError: the address or the key cannot be used.
     """
     rules = rules or AddressRules()
     vendor = VENDORS[model.provider]
@@ -76,7 +75,7 @@ def endpoint_of(model: ModelSpec, environment: Mapping[str, str], rules: Address
         key=choice.key,
         key_missing=choice.missing,
         proxy=None if origin.local else proxy_for(url, proxies),
-        # A local name may resolve to an address elsewhere; then an unencrypted key must not follow it.
+        # A local name may resolve to an address elsewhere; an unencrypted key must not be sent there.
         pinned=origin.scheme != "https" and choice.key is not None and not rules.allow_http_keys,
     )
 
@@ -119,7 +118,7 @@ def _set_origin(vendor: Vendor, environment: Mapping[str, str]) -> Origin | None
 
 
 def _parsed(text: str, *, where: str, vendor: Vendor) -> SplitResult:
-    """Return an address with scheme, host and version path, from any form that people write."""
+    """Return an address with scheme, host and version path; accepts any form in which people write addresses."""
     written = text.strip()
     ollama = vendor.name == "ollama"
     if ollama and "://" not in written:
@@ -137,7 +136,7 @@ def _parsed(text: str, *, where: str, vendor: Vendor) -> SplitResult:
             )
         check_characters(written)
         if ollama and (parts.hostname or "") in ("", "0.0.0.0", "::"):
-            # A server listens on 0.0.0.0; a client connects to loopback.
+            # A server can listen on 0.0.0.0, but a client must connect to loopback.
             place = "127.0.0.1" if parts.port is None else f"127.0.0.1:{parts.port}"
             parts = parts._replace(netloc=place)
         origin = origin_of(parts.geturl())

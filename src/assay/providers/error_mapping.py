@@ -1,7 +1,7 @@
-"""Map error answers of servers to `CallFailed`, with the server's message, if another try helps, and whose fault it is.
+"""Maps servers' error answers to `CallFailed`, with the server's message, if a retry may help, and whose fault it is.
 
-No I/O: status, headers and body go in, a `CallFailed` comes out. Keys and control characters are removed from a server's
-message, because servers quote the key that they refuse.
+There is no I/O: status, headers and body go in, and a `CallFailed` comes out. Keys and control characters are removed from a
+server's message, because servers quote the key that they refuse.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ _STATUS_BY_NAME: Final = {
     "timeout": 504,
 }
 _PASSING: Final = frozenset({408, 409, 425, 429})
-# The model may have answered, and its provider charged, without the proxy in between.
+# The model may have answered and its provider may have charged for it, although the proxy in between gave up.
 _GAVE_UP_WAITING: Final = frozenset({408, 499, 502, 504, 520, 522, 524})
-# Not implemented, and HTTP version not supported: the same request fails again.
+# Not implemented, and HTTP version not supported: the same request would fail again.
 _LASTING: Final = frozenset({501, 505})
 
 
@@ -76,13 +76,13 @@ class Saying(NamedTuple):
     param: str = ""
 
     def mentions(self, *words: str) -> bool:
-        """True if message, parameter or code contains one of the words, in any case."""
+        """True if the message, parameter or code contains one of the words; case is ignored."""
         text = f"{self.message}\n{self.param}\n{self.code}".lower()
         return any(word in text for word in words)
 
 
 def saying(body: bytes) -> Saying:
-    """Return the server's error message from any of the usual shapes: OpenAI, Anthropic, FastAPI, plain text, HTML."""
+    """Return the server's error message from any of the usual formats: OpenAI, Anthropic, FastAPI, plain text, HTML."""
     try:
         payload = parse(body)
     except UnreadableBody:
@@ -100,8 +100,9 @@ def complaint(
 ) -> CallFailed:
     """Return the failure for an error status; `now_s` is the time in seconds since 1970.
 
-    429, 529 and 5xx are transient, unless the quota is used up; any other 4xx would fail again. A full
-    context is `context_length`, a content filter `refused`. The call cost nothing unless a proxy gave up waiting for it.
+    429, 529 and 5xx are transient, unless the quota is used up; any other 4xx would fail again. A prompt that is too long for
+    the context is `context_length`, and a content filter `refused`. The call cost nothing, unless a proxy gave up waiting for
+    it.
     """
     failed = _complaint(status, headers, saying, endpoint=endpoint, model=model, now_s=now_s)
     failed.charged = status in _GAVE_UP_WAITING
@@ -147,7 +148,7 @@ def _complaint(
 
 
 def status_of(saying: Saying) -> int:
-    """Return the status of an error inside an answer with status 200, by its code, else by its name."""
+    """Return the status of an error inside an answer with status 200, based on the error's code or else its name."""
     if saying.code.isdigit() and 400 <= int(saying.code) < 600:
         return int(saying.code)
     name = f"{saying.code} {saying.kind}"
@@ -155,9 +156,9 @@ def status_of(saying: Saying) -> int:
 
 
 def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
-    """Return the seconds to wait from `retry-after-ms`, or from `Retry-After` in seconds or as a date; None without either.
+    """Return how many seconds to wait, from `retry-after-ms` or `Retry-After` (in seconds or as a date); None without either.
 
-    A date is compared with the server's own `Date` if it sends one, so that different clocks do not matter.
+    A date is compared with the server's own `Date` header if there is one, so that differing clocks do not matter.
     """
     if (wait_ms := _number(headers.get("retry-after-ms"))) is not None:
         return wait_ms / 1000
@@ -170,7 +171,7 @@ def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
 
 def clean(text: str, *, key: str | None) -> str:
     """Return a server's error text as one printable line without keys, of at most `LONGEST_SAYING` characters."""
-    # Cut before the patterns run over it: an error page may be as long as the largest answer, 20 MB.
+    # The text is cut before the patterns are applied, because an error page may be as long as the largest answer, 20 MB.
     text = text[:_READ]
     if key:
         text = text.replace(key, "***")
@@ -206,7 +207,7 @@ def _text(value: object) -> str:
 
 
 def _plain(body: bytes) -> str:
-    """Return the title of an HTML page, or the beginning of its text; other text as it is."""
+    """Return the title of an HTML page, or the beginning of its text; return any other text unchanged."""
     text = body[:_READ].decode("utf-8", "replace")
     if title := _TITLE.search(text):
         return html.unescape(title[1])

@@ -1,6 +1,7 @@
-"""Call models at one HTTP endpoint, in its protocol.
+"""Calls models at one HTTP endpoint, using its protocol.
 
-A part of a request that the endpoint refused for a model is not sent again; the refused call is repeated at once without it.
+If the endpoint refuses a part of a request for a model, the call is repeated at once without this part, which is not sent
+again.
 """
 
 from __future__ import annotations
@@ -12,32 +13,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from yarl import URL
 
-from assay.domain.calls import Reply
+from assay.domain.calls import ModelRequest, Reply
 from assay.domain.failure import CallFailed
 from assay.providers.anthropic_messages import AnthropicMessages
-from assay.providers.endpoint import allowed_endpoint
-from assay.providers.error_mapping import complaint, said_in, saying, status_of
+from assay.providers.endpoint import Endpoint, allowed_endpoint
+from assay.providers.error_mapping import Saying, complaint, said_in, saying, status_of
 from assay.providers.json_body import UnreadableBody, dump, parse
 from assay.providers.openai_chat import OpenAIChat
-from assay.providers.protocol import USUAL, Habits, has_images, learned, shows, unreadable
-from assay.providers.session import Address, HttpAnswer
+from assay.providers.protocol import USUAL, Habits, Wire, has_images, learned, shows, unreadable
+from assay.providers.session import Address, HttpAnswer, HttpSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.domain.calls import ModelRequest
     from assay.domain.model import ModelSpec
-    from assay.providers.endpoint import Endpoint
-    from assay.providers.error_mapping import Saying
     from assay.providers.prices import CostOf
-    from assay.providers.protocol import Wire
     from assay.providers.registry import ProviderContext
-    from assay.providers.session import HttpSession
 
 _log = logging.getLogger(__name__)
 
 MOST_FALLBACKS: Final = 4
-# 404 too: OpenRouter gives it when no host of the model accepts all parts of a request.
+# This includes 404, which OpenRouter returns if no host of the model accepts all parts of a request.
 _REFUSING: Final = frozenset({400, 404, 405, 415, 422, 501})
 
 
@@ -64,18 +60,44 @@ class HttpModel:
             if answer.status == 200:
                 return _seen(self._reply(request, answer), request, habits)
             words = saying(answer.body)
-            # Another call may have learned the same while this one was under way: then this call is repeated too.
+            # Another call may have learned the same thing while this one was in flight; then this call is repeated too.
             if answer.status in _REFUSING and fallbacks < MOST_FALLBACKS and self._learn(request, words) != habits:
                 continue
             raise self._complaint(request, answer.status, answer.headers, words)
         raise AssertionError("the last round returns or raises")
 
+    def body(self, request: ModelRequest) -> dict[str, object]:
+        """Return the body of a request that is sent in a batch."""
+        return self._wire.body(request, self.habits(request.model.name))
+
+    def habits(self, name: str) -> Habits:
+        """Return the parts of a request that the endpoint is known to accept for a model."""
+        return self._habits.get(name, USUAL)
+
+    def reply_in(self, request: ModelRequest, status: int, payload: object, *, sent: Habits) -> Reply | None:
+        """Return the reply in an answer of a batch, whose request was formed by the habits `sent`.
+
+        None if the endpoint refused a part of the request, which is left out from now on.
+
+        Raises:
+            CallFailed: the answer is an error, or has no text.
+        """
+        name = request.model.name
+        now = self._habits.setdefault(name, sent)
+        if status == 200:
+            return _seen(self._read(request, payload, {}, None), request, sent)
+        words = said_in(payload.get("error", payload) if type(payload) is dict else payload)
+        if status in _REFUSING and learned(sent, words, request) != sent:
+            self._habits[name] = learned(now, words, request)
+            return None
+        raise self._complaint(request, status, {}, words)
+
     def habits_of(self, name: str) -> Habits | None:
-        """Return a model's `Habits` (request parts it accepts); None before its first answer to a request with a schema."""
+        """Return a model's `Habits` (accepted request parts); None before its first answer to a request with a schema."""
         return self._habits.get(name, USUAL) if name in self._formed else None
 
     async def close(self) -> None:
-        """Do nothing: the session is shared, and its owner closes it."""
+        """Do nothing, because the session is shared and its owner closes it."""
 
     def _learn(self, request: ModelRequest, words: Saying) -> Habits:
         name = request.model.name
@@ -90,9 +112,12 @@ class HttpModel:
             payload = parse(answer.body)
         except UnreadableBody as error:
             raise unreadable(self._asked(request), answer.headers, answer.body, key=self._endpoint.key) from error
+        return self._read(request, payload, answer.headers, answer.elapsed_s)
+
+    def _read(self, request: ModelRequest, payload: Any, headers: Mapping[str, str], elapsed_s: float | None) -> Reply:
         if (reported := _error_in(payload)) is not None:
             words = said_in(reported)
-            failed = self._complaint(request, status_of(words), answer.headers, words)
+            failed = self._complaint(request, status_of(words), headers, words)
             failed.charged = failed.charged or "choices" in payload  # it failed while the model was writing
             raise failed
         if request.answer_schema is not None:
@@ -102,7 +127,7 @@ class HttpModel:
                 payload, asked=self._asked(request), key=self._endpoint.key, schema=request.answer_schema
             )
         except CallFailed as failure:
-            # An answer without usable text still has token counts, for which the provider charges.
+            # An answer without usable text still has token counts, and the provider charges for them.
             if failure.usage is not None:
                 failure.cost_usd = self._cost_of(request.model, failure.usage, 0, None)
             raise
@@ -111,7 +136,7 @@ class HttpModel:
             finish_reason=completion.finish_reason,
             usage=completion.usage,
             model_version=completion.model_version,
-            latency_s=answer.elapsed_s,
+            latency_s=elapsed_s,
             cost_usd=self._cost_of(request.model, completion.usage, completion.cached_tokens, completion.cost_usd),
         )
 
@@ -123,7 +148,7 @@ class HttpModel:
 
 
 WIRES: Final[Mapping[str, type[Wire]]] = {"openai": OpenAIChat, "anthropic": AnthropicMessages}
-"""Wire protocols by the name that `vendors` gives them."""
+"""Wire protocols, by their names in `vendors`."""
 
 
 def open_endpoint(model: ModelSpec, context: ProviderContext, /) -> HttpModel:

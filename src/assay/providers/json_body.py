@@ -1,4 +1,4 @@
-"""Convert JSON bodies to bytes and back; fast for well-formed JSON, tolerant of NaN and lone surrogates."""
+"""Converts JSON bodies to bytes and back; fast for well-formed JSON, and tolerant of NaN and lone surrogates."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Final
 import orjson
 
 MOST_TOKENS: Final = 2**40
-"""A larger count is a fault of the server: no answer has it, and sums of such counts do not fit a column of a database."""
+"""A larger count is a server error: no answer has so many tokens, and sums of such counts do not fit into a database column."""
 
 
 class UnreadableBody(ValueError):
-    """The bytes hold no JSON document."""
+    """Raised if the bytes do not contain a JSON document."""
 
 
 def dump(body: object) -> bytes:
-    """Return a body as JSON; records in it become objects. Half characters (lone surrogates) become `?`."""
+    """Return a body as JSON; records in it become objects, and lone surrogates become `?`."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -25,10 +25,10 @@ def dump(body: object) -> bytes:
 
 
 def parse(body: bytes) -> Any:
-    """Return the JSON document in a body. NaN and half characters, which some servers send, are accepted as in Python's json.
+    """Return the JSON document in a body. NaN and lone surrogates, which some servers send, are accepted as in Python's json.
 
     Raises:
-        UnreadableBody: the body holds no document, or only a part of one.
+        UnreadableBody: the body contains no document, or only a part of one.
     """
     try:
         return orjson.loads(body)
@@ -41,7 +41,7 @@ def parse(body: bytes) -> Any:
 
 
 def whole(text: str) -> str:
-    """Return the text without characters that stores cannot hold: NUL and half characters become U+FFFD."""
+    """Return the text without characters that stores cannot hold: NUL and lone surrogates become U+FFFD."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
     if text.isascii():
@@ -54,7 +54,7 @@ def whole(text: str) -> str:
 
 
 def count(value: object) -> int | None:
-    """Return a JSON value as a token count; None if it is no count, or larger than any real one."""
+    """Return a JSON value as a token count; None if it is not a count, or larger than any real count."""
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
 

@@ -1,4 +1,4 @@
-"""Model references: parse `provider/name` as people write it."""
+"""Model references: parses `provider/name` as people write it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _NAMELESS: Final = frozenset({"echo", PERSON})
 
 
 def provider_names() -> tuple[str, ...]:
-    """Return every provider that a reference may name, for messages; reads the entry points of packages."""
+    """Return all providers that a reference may name, for messages; reads the entry points of packages."""
     return (*PROVIDERS.names(), PERSON)
 
 
 def parse_ref(text: str) -> tuple[str, str]:
-    """Return provider and name of `provider/name`; `provider:name` and `provider:/name` mean the same.
+    """Split `provider/name` into provider and name; `provider:name` and `provider:/name` mean the same.
 
     Only the first separator counts, so names keep their own slashes and colons (`openrouter/a/b`, `ollama/llama3:8b`).
     The provider is lower-cased; `echo` and `human` need no name.
 
     Raises:
-        InputError: the provider is missing or unknown, or a name is missing.
+        InputError: the provider is missing or unknown, or the name is missing.
     """
     ref = text.strip()
     separator = _SEPARATOR.search(ref)
     provider = (ref[: separator.start()] if separator else ref).strip().lower()
     name = ref[separator.end() :].strip() if separator else ""
-    if separator and separator.group() == ":" and provider != "replay":  # `replay:/a.jsonl` is a path from the root
+    if separator and separator.group() == ":" and provider != "replay":  # `replay:/a.jsonl` has an absolute path
         name = name.removeprefix("/")
     if provider not in PROVIDERS.own and provider not in _NAMELESS and provider not in PROVIDERS.plugin_names():
         raise _unknown(ref, provider, name)

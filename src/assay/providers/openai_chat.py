@@ -1,13 +1,13 @@
 """OpenAI's chat completions, the protocol of OpenAI, OpenRouter, vLLM, Ollama and many others, without any I/O.
 
-Batch files and recordings use the same code as calls.
+Batch files and recordings use this code too.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.calls import Usage
+from assay.domain.calls import AnswerSchema, ModelRequest, Usage
 from assay.providers.json_body import count, whole
 from assay.providers.protocol import (
     NOTHING_COUNTED,
@@ -25,7 +25,6 @@ from assay.providers.protocol import (
 )
 
 if TYPE_CHECKING:
-    from assay.domain.calls import AnswerSchema, ModelRequest
     from assay.domain.suite import Image
 
 _FINISH: Final = {
@@ -37,7 +36,7 @@ _FINISH: Final = {
 }
 
 MOST_USD: Final = 1e6
-"""A call that costs more is a fault of the server."""
+"""A higher cost of one call is a server error."""
 
 
 class OpenAIChat:
@@ -51,7 +50,7 @@ class OpenAIChat:
         return headers
 
     def body(self, request: ModelRequest, habits: Habits = USUAL, /) -> dict[str, object]:
-        """Return the body of a request; also of a line in a batch file."""
+        """Return the body of a request, which is also that of a line in a batch file."""
         parameters = request.parameters
         schema, pictures = request.answer_schema, shows(request, habits)
         body: dict[str, object] = {
@@ -78,8 +77,8 @@ class OpenAIChat:
     ) -> Completion:
         """Return the answer in a chat completion.
 
-        Content may be text or a list of parts. The arguments of a tool call are not an answer: no tool was offered. A refusal,
-        and an answer that a content filter cut off, raise `refused`: half an answer is not the candidate's answer.
+        Content may be text or a list of parts. The arguments of a tool call are not an answer, because no tool was offered. A
+        refusal, or an answer that a content filter cut off, raises `refused`: half an answer is not the candidate's answer.
         """
         choice = _first(payload)
         message = choice.get("message")
@@ -110,7 +109,7 @@ def _picture(image: Image) -> dict[str, object]:
 
 
 def _counted(payload: dict[str, object]) -> tuple[Usage, int, float | None]:
-    """Return the token counts, the cached tokens, and the cost if the server states it (OpenRouter does)."""
+    """Return the token counts, the number of cached tokens, and the cost if the server states it (OpenRouter does)."""
     usage = payload.get("usage")
     if type(usage) is not dict:
         extra = payload.get("x_groq")

@@ -1,8 +1,8 @@
-"""Origins of addresses (scheme, host and port in one spelling), and which hosts are on this machine or network.
+"""Origins of addresses (scheme, host and port in a standard spelling), and which hosts are on this machine or network.
 
-House rules. A host is compared, judged and sent in one spelling: `ascii_host` maps it by UTS 46, takes away an ending dot and
-writes numbers as the resolver reads them. Nothing here looks a name up. A name that counts as local is checked again by its
-resolved addresses when the connection is opened (`session.LocalResolver`).
+House rules. A host is always compared, judged and sent in the same spelling: `ascii_host` maps it by UTS 46, removes a final
+dot and writes numbers as the resolver reads them. Nothing here looks up a name. If a name counts as local, its resolved
+addresses are checked again when the connection is opened (`session.LocalResolver`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ LOCAL_NETWORKS: Final = tuple(
     ipaddress.ip_network(network)
     for network in (
         "127.0.0.0/8", "::1/128",  # loopback
-        "0.0.0.0/32", "::/128",  # unspecified, which connects to this machine
+        "0.0.0.0/32", "::/128",  # unspecified address, which connects to this machine
         "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",  # private
         "169.254.0.0/16", "fe80::/10",  # link-local
     )
 )  # fmt: skip
-"""Addresses on this machine or network. `ipaddress.is_private` also has ranges that lead elsewhere, such as 6to4 and Teredo."""
+"""Addresses on this machine or network. `ipaddress.is_private` also has ranges that lead elsewhere, such as 6to4."""
 
 _LOCAL_SUFFIXES: Final = (".local", ".localhost")
 _AWKWARD: Final = re.compile(r"[\s\\\x00-\x1f\x7f]")
@@ -46,22 +46,22 @@ class Origin:
 
     @property
     def netloc(self) -> str:
-        """Host and port as a URL has them, without a default port."""
+        """Host and port as they appear in a URL; a default port is left out."""
         place = f"[{self.host}]" if ":" in self.host else self.host
         return place if self.port == PORTS[self.scheme] else f"{place}:{self.port}"
 
     @property
     def local(self) -> bool:
-        """True if the host is on this machine or network, by its name alone."""
+        """True if the host is on this machine or network, judged by its name alone."""
         return is_local(self.host)
 
     @property
     def key_variable(self) -> str | None:
-        """The variable that holds this origin's own key; None for a host that no variable can spell.
+        """The variable for this origin's own key; None if no variable name can express the host.
 
-        `ASSAY_KEY_`, the host in capitals with `_` for each dot and `__` for each hyphen, and `_` with a port that is not
-        the scheme's default. No label begins or ends with a hyphen or has an underscore here, and no name ends in a number,
-        so different hosts never share a variable.
+        It consists of `ASSAY_KEY_`, the host in capitals with `_` for each dot and `__` for each hyphen, and `_` with the port
+        if that is not the scheme's default. Here no label begins or ends with a hyphen or contains an underscore, and no name
+        ends in a number, so different hosts never share a variable.
         """
         if ":" in self.host or "_" in self.host:
             return None
@@ -86,13 +86,13 @@ def origin_of(url: str) -> Origin:
 
 
 def check_characters(url: str) -> None:
-    """Raise `ValueError` for characters that parsers of addresses read differently or leave out."""
+    """Raise `ValueError` for characters that address parsers interpret differently or leave out."""
     if _AWKWARD.search(url):
         raise ValueError("it contains a space, a backslash or a control character")
 
 
 def bare_origin(text: str, *, where: str) -> Origin:
-    """Return an origin written alone, as settings name it; raises `SettingsError` for anything else."""
+    """Return an origin that is written alone, as in settings; raises `SettingsError` for anything else."""
     try:
         origin = origin_of(text.strip())
         parts = urlsplit(text.strip())
@@ -108,7 +108,7 @@ def bare_origin(text: str, *, where: str) -> Origin:
 
 
 def ascii_host(written: str) -> str:
-    """Return a host in the one spelling that is compared and sent: ASCII, lower case, no ending dot, numbers as addresses.
+    """Return a host in the spelling that is compared and sent: ASCII, lower case, no final dot, numbers as addresses.
 
     Raises:
         ValueError: the text is not a host name or an address.
@@ -123,7 +123,7 @@ def ascii_host(written: str) -> str:
             raise ValueError(f"{written!r} is not an address")
         return f"{address}%{zone}" if zone else str(address)
     if not host.isascii():
-        import idna  # only needed for such names; its tables are large
+        import idna  # imported only for such names, because its tables are large
 
         try:
             host = idna.encode(host, uts46=True, transitional=False).decode("ascii")
@@ -133,7 +133,8 @@ def ascii_host(written: str) -> str:
     labels = host.split(".")
     if all(_NUMBER.fullmatch(label) for label in labels):
         try:
-            # As the resolver reads it: `134744072` is 8.8.8.8. Taken for a name, it has no dot and would pass as local.
+            # Numbers are converted as the resolver reads them: `134744072` is 8.8.8.8. As a name it has no dot and would count
+            # as local.
             return str(ipaddress.IPv4Address(socket.inet_aton(host)))
         except OSError as error:
             raise ValueError(f"{written!r} is not an address") from error
@@ -143,10 +144,10 @@ def ascii_host(written: str) -> str:
 
 
 def is_local(host: str) -> bool:
-    """True if a host is on this machine or network, by its name alone; names are never looked up.
+    """True if a host is on this machine or network, judged by its name alone; names are never looked up.
 
-    Addresses in `LOCAL_NETWORKS` in any spelling, `localhost`, names ending in `.local` or `.localhost`, and names without a
-    dot.
+    This includes addresses in `LOCAL_NETWORKS` in any spelling, `localhost`, names ending in `.local` or `.localhost`, and
+    names without a dot.
     """
     try:
         name = ascii_host(host)
@@ -160,7 +161,7 @@ def is_local(host: str) -> bool:
 
 
 def is_local_address(address: str) -> bool:
-    """True if an IP address is in `LOCAL_NETWORKS`; an IPv4 address inside an IPv6 address counts as itself."""
+    """True if an IP address is in `LOCAL_NETWORKS`; an IPv4 address inside an IPv6 address is treated as IPv4."""
     known = ipaddress.ip_address(address.partition("%")[0])
     mapped = getattr(known, "ipv4_mapped", None)
     known = known if mapped is None else mapped

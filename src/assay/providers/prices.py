@@ -1,7 +1,7 @@
-"""Prices and context sizes of models: a suite's own price first, then the maintained `genai-prices` data.
+"""Prices and context sizes of models: from the suite if it gives them, else from the maintained `genai-prices` data.
 
-The data comes with the library and is not fetched. Importing it takes a tenth of a second, so it is imported for the first
-price that no suite gives. Each model is looked up once. An unknown price is None, never 0.
+The data comes with the library and is not downloaded. Importing it takes a tenth of a second, so it is imported only when a
+price is needed that the suite does not give. Each model is looked up once. An unknown price is None, never 0.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _FREE: Final = frozenset({"echo", "replay", *KINDS})
 _MILLION: Final = 1_000_000
 
 Steps: TypeAlias = "tuple[tuple[int, float], ...]"
-"""US dollars per million tokens by the number of input tokens that must be exceeded, highest first."""
+"""US dollars per million tokens for each threshold of input tokens that must be exceeded, highest threshold first."""
 
 
 class CostOf(Protocol):
-    """Returns the cost of a call for a protocol module; `stated_usd` is the server's own figure."""
+    """Returns the cost of a call, for protocol modules; `stated_usd` is the cost that the server stated."""
 
     def __call__(
         self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /
@@ -34,7 +34,7 @@ class CostOf(Protocol):
 
 
 class Rates(NamedTuple):
-    """One model's prices; a call above a step's threshold pays that step for all its tokens."""
+    """One model's prices; if a call exceeds a step's threshold, that step's price applies to all its tokens."""
 
     input_steps: Steps
     cached_steps: Steps
@@ -42,7 +42,7 @@ class Rates(NamedTuple):
     request_usd: float
 
     def cost_usd(self, input_tokens: int, output_tokens: int, cached_tokens: int) -> float:
-        """Return US dollars for one call; `cached_tokens` are among the input tokens."""
+        """Return the cost of one call in US dollars; `cached_tokens` are part of the input tokens."""
         fresh = input_tokens - cached_tokens
         return (
             fresh * _rate(self.input_steps, input_tokens)
@@ -67,23 +67,23 @@ class PriceList:
         if model.provider in _FREE:
             return 0.0
         rates = self._rates_of(model)
-        # A server may count more cached tokens than tokens; the fresh ones must not become negative.
+        # A server may count more cached tokens than input tokens; the number of other tokens must not become negative.
         return None if rates is None else rates.cost_usd(input_tokens, output_tokens, min(cached_tokens, input_tokens))
 
     def cost_of(self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /) -> float | None:
-        """Return the cost of a call from the server's counts; None if it did not count or the price is unknown."""
+        """Return the cost of a call from the server's token counts; None if there are none or the price is unknown."""
         if stated_usd is not None and model.price is None and model.provider == "openrouter":
             return stated_usd
         if (
             not usage.input_tokens or usage.output_tokens is None
-        ):  # no prompt has 0 tokens: such a server does not count
+        ):  # no prompt has 0 tokens, so such a server does not count them
             return 0.0 if model.price is None and model.provider in _FREE else None
         return self.cost_usd(
             model, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cached_tokens=cached_tokens
         )
 
     def context_tokens(self, model: ModelSpec) -> int | None:
-        """Return the size of the context in tokens, from the suite, else from the data; None if it is unknown."""
+        """Return the size of the context in tokens, from the suite or else from the data; None if it is unknown."""
         if model.context_tokens is not None:
             return model.context_tokens
         known = self._known(model)
@@ -94,7 +94,7 @@ class PriceList:
         if known is None or not known.prices:
             return None
         price = known.get_prices(datetime.now(UTC)) if isinstance(known.prices, list) else known.prices
-        if id(price) not in self._rates:  # the library keeps its price objects, so their ids are not reused
+        if id(price) not in self._rates:  # the library keeps its price objects alive, so their ids are not reused
             self._rates[id(price)] = _rates(price)
         return self._rates[id(price)]
 

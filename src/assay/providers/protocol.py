@@ -1,10 +1,10 @@
-"""The interface of wire protocols, and code that all of them share.
+"""The interface of wire protocols, and the code that they share.
 
 A protocol module has no I/O: it turns a request into a body and a payload into a `Completion`. Sending, time, fallbacks and
 prices belong to `http_model`.
 
-Endpoints differ in what they accept. A part that one has refused for a model (the name of the token limit, structured output,
-images, a sampling parameter) is kept in that model's `Habits`.
+Endpoints differ in what they accept. If an endpoint refuses a part for a model (the name of the token limit, structured output,
+images, a sampling parameter), this is recorded in the model's `Habits`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from assay.domain.calls import Role, Usage
+from assay.domain.calls import AnswerSchema, ModelRequest, Role, Usage
 from assay.domain.failure import CallFailed, Fault
-from assay.domain.suite import Message
-from assay.providers.error_mapping import clean, saying
+from assay.domain.suite import Image, Message
+from assay.providers.error_mapping import Saying, clean, saying
 from assay.providers.json_body import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from assay.domain.calls import AnswerSchema, ModelRequest
-    from assay.domain.suite import Image
-    from assay.providers.error_mapping import Saying
 
 SAMPLING: Final = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "stop")
 _UNSUPPORTED: Final = re.compile(
@@ -43,7 +40,7 @@ _STRUCTURED: Final = (
     "tool_choice",
     "input_schema",
     "tools",
-    "no endpoints found",  # OpenRouter, when no host of the model takes all that was sent
+    "no endpoints found",  # OpenRouter's message if no host of the model accepts all parts of the request
 )
 _IMAGES: Final = (
     "image",
@@ -60,7 +57,7 @@ _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habits:
-    """Parts of a request that an endpoint accepts for one model, as learned from its answers."""
+    """Parts of a request that an endpoint accepts for one model, learned from its answers."""
 
     token_limit: str = "max_tokens"
     structured: bool = True
@@ -74,7 +71,7 @@ NOTHING_COUNTED: Final = Usage()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """The content of a reply. `cached_tokens` are part of the input tokens; `cost_usd` is the server's own figure, if any."""
+    """The content of a reply. `cached_tokens` are part of the input tokens; `cost_usd` is the cost stated by the server, if any."""
 
     text: str
     finish_reason: str
@@ -98,7 +95,7 @@ class Wire(Protocol):
     def read(self, payload: object, /, *, asked: str, key: str | None, schema: AnswerSchema | None) -> Completion:
         """Return the answer in a payload; raises `CallFailed` if it has none.
 
-        `asked` names the model in messages; `schema` is that of the request.
+        `asked` names the model in messages; `schema` is the schema of the request.
         """
         ...
 
@@ -108,8 +105,8 @@ def learned(habits: Habits, complaint: Saying, request: ModelRequest) -> Habits:
     if habits.images and _droppable(request) and complaint.mentions(*_IMAGES):
         return replace(habits, images=False)
     unsupported = _UNSUPPORTED.search(f"{complaint.message} {complaint.code}") is not None
-    # No list of the models that want the other name: such a list ages, and one refused call per model and process
-    # finds out.
+    # There is no list of models that need the other name, because such a list becomes outdated, and one refused call per model
+    # and process is enough to find out.
     renamed = complaint.mentions("max_completion_tokens") or (complaint.param == "max_tokens" and unsupported)
     if renamed and habits.token_limit == "max_tokens" and request.parameters.max_tokens is not None:
         return replace(habits, token_limit="max_completion_tokens")
@@ -126,17 +123,17 @@ def learned(habits: Habits, complaint: Saying, request: ModelRequest) -> Habits:
         and _droppable(request)
         and not complaint.mentions("context", "too long", "maximum", "quota", "billing")
     ):
-        return replace(habits, images=False)  # the server names no reason, and images are the most likely one
+        return replace(habits, images=False)  # the server gives no reason, and images are the most likely cause
     return habits
 
 
 def has_images(request: ModelRequest) -> bool:
-    """True if some message has pictures."""
+    """True if at least one message has pictures."""
     return any(message.images for message in request.messages)
 
 
 def shows(request: ModelRequest, habits: Habits) -> bool:
-    """True if images are sent; a candidate always gets them, because without them it would answer another question."""
+    """True if images are sent; a candidate always gets them, because without them it would answer a different question."""
     return habits.images or request.purpose.role is Role.CANDIDATE
 
 
@@ -147,7 +144,7 @@ def _droppable(request: ModelRequest) -> bool:
 def turns(
     messages: Iterable[Message], picture: Callable[[Image], dict[str, object]], *, pictures: bool
 ) -> list[dict[str, object]]:
-    """Return messages in the form that both protocols use: plain text, or a list of parts if there are pictures."""
+    """Return messages in the form used by both protocols: plain text, or a list of parts if there are pictures."""
     return [
         {
             "role": message.role,
@@ -167,7 +164,7 @@ def _parts(message: Message, picture: Callable[[Image], dict[str, object]]) -> l
 
 
 def no_text(asked: str, finish: str, usage: Usage) -> CallFailed:
-    """Return the failure for an answer without text, by its finish reason."""
+    """Return the failure for an answer without text, based on its finish reason."""
     if finish == "refusal":
         return refused(asked, "", usage, key=None)
     if finish == "tool":
@@ -203,7 +200,7 @@ def unreadable(asked: str, headers: Mapping[str, str], body: bytes, *, key: str 
 
 
 def with_schema(messages: tuple[Message, ...], schema: AnswerSchema) -> tuple[Message, ...]:
-    """Return the messages with the JSON Schema added to the last one of the user."""
+    """Return the messages with the JSON Schema added to the last user message."""
     wish = (
         "\n\nAnswer with exactly one JSON document and nothing else: no prose, no code fence. "
         f"It follows this JSON Schema:\n{dump(schema.schema).decode()}"
@@ -216,12 +213,12 @@ def with_schema(messages: tuple[Message, ...], schema: AnswerSchema) -> tuple[Me
 
 
 def schema_name(schema: AnswerSchema) -> str:
-    """Return the schema's name in the letters that both protocols allow."""
+    """Return the schema's name, using only characters that both protocols allow."""
     return _NOT_A_NAME.sub("_", schema.name)[:64] or "answer"
 
 
 def _names(complaint: Saying, parameter: str) -> bool:
     if complaint.param:
         return complaint.param == parameter
-    quote = "['\"`]" if parameter == "stop" else ""  # "stop" is a common word as well
+    quote = "['\"`]" if parameter == "stop" else ""  # "stop" is also a common word
     return re.search(rf"(?<!\w){quote}{parameter}{quote}(?!\w)", complaint.message) is not None

@@ -1,31 +1,28 @@
-"""Recordings: files of model answers, which are found by the purpose of a call.
+"""Recordings: files of model answers, which are looked up by the purpose of a call.
 
 A recording is JSONL. A line `{"match": {...}, "reply": {...}}` answers every call whose purpose has the values in `match`;
 `"error"` in place of `reply` makes the call fail. If several lines match a call, those with the most values in `match` are used.
-Lines with equal `match` are used one after the other for the same purpose, the last one for all further calls. A line of a
-provider's batch output answers the task in its `custom_id`; the k-th line of a task is the answer of trial k.
+Lines with equal `match` are used one after the other for the same purpose, and the last one for all further calls. A line of a
+provider's batch output answers the task in its `custom_id`; the k-th line for a task is the answer in trial k.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Final
 
-from assay.domain.calls import Reply, Usage
+from assay.domain.calls import Purpose, Reply, Usage
 from assay.domain.errors import SettingsError, did_you_mean
 from assay.domain.failure import CallFailed
 from assay.providers.json_body import UnreadableBody, count, dump, parse, whole
 from assay.providers.openai_chat import OpenAIChat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from assay.domain.calls import Purpose
     from assay.domain.digest import JsonValue
 
 MATCHED: Final = ("role", "task", "trial", "attempt", "candidate", "judge")
-# Together these limits keep memory below 600 MB, even if every line has a character for which Python takes four bytes each.
+# Together these limits keep memory below 600 MB, even if every line has a character that makes Python use four bytes for each.
 MOST_CHARACTERS: Final = 64 << 20
 MOST_LINE: Final = 16 << 20
 MOST_ANSWERS: Final = 300_000
@@ -51,17 +48,17 @@ class _Sequence:
 
 
 class Recording:
-    """The answers of one file, found by the purpose of a call."""
+    """The answers in one file, looked up by the purpose of a call."""
 
     def __init__(self, lines: Iterable[str], *, name: str) -> None:
-        """Read a recording; raises `SettingsError`, which names the invalid line."""
+        """Read a recording; raises `SettingsError`, which names the line, if a line is invalid."""
         self.name = name
         self._groups: dict[tuple[str, ...], dict[tuple[object, ...], _Sequence]] = {}
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 self._add(line, where=f"{name}:{number}")
         if not self._groups:
-            raise SettingsError(name, "holds no recorded answer.", remedy="Write one JSON object a line.")
+            raise SettingsError(name, "holds no recorded answer.", remedy="Write one JSON object per line.")
         self._order = sorted(self._groups, key=len, reverse=True)
         self._served: dict[tuple[object, ...], int] = {}
 
@@ -88,7 +85,7 @@ class Recording:
             document = parse(line.encode())
         except UnreadableBody as error:
             raise SettingsError(
-                where, f"is not a JSON document: {error}.", remedy="Write one JSON object a line."
+                where, f"is not a JSON document: {error}.", remedy="Write one JSON object per line."
             ) from error
         if type(document) is not dict:
             raise SettingsError(where, "is not a JSON object.", remedy='Write {"match": {...}, "reply": {...}}.')
@@ -103,7 +100,7 @@ class Recording:
 
 
 def bounded_lines(lines: IO[str], *, where: str) -> Iterator[str]:
-    """Yield the lines of a recording; raises `SettingsError` beyond the largest size."""
+    """Yield the lines of a recording; raises `SettingsError` if it exceeds the maximum size."""
     left = MOST_CHARACTERS
     for number in range(1, MOST_ANSWERS + 2):
         line = lines.readline(MOST_LINE + 1)
@@ -143,7 +140,7 @@ def _answer(document: Mapping[str, JsonValue], where: str) -> Reply | Mishap:
         _check_keys(error, ("kind", "detail", "transient"), where)
         return Mishap(
             kind=kind,
-            detail=str(error.get("detail") or f"the recording fails here as {kind}."),
+            detail=str(error.get("detail") or f"the recording contains a failure here: {kind}."),
             transient=bool(error.get("transient")),
         )
     if type(reply) is str:
@@ -193,7 +190,7 @@ def _check_keys(fields: Mapping[str, JsonValue], names: tuple[str, ...], where: 
 
 
 def describe(purpose: Purpose) -> str:
-    """Describe, for messages, the values of a purpose that recorded lines are matched by."""
+    """Describe the values of a purpose that recorded lines are matched by, for messages."""
     values = ((name, getattr(purpose, name)) for name in MATCHED)
     return ", ".join(
         f"{name} {value if isinstance(value, int) else str(value)!r}" for name, value in values if value is not None

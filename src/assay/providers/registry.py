@@ -1,4 +1,4 @@
-"""Providers by name: Assay's own and those of installed packages.
+"""Registry of providers by name: Assay's own and those of installed packages.
 
 A provider is opened by a function `(model, context)` that returns an object with the two methods of `assay.ports.Provider`.
 Opening must not send anything: Assay opens a provider to check a suite before the run. It raises `SettingsError` if a key or
@@ -6,8 +6,8 @@ an address is missing. With `context.local_only`, Assay opens a package's provid
 `local = True`.
 
 To add an HTTP provider to Assay, add a record to `vendors`. To add any other provider, write a module like `echo` and add a
-line to the table below. A package offers one under the entry-point group `assay.providers`, and models are then written
-`NAME/MODEL`. `assay.testing.ProviderContract` tests either.
+line to the table below. A package offers a provider under the entry-point group `assay.providers`, and its models are then
+written `NAME/MODEL`. `assay.testing.ProviderContract` tests both kinds.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class ProviderContext:
     """Settings and shared resources for opening a provider.
 
     Attributes:
-        environment: variables with keys and addresses, usually `os.environ` with `.env` under it.
-        base_folder: start of relative file names.
-        local_only: the user allows only endpoints on this machine or network.
-        rules: which keys may go to which origins, and which addresses the web may ask.
+        environment: variables with keys and addresses, usually `.env` overridden by `os.environ`.
+        base_folder: folder to which relative file names refer.
+        local_only: True if the user allows only endpoints on this machine or network.
+        rules: which keys may be sent to which origins, and which addresses runs from the browser may call.
         cost_of: returns the price of a call from its token counts.
         http: returns the HTTP session that all providers share.
-        recording: returns a recording by its file's name.
+        recording: returns the recording with a given file name.
     """
 
     environment: Mapping[str, str]

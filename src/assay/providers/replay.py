@@ -1,7 +1,7 @@
-"""`replay/FILE`: a model that answers from a recording, without a network.
+"""`replay/FILE`: a model that answers from a recording and needs no network.
 
-`{{label:NAME}}` in a recorded text becomes the label under which the judge saw NAME. NAME may be written as it is, or escaped
-as in a JSON document.
+`{{label:NAME}}` in a recorded text becomes the label under which the judge saw NAME. NAME may be written plainly, or escaped as
+in a JSON document.
 """
 
 from __future__ import annotations
@@ -10,19 +10,17 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from assay.domain.calls import Reply
+from assay.domain.calls import ModelRequest, Reply
 from assay.domain.errors import did_you_mean
 from assay.domain.failure import CallFailed, Fault
 from assay.providers.json_body import UnreadableBody, parse
-from assay.providers.recordings import Mishap, describe
+from assay.providers.recordings import Mishap, Recording, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from assay.domain.calls import ModelRequest
     from assay.domain.model import ModelSpec
     from assay.providers.prices import CostOf
-    from assay.providers.recordings import Recording
     from assay.providers.registry import ProviderContext
 
 _LABEL: Final = re.compile(r"\{\{\s*label:\s*(.*?)\s*\}\}")
@@ -39,7 +37,7 @@ class Replay:
         self._recording: Recording | None = None
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Return the recorded answer for the request's purpose; a call without one fails as `no_recording`."""
+        """Return the recorded answer for the request's purpose; a call without an answer fails as `no_recording`."""
         if self._recording is None:
             self._recording = self._load()
         purpose = request.purpose
@@ -61,7 +59,7 @@ class Replay:
         return replace(reply, text=text, cost_usd=self._cost_of(request.model, reply.usage, 0, None))
 
     async def close(self) -> None:
-        """Do nothing: the provider holds no connection."""
+        """Do nothing, because the provider has no connection."""
 
     def _labelled(self, text: str, labels: Mapping[str, str]) -> str:
         if "{{" not in text:
@@ -70,7 +68,7 @@ class Replay:
 
         def label(match: re.Match[str]) -> str:
             name = match[1]
-            # In a recorded JSON document the quotes and backslashes of a name are escaped.
+            # In a recorded JSON document, quotes and backslashes in a name are escaped.
             for spelled in (name, _unescaped(name)):
                 if (known := labels.get(spelled) or folded.get(spelled.casefold())) is not None:
                     return known
@@ -88,12 +86,12 @@ class Replay:
 
 
 def open_replay(model: ModelSpec, context: ProviderContext, /) -> Replay:
-    """Open the recording that the model names; its file is read with the first call."""
+    """Open the recording that the model names; its file is read at the first call."""
     return Replay(lambda: context.recording(model.name), cost_of=context.cost_of)
 
 
 def _unescaped(name: str) -> str:
-    """Return a name without the escapes of a JSON document, such as those of quotes and backslashes."""
+    """Return a name with the escapes of a JSON document, such as those for quotes and backslashes, removed."""
     try:
         read = parse(f'"{name}"'.encode())
     except UnreadableBody:

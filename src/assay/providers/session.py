@@ -1,9 +1,9 @@
-"""One HTTP session for all model calls: sends a body, returns status, headers and bytes, and names failures.
+"""One HTTP session for all model calls: sends a body, returns status, headers and bytes, and describes failures.
 
 House rules. Connections belong to the event loop that opened them, so each loop opens its own client for its first request.
-Concurrency is the engine's: the connector has no limit of its own. Redirects to another origin are refused, so that no key or
-document goes there. Bodies are bytes; protocol modules read them. The addresses that `LocalResolver` has checked are the ones
-that are connected to, so a name that resolves differently a moment later changes nothing.
+The engine limits concurrency; the connector has no limit of its own. Redirects to another origin are refused, so that no key or
+document is sent there. Bodies are bytes; protocol modules read them. Connections are made to the very addresses that
+`LocalResolver` checked, so it does not matter if a name resolves differently a moment later.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import aiohttp
-from aiohttp.abc import AbstractResolver
+from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from assay.domain.failure import CallFailed, Fault
 from assay.providers.origin import is_local_address
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-    from aiohttp.abc import ResolveResult
 
 TIMEOUT_S: Final = 120.0
 CONNECT_TIMEOUT_S: Final = 20.0
 LARGEST_ANSWER: Final = 20 * 1024 * 1024
-# aiohttp sends a larger body at once, which blocks the event loop, and warns about it; a stream is sent in pieces.
+# aiohttp would send a larger body at once, which blocks the event loop and gives a warning; a stream is sent in pieces.
 _LARGE_BODY: Final = 1024 * 1024
 _TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
-# The two redirects that keep method and body; after 301 or 302 clients turn a POST into a GET (RFC 9110, 15.4).
+# The two redirects that keep method and body; after a 301 or 302, clients turn a POST into a GET (RFC 9110, 15.4).
 _MOVED: Final = frozenset({307, 308})
 
 
@@ -56,7 +56,7 @@ class NotLocal(OSError):
 
 
 class LocalResolver(AbstractResolver):
-    """Resolves names and refuses each that has an address outside this machine and network."""
+    """Resolves names, and refuses those with an address outside this machine and network."""
 
     def __init__(self) -> None:
         self._resolver = aiohttp.ThreadedResolver()
@@ -72,7 +72,7 @@ class LocalResolver(AbstractResolver):
         return addresses
 
     async def close(self) -> None:
-        """Close the resolver behind this one."""
+        """Close the underlying resolver."""
         await self._resolver.close()
 
 
@@ -93,14 +93,24 @@ class HttpSession:
         self._clients: dict[tuple[asyncio.AbstractEventLoop, bool], aiohttp.ClientSession] = {}
 
     async def post(self, address: Address, body: bytes) -> HttpAnswer:
-        """Send a body and read the whole answer; raises `CallFailed` when there is none."""
+        """Send a body and read the whole answer; raises `CallFailed` if there is none."""
         return await self.send("POST", address, body)
 
-    async def send(self, method: str, address: Address, body: bytes, *, timeout_s: float | None = None) -> HttpAnswer:
-        """Send a request and read the whole answer; raises `CallFailed` when there is none.
+    async def send(
+        self,
+        method: str,
+        address: Address,
+        body: bytes | Callable[[], object],
+        *,
+        timeout_s: float | None = None,
+        into: Path | None = None,
+    ) -> HttpAnswer:
+        """Send a request and read the whole answer; raises `CallFailed` if there is none.
 
         Args:
-            timeout_s: for this request; None takes the session's.
+            body: bytes, or a function that returns another body of aiohttp, such as a form with a file.
+            timeout_s: time limit of this request; if None, the session's limit applies.
+            into: a file for the body of an answer with status 200, of any length.
         """
         began = perf_counter()
         url = address.url
@@ -110,14 +120,17 @@ class HttpSession:
                 async with self._opened(pinned=address.pinned).request(
                     method,
                     url,
-                    data=body if len(body) < _LARGE_BODY else BytesIO(body),
+                    data=body() if callable(body) else body if len(body) < _LARGE_BODY else BytesIO(body),
                     headers=address.headers,
                     proxy=address.proxy,
                     allow_redirects=False,
                     timeout=_limits(limit_s),
                 ) as response:
                     status, headers = response.status, response.headers
-                    content = await _read(response.content, address.place)
+                    if into is not None and status == 200:
+                        content = await _save(response.content, into)
+                    else:
+                        content = await _read(response.content, address.place)
             except _TRANSPORT_ERRORS as error:
                 _translate(error, address.place, limit_s)
             if status in _MOVED and not last_try and (moved := _same_origin(url, headers.get("Location"))):
@@ -127,7 +140,7 @@ class HttpSession:
         return HttpAnswer(status, headers, content, perf_counter() - began)
 
     async def close(self) -> None:
-        """Close this loop's connections and drop those of loops that have ended; safe to call twice."""
+        """Close this loop's connections, and drop those of loops that have ended; safe to call twice."""
         loop = asyncio.get_running_loop()
         for pinned in (False, True):
             client = self._clients.pop((loop, pinned), None)
@@ -146,14 +159,14 @@ class HttpSession:
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "assay-bench"},
-                # With `trust_env`, aiohttp looks up the proxy on every request and reads `.netrc`; the endpoint has its proxy
-                # already.
+                # With `trust_env`, aiohttp looks up the proxy on every request and reads `.netrc`; the endpoint already has its
+                # proxy.
                 trust_env=False,
             )
         return client
 
     def _drop_ended(self) -> None:
-        """Drop clients whose event loop has ended without closing them, because they cannot be closed any more."""
+        """Drop clients whose event loop ended before they were closed, because they can no longer be closed."""
         for key in [key for key in self._clients if key[0].is_closed()]:
             self._clients.pop(key).detach()
 
@@ -164,7 +177,7 @@ def _limits(total_s: float) -> aiohttp.ClientTimeout:
 
 
 def _translate(error: Exception, place: str, timeout_s: float) -> NoReturn:
-    """Raise `CallFailed` with a sentence about the transport's failure; the request itself was fine."""
+    """Raise `CallFailed` with a sentence about the failure of the transport; the request itself was fine."""
     # The order matters: a connection time-out is also a TimeoutError, and a TLS failure is also a
     # ClientConnectorError.
     match error:
@@ -216,6 +229,13 @@ async def _read(content: aiohttp.StreamReader, place: str) -> bytes:
     return b"".join(blocks)
 
 
+async def _save(content: aiohttp.StreamReader, path: Path) -> bytes:
+    with path.open("wb") as file:
+        async for block in content.iter_any():
+            file.write(block)
+    return b""
+
+
 def _same_origin(url: URL, location: str | None) -> URL | None:
     """Return the target of a redirect if it has the same scheme, host and port; else None."""
     if not location:
@@ -223,15 +243,15 @@ def _same_origin(url: URL, location: str | None) -> URL | None:
     try:
         moved = url.join(URL(location))
         same = moved.origin() == url.origin()
-    except ValueError:  # no address at all, or one without a host, such as file:///etc/passwd
+    except ValueError:  # not an address, or an address without a host, such as file:///etc/passwd
         return None
     return moved if same and moved.scheme in ("http", "https") and moved.user is None else None
 
 
 def _reason(error: aiohttp.ClientConnectorError | aiohttp.ClientSSLError) -> str:
-    """Return the system's own words for its error number."""
+    """Return the system's own description of an error number."""
     cause = getattr(error, "os_error", None)
-    if tls_reason := getattr(cause, "verify_message", None) or getattr(cause, "reason", None):  # a failure of TLS
+    if tls_reason := getattr(cause, "verify_message", None) or getattr(cause, "reason", None):  # a TLS failure
         return str(tls_reason).replace("_", " ").lower()
     number = getattr(cause, "errno", None)
     text = os.strerror(number) if number is not None and number > 0 else getattr(cause, "strerror", None)

@@ -1,12 +1,14 @@
-"""Model providers that Assay calls over HTTP, one record each.
+"""Model providers that Assay calls over HTTP, from `vendors.toml`.
 
-To add a provider that speaks the protocol of OpenAI or Anthropic, add a record here. To add a protocol, write a module like
-`openai_chat` and add a line to `http_model.WIRES`.
+To add a provider that uses the protocol of OpenAI or Anthropic, add a table to `vendors.toml`. To add a protocol, write a
+module like `openai_chat` and add a line to `http_model.WIRES`.
 """
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -21,10 +23,11 @@ class Vendor:
 
     Attributes:
         protocol: name of its wire protocol in `http_model.WIRES`.
-        address: usual address; `address_variable` names the environment variable of another one.
+        address: usual address; `address_variable` names the environment variable for a different one.
         key_variable: environment variable with the key; `key_required` is True if the usual address needs it.
         example: a model reference for messages.
-        priced: `genai-prices` knows its models.
+        priced: True if `genai-prices` knows its models.
+        batch: True if it has a batch API, at half the price of calls.
     """
 
     name: str
@@ -35,56 +38,10 @@ class Vendor:
     example: str
     key_required: bool = False
     priced: bool = False
+    batch: bool = False
 
 
 VENDORS: Final[Mapping[str, Vendor]] = {
-    vendor.name: vendor
-    for vendor in (
-        Vendor(
-            name="openai",
-            protocol="openai",
-            address="https://api.openai.com/v1",
-            address_variable="OPENAI_BASE_URL",
-            key_variable="OPENAI_API_KEY",
-            example="openai/gpt-4o-mini",
-            key_required=True,
-            priced=True,
-        ),
-        Vendor(
-            name="anthropic",
-            protocol="anthropic",
-            address="https://api.anthropic.com/v1",
-            address_variable="ANTHROPIC_BASE_URL",
-            key_variable="ANTHROPIC_API_KEY",
-            example="anthropic/claude-sonnet-4-5",
-            key_required=True,
-            priced=True,
-        ),
-        Vendor(
-            name="openrouter",
-            protocol="openai",
-            address="https://openrouter.ai/api/v1",
-            address_variable="OPENROUTER_BASE_URL",
-            key_variable="OPENROUTER_API_KEY",
-            example="openrouter/meta-llama/llama-3.3-70b-instruct",
-            key_required=True,
-            priced=True,
-        ),
-        Vendor(
-            name="vllm",
-            protocol="openai",
-            address="http://127.0.0.1:8000/v1",
-            address_variable="VLLM_BASE_URL",
-            key_variable="VLLM_API_KEY",
-            example="vllm/Qwen/Qwen3-32B",
-        ),
-        Vendor(
-            name="ollama",
-            protocol="openai",
-            address=f"http://127.0.0.1:{OLLAMA_PORT}/v1",
-            address_variable="OLLAMA_HOST",
-            key_variable="OLLAMA_API_KEY",
-            example="ollama/llama3.2",
-        ),
-    )
+    name: Vendor(name=name, **values)
+    for name, values in tomllib.loads((files(__package__) / "vendors.toml").read_text("utf-8")).items()
 }

@@ -1,13 +1,13 @@
-"""Write results as JUnit XML, for pipelines that show tests: one testcase for each candidate and task, and one for its whole score.
+"""Writes results as JUnit XML, for pipelines that show tests: one testcase per candidate and task, and one for its score.
 
 The caller picks one of two rules, which the file names.
 
-* threshold: a task passes when the candidate's mean over its trials that count is at least T. The score as a whole passes
-  when the mean over tasks is.
-* against: a task passes when the candidate's mean is not lower than the other's on that task by more than the margin. The
-  testcase `as a whole` is the gate: it passes when non-inferiority is shown, so a lack of data does not pass.
+* threshold: a task passes if the candidate's mean over its counted trials is at least T. The score as a whole passes if the
+  mean over tasks is at least T.
+* against: a task passes if the candidate's mean on it is not lower than the other candidate's by more than the margin. The
+  testcase `as a whole` is the gate: it passes only if non-inferiority is shown, so it does not pass if data are lacking.
 
-A task on which nothing counts yet is skipped, with the reason; it neither passes nor fails.
+A task without counted trials is skipped, with the reason; it neither passes nor fails.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Case:
 
 
 def junit(*, title: str, rule: str, cases: tuple[Case, ...], notes: tuple[str, ...], written: str) -> str:
-    """Write the XML document, with a testsuite for each candidate; `rule` and `notes` are in its properties and output."""
+    """Write the XML document, with a testsuite for each candidate; its properties and output contain `rule` and `notes`."""
     suites: dict[str, list[Case]] = {}
     for case in cases:
         suites.setdefault(case.candidate, []).append(case)

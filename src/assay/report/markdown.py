@@ -1,8 +1,8 @@
-"""Convert Markdown written by a model to a tree of elements that can do no harm.
+"""Converts Markdown written by a model to a tree of harmless elements.
 
-Pages build the tree node by node, so that no HTML is ever parsed. Only listed elements and our own attributes enter it.
-HTML in the source is shown as text, never dropped: a reviewer must see what the judge wrote. Images are replaced by their
-description, because fetching one would tell its server about the reader.
+Pages build the tree node by node, so that no HTML is ever parsed. It contains only listed elements and Assay's own attributes.
+HTML in the source is shown as text and never dropped, because a reviewer must see what the judge wrote. Images are replaced by
+their description, because fetching one would tell its server about the reader.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Node: TypeAlias = "str | Element"
 Element: TypeAlias = "list[str | dict[str, str] | Element]"
-"""`[tag, attributes, *children]`: JSON a page can build elements from without ever parsing HTML."""
+"""`[tag, attributes, *children]`: JSON from which a page can build elements without ever parsing HTML."""
 
 TAGS: Final = frozenset(
     {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong",
@@ -33,7 +33,7 @@ TAGS: Final = frozenset(
 _OTHER_TAGS: Final = {"s": "del"}
 _FORMULA: Final = re.compile(
     r"\$\$(?P<block>[^$]{1,2000})\$\$|\\\[(?P<display>.{1,2000}?)\\\]|\\\((?P<inline>.{1,500}?)\\\)"
-    r"|\$(?P<short>[^\s$](?:[^$\n]{0,300}[^\s$\\])?)\$(?!\d)",  # as Pandoc: `$5 and $6` is money
+    r"|\$(?P<short>[^\s$](?:[^$\n]{0,300}[^\s$\\])?)\$(?!\d)",  # as in Pandoc: `$5 and $6` is money
     re.DOTALL,
 )
 
@@ -44,17 +44,17 @@ def safe_tree(text: str) -> list[Node]:
 
 
 def reading_tree(text: str, *, first_line: int = 1) -> list[Node]:
-    """Return a response as a tree like that of `safe_tree`, to be read at length.
+    """Return a response as a tree like that of `safe_tree`, formatted for reading a long text.
 
-    Blocks have their first and last source lines as `data-at`, counted from `first_line`, so that a quotation finds its place.
-    A line break is kept, unless the text is wrapped by hand. Formulas are code elements with `data-tex`, and fenced code has
-    its `data-marks`.
+    Blocks have their first and last source lines in `data-at`, counted from `first_line`, so that quotations can be located.
+    Line breaks are kept, unless the text is wrapped by hand. Formulas are code elements with `data-tex`, and fenced code has
+    `data-marks`.
     """
     return _TreeBuilder(first_line=first_line, breaks=not _is_wrapped(text)).add(_reader().parse(text))
 
 
 def _is_wrapped(text: str) -> bool:
-    """True if most lines break at about the same length, as in text that an editor wrapped."""
+    """True if most lines break at about the same length, as in text that was wrapped by an editor."""
     lines = text.splitlines()
     inner = [len(line) for line, after in pairwise(lines) if line.strip() and after[:1].isalpha()]
     return len(inner) > 1 and max(inner) <= 100 and 2 * sum(length > 55 for length in inner) > len(inner)
@@ -134,7 +134,7 @@ class _TreeBuilder:
         attributes: dict[str, str] = {}
         href = str(token.attrGet("href") or "")
         if token.tag == "a" and href.lower().startswith(("http://", "https://")):
-            # `//host` and paths would depend on where the page is served.
+            # `//host` and paths would depend on where the page is served from.
             attributes = {"href": href, "rel": "noopener noreferrer nofollow"}
         elif token.tag == "ol" and token.attrGet("start") is not None:
             attributes = {"start": str(token.attrGet("start"))}

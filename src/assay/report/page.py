@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from assay.report.summary import ReportContents
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""Policy inside the file itself: even hostile content could neither run nor fetch anything."""
+"""Content policy inside the file itself: even hostile content could neither run nor fetch anything."""
 
 
 def html(report: ReportContents) -> str:
-    """Write the whole document. All text is escaped; only our own drawings are markup."""
+    """Write the whole document. All text is escaped; only Assay's own drawings are inserted as markup."""
     environment = Environment(
         loader=FileSystemLoader(Path(str(resources.files("assay") / "report" / "templates"))),
         autoescape=True,
@@ -47,6 +47,6 @@ def html(report: ReportContents) -> str:
         criteria=criteria,
         guidance=[criterion for criterion in report.criteria if criterion.guidance],
         counts=text_tables.counts_sentence(report),
-        drawings=[(drawing, Markup(drawing.svg)) for drawing in report.drawings],  # our own drawings
+        drawings=[(drawing, Markup(drawing.svg)) for drawing in report.drawings],  # Assay's own drawings
         chart_colours={name.replace("_", "-"): colour for name, colour in LIGHT.items()},
     )

@@ -1,4 +1,4 @@
-"""Contents of a report, independent of its format; `app` makes them, `page` and `text_tables` write them."""
+"""Contents of a report, independent of its format; `app` creates them, and `page` and `text_tables` write them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CriterionPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPart:
-    """One run, as pairs of a name and its value in words; `models` has a row for each model that was asked."""
+    """One run, as pairs of a name and a value in words; `models` has a row for each model that was asked."""
 
     id: str
     facts: tuple[tuple[str, str], ...]
@@ -57,13 +57,13 @@ class ReportContents:
 
     Attributes:
         about: the selection, in a sentence.
-        verdicts: the best candidate against every other one, in sentences.
-        criteria: rubrics of the selected runs; means in the order of `estimates`.
+        verdicts: sentences that compare the best candidate with every other one.
+        criteria: the rubrics of the selected runs, with means in the order of `estimates`.
         behind: diagnostics in words, which are not part of the result.
         counted: number of trials that count.
         approved: True if a person approved every score that counts.
-        reviews: the newest decisions, oldest first; `reviews_left_out`: number of older ones.
-        runs: newest first; `runs_left_out`: number of older ones.
+        reviews: the newest decisions, sorted from oldest to newest; `reviews_left_out`: number of earlier decisions left out.
+        runs: the newest runs, newest first; `runs_left_out`: number of older runs left out.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Syntax colours: the length and kind of each piece of code, so that pages can colour text that they already have."""
+"""Syntax colouring: the length and kind of each piece of code, so that pages can colour text that they already have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 MOST_CODE: Final = 100_000
-"""Characters of the longest text that gets colours."""
+"""Maximum characters of a text that is coloured."""
 _LIMIT_S: Final = 0.5
 _PROSE: Final = frozenset({"Text only", "Markdown", "Text output"})
 _KINDS: Final = (
@@ -23,11 +23,11 @@ _KINDS: Final = (
     (Name.Decorator, "f"), (Name.Attribute, "f"), (Name.Builtin, "b"), (Name.Constant, "b"),
 )  # fmt: skip
 BREAKS: Final = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-"""Line breaks that pages show as a plain one, like `BREAKS` of `item.js`."""
+"""Line breaks that pages show as a plain line break; the same as `BREAKS` in `item.js`."""
 
 
 def is_code_language(language: str) -> bool:
-    """True if a language is one of code, as opposed to plain text, Markdown and languages that people speak."""
+    """True for programming languages, as opposed to plain text, Markdown and languages that people speak."""
     return _lexer_of(language.strip().lower()) is not None
 
 
@@ -35,7 +35,7 @@ def is_code_language(language: str) -> bool:
 def marks_of(code: str, language: str) -> str:
     """Return the pieces of code as length and kind, `3w1_5f` for `def start`; empty for an unknown language or long text.
 
-    Kinds are letters of the style sheet, and `_` is plain. Lengths count UTF-16 units, as scripts of browsers do.
+    Kinds are the letters used in the style sheet, and `_` means plain. Lengths count UTF-16 units, as scripts in browsers do.
     """
     lexer = _lexer_of(language.strip().lower())
     if lexer is None or len(code) > MOST_CODE:

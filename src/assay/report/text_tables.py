@@ -1,4 +1,4 @@
-"""A report as Markdown, and its tables as LaTeX: scores, pairs and tasks, with counts and warnings."""
+"""Writes a report as Markdown, and its tables as LaTeX: scores, pairs and tasks, with counts and warnings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TASKS_SHOWN: Final = 200
 """Maximum rows of the table of tasks."""
 
-# The dollar sign is included, because many programs read it as the start of a formula.
+# The dollar sign is included because many programs read it as the start of a formula.
 _MARKS: Final = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
 _LATEX: Final = {
@@ -44,7 +44,7 @@ _LATEX: Final = {
 
 
 def markdown(report: ReportContents) -> str:
-    """Write the report as Markdown; text from outside is escaped, so that it appears as it was written."""
+    """Write the report as Markdown; text from outside is escaped, so it appears exactly as it was written."""
     parts = [f"# {_md(report.title)}", _md(report.about)]
     parts.append("\n".join(f"* {_md(verdict)}" for verdict in report.verdicts))
     parts += [
@@ -65,11 +65,11 @@ def markdown(report: ReportContents) -> str:
     if report.cautions:
         parts += ["## Warnings", "\n".join(f"* {_md(caution.text)}" for caution in report.cautions)]
     for run in report.runs:
-        parts += [f"## Run {_md(run.id)}", _md_table(("what", "is"), run.facts)]
+        parts += [f"## Run {_md(run.id)}", _md_table(("field", "value"), run.facts)]
         if run.models:
             parts.append(_md_table(tuple(run.models[0]), run.model_rows))
     if report.reviews:
-        header = ("when", "about", "decision", "reviewer", "how", "said")
+        header = ("when", "about", "decision", "reviewer", "how", "reason")
         rows_of = (
             (review.at, review.about, review.verb, review.reviewer, review.how, review.reason)
             for review in report.reviews
@@ -87,7 +87,7 @@ def latex(report: ReportContents) -> str:
         f"% written {report.written} by Assay; needs \\usepackage{{booktabs}}",
         *(f"% {_comment(caution.text)}" for caution in report.cautions),
     ]
-    caption = f"Scores of 100. {counts_sentence(report)}"
+    caption = f"Scores are out of 100. {counts_sentence(report)}"
     lines += _latex_table(score_header(), score_rows(report), "lrrll", caption, "scores")
     if report.ranking.compared:
         caption = f"Differences in points. {wording.comparisons_made(report.ranking)}".strip()
@@ -97,7 +97,7 @@ def latex(report: ReportContents) -> str:
 
 
 def in_order(report: ReportContents) -> tuple[Estimate, ...]:
-    """Return the estimates best first, candidates without a score last."""
+    """Return the estimates with the best first, and candidates without a score last."""
     return tuple(candidate.estimate for candidate in report.ranking.candidates)
 
 
@@ -139,7 +139,7 @@ def pair_row(pair: RankedPair) -> tuple[str, ...]:
 
 
 def task_rows(report: ReportContents) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
-    """Return means by task and candidate: header, rows (up to `TASKS_SHOWN`), and the number left out."""
+    """Return means by task and candidate: header, rows (up to `TASKS_SHOWN`), and the number of rows left out."""
     names = [str(estimate.candidate) for estimate in report.estimates]
     by_task: dict[str, dict[str, str]] = {}
     for estimate in report.estimates:
@@ -182,7 +182,7 @@ def _md_table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: set
 
 
 def _tex(text: str) -> str:
-    # TeX stops at control characters.
+    # TeX stops with an error at control characters.
     return "".join(_LATEX.get(character, character) for character in text if character >= " " or character == "\n")
 
 

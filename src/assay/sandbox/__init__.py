@@ -1,1 +1,1 @@
-"""Run untrusted code and render untrusted pages, under limits."""
+"""Runs untrusted code and renders untrusted pages, with limits."""

@@ -1,7 +1,7 @@
-"""The child process of a worker: reads requests, calls functions, writes their values, and ends with its parent.
+"""The child process of a worker: reads requests, calls functions, writes their return values, and ends with its parent.
 
-Messages are JSON after a length of four bytes, on the original stdin and stdout. The function sees an empty stdin and a
-stdout that goes to the null device.
+Each message is a length of four bytes followed by JSON, on the original stdin and stdout. The function sees an empty stdin, and
+its stdout goes to the null device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_DETAIL = 500
 def serve(memory_bytes: int, functions: dict[str, str] | None = None) -> None:
     """Answer requests until stdin ends."""
     asked, answers = _private_pipes()
-    logging.disable(logging.CRITICAL)  # nobody reads the child's log
+    logging.disable(logging.CRITICAL)  # nobody reads a log of the child
     _limit_for_good(memory_bytes)
     table = {**ISOLATED, **(functions or {})}
     while (message := _read(asked)) is not None:
@@ -49,12 +49,12 @@ def _answer(message: Mapping[str, Any], table: Mapping[str, str]) -> Mapping[str
     except RecursionError:
         return {"stopped": StopKind.MEMORY, "detail": "It is nested too deeply."}
     except BaseException as error:
-        # Also SystemExit: a suite's own scorer may call `exit()`, and the child is to go on with the next call.
+        # This includes SystemExit: a suite's own scorer may call `exit()`, and the child must continue with the next call.
         return {"stopped": StopKind.CRASHED, "detail": f"{type(error).__name__}: {error}"[:MAX_DETAIL]}
 
 
 def _nothing() -> None:
-    """Do nothing: the warm-up of a module that declares none."""
+    """Do nothing; this is the warm-up for a module that does not declare one."""
 
 
 def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -78,11 +78,11 @@ def _limit_for_good(memory_bytes: int) -> None:
 
 
 def _limit_processor_time(seconds: float | None) -> None:
-    """Limit processor time to a little more than the call's limit, to stop endless loops if the parent is gone."""
+    """Limit processor time to slightly more than the call's limit, to stop endless loops if the parent is gone."""
     if "resource" not in sys.modules or seconds is None:
         return
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    # The system counts from the start of the process, and a warm child has used some time already.
+    # The system counts from the start of the process, and a warm child has already used some time.
     soft = math.ceil(usage.ru_utime + usage.ru_stime + seconds) + 1
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     with contextlib.suppress(ValueError, OSError):
@@ -100,7 +100,7 @@ def _read(pipe: BinaryIO) -> Mapping[str, Any] | None:
 
 def _write(pipe: BinaryIO, answer: Mapping[str, object]) -> None:
     try:
-        # Python would write NaN, which is not JSON and which the parent would read as a number.
+        # Otherwise Python would write NaN, which is not valid JSON, but which the parent would read as a number.
         body = json.dumps(answer, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         stopped = {"stopped": StopKind.CRASHED, "detail": f"Its value cannot be written as JSON: {error}"[:MAX_DETAIL]}

@@ -1,10 +1,10 @@
-"""Take pictures of web pages that models wrote, with a headless Chromium that has no network access.
+"""Takes pictures of web pages that models wrote, with a headless Chromium that has no network access.
 
-The page is treated as hostile. The browser gets its own profile in a temporary folder, and one way out: a proxy in this
-process, on loopback, that serves exactly the page's address and answers every other request with 403. Requests to loopback
-go through the proxy too, so that the page can reach neither the network nor a service of this machine. The page is served
-over HTTP rather than from a file, because a file may show other files, and with a policy that forbids it to load anything.
-If a page does not finish loading in time, or takes more than `MOST_MEMORY`, all of the browser's processes are killed.
+The page is treated as hostile. The browser gets its own profile in a temporary folder. It can reach nothing but a proxy in this
+process, on loopback, which serves only the page's address and answers every other request with 403. Requests to loopback go
+through the proxy too, so the page can reach neither the network nor a service on this machine. The page is served over HTTP,
+because a page loaded from a file may show other files, and with a policy that forbids it to load anything. If a page does not
+finish loading in time, or takes more than `MOST_MEMORY`, all of the browser's processes are killed.
 
 Only the pictures are kept. At most `MOST_AT_ONCE` browsers run at the same time.
 """
@@ -24,17 +24,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 
-from assay.domain.pages import PageAnswer, PageRequest, Shots, Unseen
+from assay.domain.pages import PageAnswer, PageRequest, Shots, Unseen, View
 from assay.domain.suite import Image
 from assay.sandbox.process_memory import kill_all, limit_growth, memory_of, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
-    from assay.domain.pages import View
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
-"""Usual names of suitable browsers."""
+"""Usual program names of suitable browsers."""
 PLACES: Final = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
@@ -43,23 +42,24 @@ PLACES: Final = (
 MOST_AT_ONCE: Final = 2
 LARGEST_PAGE: Final = 5_000_000
 LARGEST_PICTURE: Final = 4_500_000
-"""Characters of a PNG in base64; providers refuse larger images."""
+"""Maximum characters of a PNG in base64; providers refuse larger images."""
 SETTLE_S: Final = 1.0
-"""Seconds that a loaded page has to run its timers and draw."""
+"""Seconds that a page has after loading to run its timers and draw."""
 LOAD_LIMIT_S: Final = 3.0
 START_LIMIT_S: Final = 20.0
 MOST_MEMORY: Final = 384 * 2**20
-"""Bytes of all processes of one browser together, as `memory_of` counts them. With an empty page it takes 220 MB."""
+"""Maximum bytes that all processes of one browser may take together, as counted by `memory_of`. An empty page takes 220 MB."""
 MOST_GROWTH: Final = 192 * 2**20
-"""Bytes by which the data of each process may grow once the browser is up."""
-_LOOK_EVERY_S: Final = 0.02
+"""Maximum bytes by which the data of each process may grow once the browser has started."""
+_LOOK_EVERY_S: Final = 0.01
+_LOOKS_PER_TREE: Final = 8
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
     "font-src data:; media-src data: blob:; connect-src 'none'; frame-src 'none'; form-action 'none'; base-uri 'none'"
 )
-# Chromium does not use a proxy for loopback unless `<-loopback>` takes that rule away, and WebRTC and QUIC send UDP
-# around any proxy. /dev/shm has 64 MB in a container by default, too little for a large page.
+# Chromium does not use a proxy for loopback unless `<-loopback>` removes that rule, and WebRTC and QUIC send UDP past any
+# proxy. In a container /dev/shm has 64 MB by default, which is too little for a large page.
 _ARGUMENTS: Final = (
     "--headless=new", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--no-default-browser-check", "--disable-gpu",
     "--disable-extensions", "--disable-sync", "--disable-background-networking", "--disable-component-update",
@@ -70,12 +70,12 @@ _ARGUMENTS: Final = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--proxy-bypass-list=<-loopback>", "--renderer-process-limit=1", "--disable-features=SpareRendererForSitePerProcess",
 )  # fmt: skip
-# Reserved by RFC 2606, so that no server has this name.
+# Reserved by RFC 2606, so no server has this name.
 _HOST: Final = "page.invalid"
 
 
 def found_chromium(named: str | None = None) -> str | None:
-    """Return the path of the named browser, else of the first with a usual name; None if there is none."""
+    """Return the path of the named browser, or else of the first one with a usual name; None if there is none."""
     if named:
         return shutil.which(named) or (named if Path(named).is_file() else None)
     on_path = (path for name in NAMES if (path := shutil.which(name)))
@@ -83,7 +83,7 @@ def found_chromium(named: str | None = None) -> str | None:
 
 
 def has_own_sandbox() -> bool:
-    """True if Chromium can run in its own sandbox, which it refuses as root."""
+    """True if Chromium can run in its own sandbox; it refuses to do so as root."""
     return not hasattr(os, "geteuid") or os.geteuid() != 0
 
 
@@ -96,7 +96,7 @@ class ChromiumPages:
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def shoot(self, request: PageRequest, /) -> PageAnswer:
-        """Return a picture of each view, or the reason why there is none; never raises for what the page does."""
+        """Return a picture of each view, or the reason why there are none; never raises because of what the page does."""
         if self._path is None:
             return Unseen(f"The page was not rendered: {self._missing}.")
         page = request.html.encode("utf-8", "replace")
@@ -107,12 +107,12 @@ class ChromiumPages:
                 async with asyncio.timeout(START_LIMIT_S + request.time_limit_s):
                     return await self._shoot(page, request)
             except TimeoutError:
-                return Unseen(f"The page was not rendered: it did not come to rest within {request.time_limit_s:g} s.")
+                return Unseen(f"The page was not rendered: it did not settle within {request.time_limit_s:g} s.")
             except (OSError, aiohttp.ClientError, _Lost) as error:
                 return Unseen(f"The page was not rendered: {error}.")
 
     async def close(self) -> None:
-        """Do nothing: no browser is kept between pictures."""
+        """Do nothing, because no browser is kept between pictures."""
 
     async def _shoot(self, page: bytes, request: PageRequest) -> PageAnswer:
         address = f"http://{_HOST}/{secrets.token_hex(16)}"
@@ -122,7 +122,8 @@ class ChromiumPages:
             process = await self._start(folder, port)
             try:
                 async with _Browser(await _debugger(Path(folder) / "profile", process)) as browser:
-                    # The system's limit is per process and holds if this loop is busy; the watch counts all processes.
+                    # The system's limit is per process and works even if this loop is busy; the watch in this loop counts all
+                    # processes together.
                     limit_growth(tree_of(process.pid), MOST_GROWTH)
                     async with asyncio.timeout(request.time_limit_s):
                         pictures = await _within_memory(browser.pictures(address, request.views), process.pid)
@@ -155,17 +156,21 @@ class ChromiumPages:
 
 
 class _Lost(Exception):
-    """Raised if the browser ended or gave an answer that cannot be read."""
+    """Raised if the browser ended or sent an answer that cannot be read."""
 
 
 async def _within_memory(pictures: Coroutine[Any, Any, list[str]], browser: int) -> list[str]:
     """Wait for the pictures; kill the browser and raise `_Lost` once its processes take more than `MOST_MEMORY`."""
     task = asyncio.ensure_future(pictures)
+    tree, looks = [browser], 0
     try:
         while not (await asyncio.wait({task}, timeout=_LOOK_EVERY_S))[0]:
-            tree = await asyncio.to_thread(tree_of, browser)
-            if await asyncio.to_thread(memory_of, tree) > MOST_MEMORY:
-                kill_all(tree)
+            # Finding the processes reads all of the machine's, which takes longer than counting the memory of a few.
+            if looks % _LOOKS_PER_TREE == 0:
+                tree = await asyncio.to_thread(tree_of, browser)
+            looks += 1
+            if memory_of(tree) > MOST_MEMORY:
+                kill_all(await asyncio.to_thread(tree_of, browser))
                 raise _Lost(f"the page took more than {MOST_MEMORY >> 20} MB of memory")
         return task.result()
     finally:
@@ -174,7 +179,7 @@ async def _within_memory(pictures: Coroutine[Any, Any, list[str]], browser: int)
 
 
 async def _debugger(profile: Path, process: asyncio.subprocess.Process) -> str:
-    """Wait until the browser has written down its address for commands, and return it."""
+    """Wait until the browser has written the address for commands to its file, and return that address."""
     note = profile / "DevToolsActivePort"
     began = asyncio.get_running_loop().time()
     while asyncio.get_running_loop().time() - began < START_LIMIT_S:
@@ -214,7 +219,7 @@ class _Browser:
         return [await self.picture(address, view) for view in views]
 
     async def picture(self, address: str, view: View) -> str:
-        """Return a PNG in base64 of the page in a window of this size, after it had time to draw."""
+        """Return a PNG in base64 of the page in a window of this size, once it has had time to draw."""
         self._page, self._loaded = address, False
         size = {"width": view.width, "height": view.height, "mobile": view.width < 600}
         await self._ask("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1)
@@ -250,7 +255,7 @@ class _Browser:
                     await self._take()
 
     async def _take(self) -> Mapping[str, Any]:
-        """Receive the next message; close a dialog, and refuse a request for anything but the page."""
+        """Receive the next message; if it is about a dialog, close it, and if it requests anything but the page, refuse that."""
         arrived = await self._socket.receive()
         if arrived.type is not aiohttp.WSMsgType.TEXT:
             raise _Lost("the browser ended")

@@ -1,7 +1,7 @@
-"""Memory of a process and all of its descendants, and limits on it.
+"""The memory of a process and all of its descendants, and limits on it.
 
-Chromium's processes leave the group of the first one, so they are found by their parents. Shared pages of programs and
-libraries are not counted: they take no memory of their own.
+Chromium's processes leave the process group of the first one, so they are found through their parents. Shared pages of programs
+and libraries are not counted, because they take no additional memory.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def memory_of(pids: Iterable[int]) -> int:
 
 
 def limit_growth(pids: Sequence[int], most: int) -> None:
-    """Let the data of each process grow by `most` bytes from now on; only on Linux.
+    """Allow the data of each process to grow by at most `most` bytes from now on; only on Linux.
 
     Args:
-        pids: parents before their children. A process may hold as much as its largest descendant, because new
-            processes inherit the limit of the one that starts them.
-        most: bytes of growth.
+        pids: parents before their children. A process may use as much as its largest descendant, because new processes inherit
+            the limit of the process that starts them.
+        most: maximum growth in bytes.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -83,7 +83,7 @@ def _parents() -> Iterator[tuple[int, int]]:
     for entry in os.listdir("/proc"):
         if entry.isdecimal():
             with suppress(OSError):
-                # The name is in brackets and may hold anything; the state and the parent follow it.
+                # The name is in brackets and may contain anything; the state and the parent follow it.
                 yield int(entry), int(Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()[1])
 
 

@@ -1,8 +1,8 @@
-"""Workers: a few warm child processes that call pure functions under limits of time, memory and length.
+"""Workers: a few warm child processes that call pure functions, with limits on time, memory and length of output.
 
-A call that exceeds its time limit is ended with SIGKILL, and a new child starts at once, so that it warms up while others
-work. Children are spawned, not forked. They inherit only their two pipes and the module path, so that the code they run
-cannot reach any key.
+A child that exceeds its time limit is killed with SIGKILL, and a new child starts at once, so that it warms up while others
+work. Children are spawned, not forked. They inherit only their two pipes and the module path, so that the code they run cannot
+reach any key.
 """
 
 from __future__ import annotations
@@ -17,25 +17,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.domain.isolation import Returned, StopKind, Stopped
+from assay.domain.isolation import IsolatedAnswer, IsolatedRequest, Returned, StopKind, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
 
 MAX_INPUT: Final = 4 * 2**20
 """Maximum bytes of a request."""
 MAX_OUTPUT: Final = 8 * 2**20
 MEMORY: Final = 2**30
-"""Bytes of address space per child; SymPy alone takes a quarter of it."""
+"""Maximum bytes of address space per child; SymPy alone takes a quarter of that."""
 START_LIMIT_S: Final = 60.0
-"""Time a child has to import what a function needs; a cold disk takes seconds."""
+"""Time limit for a child to import what a function needs; with a cold disk cache this takes seconds."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Child:
-    """A child process that answers one request at a time; `unread` counts pending answers to warm-ups."""
+    """A child process that answers one request at a time; `unread` is the number of answers to warm-ups not read yet."""
 
     process: asyncio.subprocess.Process
     warm: set[str] = field(default_factory=set)
@@ -57,7 +56,7 @@ class _Child:
         return answer
 
     async def kill(self) -> None:
-        """End the child and the processes it started, and wait until it is gone."""
+        """End the child and the processes that it started, and wait until it is gone."""
         with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -70,7 +69,7 @@ class WorkerPool:
     """Implements `ports.Workers`. No child starts before the first call; after `close` the pool may be used again.
 
     Args:
-        size: number of functions that may run at once.
+        size: number of functions that may run at the same time.
         functions: `module:function` by name, in addition to those of `assay.scoring.isolated`.
     """
 
@@ -82,7 +81,7 @@ class WorkerPool:
         self._turns = asyncio.Semaphore(size)
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Return the function's value, or the reason why there is none; never raises because of the function."""
+        """Return the function's value, or the reason why it returned none; never raises because of the function."""
         message = {
             "function": request.function,
             "arguments": dict(request.arguments),
@@ -111,8 +110,8 @@ class WorkerPool:
             async with asyncio.timeout(request.time_limit_s):
                 child.send(message)
                 answer = await child.receive()
-            # After an ordinary exception a child is sound. After a MemoryError nothing in it can be relied on, so it
-            # is replaced.
+            # A child is still usable after an ordinary exception. After a MemoryError nothing in it is reliable, so it is
+            # replaced.
             healthy = answer.get("stopped") in (None, StopKind.CRASHED)
         except TimeoutError:
             return Stopped(StopKind.TIMEOUT, f"It took longer than {request.time_limit_s:g} s.")
@@ -148,15 +147,15 @@ class WorkerPool:
     async def _start(self, function: str) -> _Child:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            # -P: Python would put the working folder first on its path, and that is the temporary folder, where
-            # others may write modules. -B: a child may write no files.
+            # -P: otherwise Python would put the working folder first on its path, and that is the temporary folder, where
+            # others may write modules. -B: a child may not write files.
             *("-P", "-B", "-m", "assay.sandbox.child", str(self._memory), json.dumps(self._functions)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             cwd=tempfile.gettempdir(),
             env=_environment(),
-            # A group of its own, so that `kill` ends the processes that it started too.
+            # A separate process group, so that `kill` also ends the processes that it started.
             start_new_session=True,
         )
         child = _Child(process=process)

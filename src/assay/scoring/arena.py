@@ -1,103 +1,52 @@
 """The code-arena judge: it grades a web page by its code and by pictures of the rendered page.
 
-The judge works in two rounds: it first requests pictures of the page, then the judge's grades. If there is no picture,
-because there is no browser, the page never stops changing or the judge's endpoint takes no images, it grades the code
-alone and the assessment says so.
+It works in two rounds: it first requests pictures of the page, and then the model's grades. If there are no pictures, because
+there is no browser, the page never stops changing or the model's endpoint does not accept images, it grades only the code and
+the assessment says so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weights_of
 from assay.domain.calls import ModelRequest
 from assay.domain.model import Parameters
 from assay.domain.pages import PageRequest, Shots, Unseen
 from assay.domain.run import Slot
-from assay.domain.suite import Criterion, Image, Rubric
-from assay.scoring.evaluator import MoreRequests, UnreadableReply
+from assay.domain.suite import Image, JudgeSpec, Rubric
+from assay.scoring.evaluator import Answer, MoreRequests, Request, Sitting, UnreadableReply
 from assay.scoring.judge import JUDGE_DEFAULTS, EachJudge, assessment_of, request_of
 from assay.scoring.pages import page_of
 from assay.scoring.prompts import ARENA
-
-if TYPE_CHECKING:
-    from assay.domain.suite import JudgeSpec
-    from assay.scoring.evaluator import Answer, Request, Sitting
+from assay.scoring.rubric_evaluator import RubricEvaluator
 
 TEMPERATURE: Final = 0.3
-"""Parameters of this judge unless its suite sets another temperature than a judge's usual one."""
-
-ARENA_RUBRIC: Final = Rubric(
-    criteria=(
-        Criterion(
-            name="visual_accuracy",
-            weight=40.0,
-            guidance=(
-                "Does the page look like what was asked for? Layout, spacing, colours, type, and every element that was named. "
-                "10: nothing asked for is missing or off; 5: recognisable, with plain faults; 0: blank, broken or another page."
-            ),
-        ),
-        Criterion(
-            name="code_quality",
-            weight=30.0,
-            guidance=(
-                "Would one want to keep this code? Semantic elements, structure, names, no dead or doubled code, accessible "
-                "by keyboard and screen reader. 10: clean throughout; 5: works, but would have to be tidied; 0: a tangle."
-            ),
-        ),
-        Criterion(
-            name="functionality",
-            weight=20.0,
-            guidance=(
-                "Does what should happen happen? Follow each control in the code: handlers, state, edge cases. A static page "
-                "that was asked to be static does all it should. 10: all of it; 5: the main path; 0: none, or it fails at once."
-            ),
-        ),
-        Criterion(
-            name="responsiveness",
-            weight=10.0,
-            guidance=(
-                "Does it hold in a narrow window? No sideways scrolling, readable type, controls within reach. "
-                "10: made for both; 5: usable with effort; 0: falls apart."
-            ),
-        ),
-    )
-)
+"""Parameters of this judge, unless its suite sets a temperature that differs from a judge's usual one."""
 
 
 @dataclass(frozen=True, slots=True)
-class ArenaJudge:
+class ArenaJudge(RubricEvaluator):
     """Makes one call per candidate, with pictures of its page if there are any."""
-
-    spec: JudgeSpec
-    rubric: Rubric
-
-    @property
-    def grader(self) -> str:
-        return self.spec.name
-
-    @property
-    def by_model(self) -> bool:
-        return True
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
         """Return one slot for each candidate."""
-        return tuple(Slot(grader=self.grader, candidate=candidate, by_model=True) for candidate in candidates)
+        return self.slot_for_each(candidates)
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Request that the page be rendered; nothing if the response has none."""
+        """Request that the page be rendered; request nothing if the response has no page."""
         page = page_of(sitting.responses[0].text)
         return () if page is None else (PageRequest(html=page),)
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the question to the judge, with the largest number of pictures."""
+        """Return the question to the judge with the maximum number of pictures."""
         return (
             self._request(sitting, tuple(Image(media_type="image/png", data="") for _ in PageRequest(html="").views)),
         )
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
-        """Return the question after the page is rendered, then the assessment; 0 at once for a response without a page."""
+        """Return the question once the page is rendered, then the assessment; a response without a page scores 0 at once."""
         if not answers:
             return self._nothing(sitting)
         rendered = answers[0]
@@ -138,7 +87,7 @@ class ArenaJudge:
 
 @dataclass(frozen=True, slots=True)
 class PageCodeJudge(EachJudge):
-    """The same judge without a browser, for calibration: it grades the code of a page, without pictures."""
+    """The same judge without a browser, for calibration: it grades a page's code without pictures."""
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
         """Return the question about the only response of this sitting (grading attempt)."""
@@ -152,7 +101,7 @@ def page_request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting) -> ModelRequ
 
 
 def page_parameters(spec: JudgeSpec) -> Parameters:
-    """Return the judge's own parameters, with the temperature of this method unless it sets another than the usual one."""
+    """Return the judge's own parameters, but with this method's temperature if the judge has the usual one."""
     temperature = spec.parameters.over(spec.model.parameters).temperature
     if temperature not in (None, JUDGE_DEFAULTS.temperature):
         return spec.parameters
@@ -161,5 +110,5 @@ def page_parameters(spec: JudgeSpec) -> Parameters:
 
 def _unseen(rendered: Shots | Unseen) -> tuple[Flag, ...]:
     if isinstance(rendered, Unseen):
-        return (Flag(kind=FlagKind.NO_SCREENSHOT, detail=f"{rendered.detail} The judge read the code alone."),)
+        return (Flag(kind=FlagKind.NO_SCREENSHOT, detail=f"{rendered.detail} The judge read only the code."),)
     return ()

@@ -1,7 +1,7 @@
 """Order and labels of candidates while a judge grades them.
 
-Judges favour positions, so the order is drawn by lot and balanced over the trials of a task. A candidate's label shows its
-place and hides its name.
+Judges favour some positions, so the order is random and balanced over the trials of a task. A candidate's label shows its place
+and hides its name.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def shown_order(names: Iterable[str], *, seed: int, turn: int) -> tuple[str, ...]:
-    """Return the names in the order in which a judge sees them, whatever order they are passed in.
+    """Return the names in the order in which a judge sees them; it does not depend on the order of `names`.
 
-    Turns come in blocks, with as many turns as names. In a block, each name takes every place once (a cyclic Latin square). The
-    next block is the reverse of the first, so that any two names precede each other equally often. Then a new square is
-    drawn.
+    Turns come in blocks, each with as many turns as there are names. Within a block, each name takes every place once (a cyclic
+    Latin square). The next block reverses the first, so that of any two names each comes first equally often. Then a new square
+    is drawn.
 
     Args:
-        seed: differs for each task, judge and attempt.
+        seed: must differ for each task, judge and attempt.
         turn: number of earlier trials of the task that this judge grades.
     """
     distinct = set(names)
@@ -36,10 +36,10 @@ def shown_order(names: Iterable[str], *, seed: int, turn: int) -> tuple[str, ...
 
 
 def labels_in(order: Sequence[str], *, others: Iterable[str] = ()) -> dict[str, str]:
-    """Return the label of each name by its place: A, B, … Z, AA, …
+    """Return a label for each name according to its place: A, B, … Z, AA, …
 
-    A letter that a name uses (`Candidate A`, `b`) is left out, because nobody could tell the label from the name. `others` are
-    names of the run that get no label here.
+    A letter that is itself used as a name (`Candidate A`, `b`) is skipped, because nobody could tell the label from the name.
+    `others` are names in the run that do not get a label here.
     """
     taken = {letter_of_label(name) for name in (*order, *others)}
     free = (label for place in count() if (label := letters(place)) not in taken)

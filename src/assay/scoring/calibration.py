@@ -1,4 +1,4 @@
-"""Reference samples (responses whose score is known) for calibrating judges, and the trials that show them to a judge."""
+"""Reference samples (responses with a known score) for calibrating judges, and the trials that show them to a judge."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.assessment import Response
 from assay.domain.calibration import JudgeIdentity
 from assay.domain.digest import derived_seed, digest, text_digest
-from assay.domain.suite import JudgeMode, Message, Scoring, Task
+from assay.domain.suite import JudgeMode, JudgeSpec, Message, Rubric, Scoring, Task
 from assay.scoring.arena import page_parameters
 from assay.scoring.evaluator import Sitting
 from assay.scoring.judge import JUDGE_DEFAULTS
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.domain.model import ModelSpec, Parameters
-    from assay.domain.suite import JudgeSpec, Rubric
 
 SEED: Final = 20_250_101
 """Base of the seeds of calibration calls: the same sample gets the same seed every time."""
@@ -28,18 +27,19 @@ MOST_PAIRS: Final = 8
 """Maximum number of pairs shown in both orders; each costs two calls."""
 
 FIRST, SECOND = "one", "other"
-"""Candidates' names in a pair; judges see labels."""
+"""Candidates' names in a pair; judges see labels instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSample:
-    """A response with the score it deserves.
+    """A response with the score that it deserves.
 
     Attributes:
-        kind: what it tests: `right`, `wrong`, `partial`, `verbose`, `empty`, `irrelevant`, `good_explanation`, …
-        score: the score that a careful person gives it, 0 to 1; `tolerance`: the largest acceptable error of a judge.
+        kind: what the sample tests: `right`, `wrong`, `partial`, `verbose`, `empty`, `irrelevant`, `good_explanation`, …
+        score: the score that a careful person would give, between 0 and 1; `tolerance`: the largest acceptable error of a
+            judge.
         expected: the reference answer shown to the judge, if any.
-        twin_of: id of the sample that says the same in fewer words.
+        twin_of: id of the sample that says the same thing in fewer words.
     """
 
     id: str
@@ -54,16 +54,16 @@ class ReferenceSample:
 
     @property
     def bypassed(self) -> bool:
-        """True if no judge is called: in a run, an empty answer is the candidate's failure."""
+        """True if no judge is called, because in a run an empty answer is the candidate's failure."""
         return not self.response.strip()
 
 
 def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
-    """Return the identity that a calibration of this judge under this rubric is tied to."""
+    """Return the identity for which a calibration of this judge under this rubric is valid."""
     own = (judge.prompt,) if judge.prompt else (ARENA,) if judge.pages else (JOINT, SOLO)
     words = [system_prompt(judge), *own]
     if judge.pages:
-        words = [*words, "pages"]  # the user's own template sees pictures
+        words = [*words, "pages"]  # a user's own template is shown the pictures
     elif judge.mode is JudgeMode.PAIRWISE:
         words = [*words, PAIR]
     parameters = parameters_of(judge).as_json()
@@ -77,13 +77,13 @@ def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
 
 
 def parameters_of(judge: JudgeSpec) -> Parameters:
-    """Return a judge's parameters without the seed of each call."""
+    """Return a judge's parameters without the seed that changes with each call."""
     own = page_parameters(judge) if judge.pages else judge.parameters
     return own.over(judge.model.parameters).over(JUDGE_DEFAULTS)
 
 
 def alone(sample: ReferenceSample, *, repeat: int) -> Sitting:
-    """Return the trial of a sample as a judge sees a single candidate; `repeat` counts from 1."""
+    """Return the trial that shows a sample to a judge as the only candidate; `repeat` counts from 1."""
     task = _task(sample, sample.id)
     return Sitting(
         task=task,
@@ -109,7 +109,7 @@ def side_by_side(reference_sample: ReferenceSample, other: ReferenceSample, *, s
 
 
 def pairs(samples: Sequence[ReferenceSample]) -> tuple[tuple[ReferenceSample, ReferenceSample], ...]:
-    """Return pairs of samples of the same prompt, closest scores first, because order matters most between similar answers."""
+    """Return pairs of samples with the same prompt, closest scores first: order matters most between similar answers."""
     pairs_ = [
         (left, right)
         for left, right in combinations([sample for sample in samples if not sample.bypassed], 2)
@@ -119,7 +119,7 @@ def pairs(samples: Sequence[ReferenceSample]) -> tuple[tuple[ReferenceSample, Re
 
 
 def family(model: ModelSpec | str) -> str:
-    """Return the family of a model by its name: `openai/gpt-4o-mini` and `openrouter/openai/gpt-5` are `gpt`."""
+    """Return a model's family, based on its name: `openai/gpt-4o-mini` and `openrouter/openai/gpt-5` are `gpt`."""
     ref = model if isinstance(model, str) else model.ref
     name = ref.rsplit("/", 1)[-1].lower()
     letters = "".join(letter if letter.isalpha() else " " for letter in name).split()

@@ -1,31 +1,27 @@
-"""Grade conversations: rules score the last reply, or each reply against its reference; judges grade each turn."""
+"""Grade conversations: rules score the last reply, or each reply against its own reference; judges can grade each turn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from assay.domain.assessment import Assessment, weighted_score
-from assay.domain.conversation import replies_of
-from assay.domain.suite import Rubric
-from assay.scoring.evaluator import Unscorable
+from assay.domain.assessment import Assessment, Grade, weighted_score
+from assay.domain.conversation import Turn, replies_of
+from assay.domain.suite import Rubric, Task
+from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 
 if TYPE_CHECKING:
-    from assay.domain.assessment import Grade
-    from assay.domain.conversation import Turn
     from assay.domain.run import Slot
-    from assay.domain.suite import Task
-    from assay.scoring.evaluator import Answer, Request, Sitting
     from assay.scoring.scorers import ScorerEvaluator
 
 
 def turn_criterion(turn: int, criterion: str) -> str:
-    """Return the name of a criterion for one turn, counted from 1."""
+    """Return the name of a criterion for one turn; turns are counted from 1."""
     return f"turn {turn}: {criterion}"
 
 
 def rubric_by_turn(task: Task, rubric: Rubric) -> Rubric:
-    """Return the rubric with every criterion repeated for each turn if the task is graded turn by turn, else the rubric."""
+    """Return the rubric, with every criterion repeated for each turn if the task is graded turn by turn."""
     if not task.by_turn:
         return rubric
     return Rubric(
@@ -68,7 +64,7 @@ class ReplyScorer:
         return self.scorer.slots(candidates)
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the calls for all replies that must not be scored in this process."""
+        """Return the calls for replies that must be scored in a child process."""
         return tuple(request for _, part in _parts(sitting) for request in self.scorer.ask(part))
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
@@ -102,7 +98,7 @@ class ReplyScorer:
 
 
 def _parts(sitting: Sitting) -> list[tuple[int | None, Sitting]]:
-    """Return the parts to score: (number, sitting) for each turn, or one (None, sitting) with the last replies."""
+    """Return the parts to score: (number, sitting) for each turn, or a single (None, sitting) with the last replies."""
     replies = [replies_of(response.text) for response in sitting.responses]
 
     def part(place: int, expected: str | None) -> Sitting:

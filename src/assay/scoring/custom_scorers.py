@@ -1,7 +1,7 @@
-"""Scorers of users: a function of a Python file beside the suite, or of an installed package.
+"""Users' own scorers: functions in a Python file next to the suite, or in an installed package.
 
-They have the form of `scorer_registry.PluginScorer`. They run in a child process, so that an endless loop or a crash fails
-one assessment and not the run.
+They have the form of `scorer_registry.PluginScorer`. They run in a child process, so that an endless loop or a crash makes only
+one assessment fail and not the whole run.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.domain.failure import Fault
-from assay.domain.isolation import IsolatedRequest, Returned
+from assay.domain.isolation import IsolatedAnswer, IsolatedRequest, Returned
 from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorer_result import Outcome, Score, Unscored
 
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
-    from assay.domain.isolation import IsolatedAnswer
     from assay.domain.suite import Scoring
 
 TIME_LIMIT_S: Final = 10.0
@@ -39,7 +38,7 @@ def begin(scoring: Scoring, response: str, reference: str) -> IsolatedRequest:
 
 
 def finish(scoring: Scoring, answer: IsolatedAnswer) -> Outcome:
-    """Return the score; `Unscored`, with the harness at fault, if the scorer failed."""
+    """Return the score, or `Unscored` with the harness at fault if the scorer failed."""
     if not isinstance(answer, Returned):
         return Unscored(f"scorer_{answer.kind}", f"The scorer {scoring.method}: {answer.detail}", Fault.HARNESS)
     value: Any = answer.value
@@ -82,7 +81,7 @@ def _function(source: str, name: str) -> Callable[..., Any]:
 
 
 def plain_result(value: object) -> JsonValue:
-    """Return a scorer's result as JSON, which crosses the process boundary; raises `TypeError` for any other form."""
+    """Convert a scorer's result to JSON, so that it can cross the process boundary; raises `TypeError` for any other form."""
     match value:
         case Score(value=number, note=note, confidence=confidence):
             return {"score": number, "note": note, "confidence": confidence}

@@ -1,8 +1,8 @@
-"""Protocol of evaluators, which grade responses: they return requests, read the replies and do no I/O.
+"""The protocol of evaluators, which grade responses: they return requests and read the replies, but do no I/O.
 
-A plain scorer requests nothing. An isolated scorer requests a function's value from a child process. A judge calls one model;
-a panel is several judges, each with its own slot. An evaluator that needs a second round of questions returns them from
-`read` as `MoreRequests`.
+A plain scorer requests nothing. An isolated scorer requests a function call in a child process. A judge requests a reply from
+one model; a panel is several judges, each with its own slot. An evaluator that needs a second round of questions returns them
+from `read` as `MoreRequests`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from assay.domain.suite import Task
 
 Request: TypeAlias = ModelRequest | IsolatedRequest | PageRequest | CommandRequest
-"""Requests that an evaluator may make."""
+"""The kinds of requests that an evaluator may make."""
 
 Answer: TypeAlias = Reply | IsolatedAnswer | PageAnswer | CommandResult
-"""Answer to a request: a model's reply, a function's value, pictures of a page or a command's result, or why it is missing."""
+"""The answer to a request: a model's reply, a function's value, pictures, a command's result, or why it is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +35,9 @@ class Sitting:
 
     Attributes:
         responses: responses to grade, in the order in which the grader sees them.
-        labels: label shown in place of each candidate's name, by name; also set if there is only one response.
-        k: 1-based trial; `attempt`: 1-based attempt at judging it.
-        seed: sent with the judge's call if its endpoint takes a seed.
+        labels: for each candidate's name, the label shown instead; also set if there is only one response.
+        k: number of the trial, from 1; `attempt`: number of the attempt at judging it, from 1.
+        seed: sent with the judge's call if its endpoint accepts a seed.
         note: instruction to the judge from the reviewer who requested a rerun.
     """
 
@@ -51,25 +51,25 @@ class Sitting:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Return the candidates in the order shown, for the assessment; empty if there is only one response."""
+        """Return the candidates in the order shown, to record in the assessment; empty if there is only one response."""
         return tuple(response.candidate for response in self.responses) if len(self.responses) > 1 else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoreRequests:
-    """Requests of an evaluator for another round; `read` is called again with all answers so far."""
+    """An evaluator's requests for another round; `read` is called again with all answers so far."""
 
     requests: tuple[Request, ...]
 
 
 class UnreadableReply(Exception):
-    """Raised if the grader's reply has no grades, and asking again may help. The message describes the reply."""
+    """Raised if the grader's reply has no grades but asking again may help. The message describes the reply."""
 
 
 class Unscorable(Exception):
-    """Raised if a scorer could not decide: the response is neither right nor wrong, and asking again would not help.
+    """Raised if a scorer could not decide that a response is right or wrong, and a retry would not help.
 
-    `kind` is a short machine word (`pattern_timeout`, `too_long`, `no_reference`), `detail` a sentence for a person;
+    `kind` is a short code (`pattern_timeout`, `too_long`, `no_reference`), `detail` a sentence for a person;
     `fault` is the candidate's if its own text cannot be evaluated within the limits, else the harness's.
     """
 
@@ -98,16 +98,16 @@ class Evaluator(Protocol):
         ...
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the first round of questions; empty for a plain scorer."""
+        """Return the first round of requests; empty for a plain scorer."""
         ...
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return all questions known before any answer, for estimates; the same as `ask` if there is one round."""
+        """Return all requests that are known before any answer, for estimates; the same as `ask` if there is only one round."""
         ...
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
-        """Return the assessment, with names instead of labels in its records; the judge's own text stays unchanged.
+        """Return the assessment. Its records use names instead of labels, but the judge's own text stays unchanged.
 
-        Raises `UnreadableReply` if the last reply holds no grades, `Unscorable` if a scorer cannot decide.
+        Raises `UnreadableReply` if the last reply has no grades, and `Unscorable` if a scorer cannot decide.
         """
         ...

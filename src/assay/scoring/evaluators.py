@@ -1,4 +1,4 @@
-"""Choice of the evaluators that grade a task."""
+"""Chooses the evaluators that grade a task."""
 
 from __future__ import annotations
 
@@ -6,43 +6,38 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from assay.domain.errors import SuiteError
-from assay.domain.suite import PERSON, JudgeMode
-from assay.scoring.arena import ARENA_RUBRIC, ArenaJudge
+from assay.domain.suite import PERSON, JudgeMode, JudgeSpec, Rubric, Task
+from assay.scoring.arena import ArenaJudge
 from assay.scoring.conversations import ReplyScorer, rubric_by_turn
 from assay.scoring.graders import GRADERS, GraderEvaluator
 from assay.scoring.human_judge import PersonJudge
 from assay.scoring.judge import EachJudge, JointJudge
 from assay.scoring.pairwise import PairwiseJudge
-from assay.scoring.rubrics import default_rubric
+from assay.scoring.rubrics import ARENA_RUBRIC, default_rubric
 from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorers import ScorerEvaluator, option_problems
 from assay.scoring.task_tests import TESTS, TestsEvaluator
 
 if TYPE_CHECKING:
-    from assay.domain.suite import JudgeSpec, Rubric, Task
     from assay.scoring.evaluator import Evaluator
 
 
 def evaluators_for(
     task: Task, judges: tuple[JudgeSpec, ...], rubric: Rubric | None, *, k: int | None = None
 ) -> tuple[Evaluator, ...]:
-    """Return the evaluators of a task: every judge for `score: judge`, else the one deterministic scorer.
+    """Return the evaluators for a task: all judges for `score: judge`, else the single deterministic scorer.
+
+    There is none for a judged task of a plan without judges, whose answers are graded later.
 
     Args:
-        rubric: the suite's rubric; None takes the default for the task and the judge.
-        k: return only evaluators that grade the k-th trial (from 1); None returns all.
+        rubric: the suite's rubric; if it is None, the default for the task and the judge is used.
+        k: return only evaluators that grade the k-th trial, counted from 1; None returns all.
 
     Raises:
-        SuiteError: no judge for a judged task, or a scorer that does not exist or has wrong options.
+        SuiteError: a scorer that does not exist or has wrong options.
     """
     method = task.scoring.method
     if task.scoring.judged:
-        if not judges:
-            raise SuiteError(
-                f"tasks[{task.id}].score",
-                f"is `{method}`, but no judge is set.",
-                remedy="Add `judge:` to the suite or use --judge.",
-            )
         serving = judges if k is None else tuple(judge for judge in judges if judge.grades_trial(k))
         if method == "code_arena":
             return tuple(_page_judge(judge, rubric or ARENA_RUBRIC) for judge in serving)
@@ -66,7 +61,7 @@ def evaluators_for(
 
 
 def rubric_of(evaluator: Evaluator) -> Rubric | None:
-    """Return the rubric by which a model grades; None for scorers."""
+    """Return the rubric that a model grades by; None for scorers."""
     match evaluator:
         case JointJudge() | EachJudge() | PairwiseJudge() | ArenaJudge():
             return evaluator.rubric

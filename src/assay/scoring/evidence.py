@@ -1,4 +1,4 @@
-"""Find a judge's quotations in the code, and names in its sentences that occur nowhere in the code.
+"""Find a judge's quotations in the code, and names in its sentences that do not occur in the code.
 
 A quotation is compared without white space, because judges re-indent and re-wrap; the pieces between `...` are compared one by one.
 Names are compared leniently: `lock` is found in `self._lock`, since prose shortens names.
@@ -26,16 +26,17 @@ _SMART: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "
 
 
 def where_quoted(evidence: str, code: str) -> tuple[int, int] | None:
-    """Return the first and last line (1-based, inclusive) of a quotation in `code`, or None if it is not there.
+    """Return the first and last line (1-based, inclusive) of a quotation in `code`, or None if it does not occur there.
 
-    A quotation may be re-indented, wrapped in backticks or quotation marks, numbered by line, shortened with `...`, or
-    leave lines out; its lines must then occur in `code` in the same order. For many quotations of one text use `Page`.
+    A quotation may be re-indented, put in backticks or quotation marks, prefixed with line numbers, or shortened with `...`. It
+    may also leave lines out if the others occur in `code` in the same order. To look up many quotations in one text, use
+    `Page`.
     """
     return Page(code).where(evidence)
 
 
 def _readings_of(evidence: str) -> Iterable[str]:
-    """Yield the quotation as written, then without the marks that people put around quotations."""
+    """Yield the quotation as written, and then without the marks that people put around quotations."""
     plain = evidence.translate(_SMART).strip()
     yield plain
     fenced = re.sub(r"^[^\S\n]*(?:```|~~~)[^\n]*$", "", plain, flags=re.MULTILINE).strip()
@@ -53,9 +54,9 @@ _WHITE: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 
 
 class Page:
-    """Code without its white space, with an index back to its lines.
+    """Code with its white space removed, and an index from positions to the original lines.
 
-    Built block by block; only a block that holds a match is split into lines, so that a megabyte costs milliseconds.
+    The index is built block by block, and only blocks with a match are split into lines, so a megabyte takes milliseconds.
     """
 
     def __init__(self, code: str) -> None:
@@ -80,7 +81,7 @@ class Page:
         return None
 
     def _find(self, pieces: list[str]) -> tuple[int, int] | None:
-        """Return the lines from the first piece to the last, if they occur in this order."""
+        """Return the first and last line of the pieces, if they all occur in this order."""
         start = end = -1
         for piece in pieces:
             wanted = _SPACE.sub("", piece)
@@ -151,7 +152,7 @@ COMMON_NAMES: Final = frozenset(
 
 
 class Vocabulary:
-    """The set of names that occur in some texts."""
+    """The set of names that occur in one or more texts."""
 
     def __init__(self, *texts: str) -> None:
         self._names = frozenset(name.casefold() for text in texts for name in _NAME.findall(text))
@@ -159,13 +160,13 @@ class Vocabulary:
         self._pressed = self._all.replace("_", "")
 
     def holds(self, name: str) -> bool:
-        """True if the vocabulary has the name, or a longer one that contains it; underscores and case are ignored."""
+        """True if the vocabulary has the name, or a longer name that contains it; underscores and case are ignored."""
         plain = name.casefold().strip("_")
         return not plain or plain in self._all or plain.replace("_", "") in self._pressed
 
 
 def names_nowhere(span: str, known: Vocabulary) -> tuple[str, ...]:
-    """Return the names in a piece of code that are neither known nor common; empty for prose."""
+    """Return the names in a piece of code that are neither known nor common; for prose, return none."""
     code = span.translate(_SMART).strip().strip("`").strip()
     if not code or re.fullmatch(r"[OΘΩo]\(.*\)", code) or _is_prose(code):
         return ()
@@ -182,7 +183,7 @@ def names_nowhere(span: str, known: Vocabulary) -> tuple[str, ...]:
 
 
 def _is_prose(text: str) -> bool:
-    """True for a text of three words or more without any sign of code."""
+    """True if the text has at least three words and no sign of code."""
     return len(text.split()) >= 3 and not looks_like_code(text)
 
 

@@ -1,4 +1,4 @@
-"""Extract the part of a response that a scorer reads, as the suite's `extract` specifies."""
+"""Extract the part of a response that a scorer reads, as specified by the suite's `extract`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _FENCE: Final = re.compile(r"^[ ]{0,3}(`{3,}|~{3,})[^\n`]*$", re.MULTILINE)
 
 
 def extracted(text: str, way: str) -> str | None:
-    """Return the part of a text that `way` names, or None if it is absent.
+    """Return the part of a text that `way` selects, or None if it is absent.
 
-    `last_line`: the last line that is not blank. `fenced`: the content of the last fenced block, even if a token limit left
-    it open. `final_answer`: the answer that `score: math` compares. `$.a.b[0]`: the value at this path in the last JSON
-    document of the text that has one.
+    `last_line` selects the last line that is not blank. `fenced` selects the content of the last fenced block, even if it is
+    not closed because of a token limit. `final_answer` selects the answer that `score: math` compares. `$.a.b[0]` selects the
+    value at this path in the last JSON document of the text that has such a path.
     """
     if way == "last_line":
         lines = text.rstrip().splitlines()
@@ -43,7 +43,7 @@ def extracted(text: str, way: str) -> str | None:
 
 
 def way_problems(way: JsonValue) -> Iterator[str]:
-    """Yield the problems of an `extract` setting."""
+    """Yield the problems with an `extract` setting."""
     if not isinstance(way, str) or (way not in WAYS and not _PATH.fullmatch(way)):
         hint = did_you_mean(way, WAYS) if isinstance(way, str) else ""
         yield f"`extract` is {way!r}; it must be `last_line`, `fenced`, `final_answer` or a path such as `$.a.b[0]`.{hint}"

@@ -1,8 +1,8 @@
-"""Extract fields from answers and inputs, by descriptions that a user writes."""
+"""Extract fields from answers and inputs, as described by the user."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +13,6 @@ from assay.domain.extraction import ExtractionSpec, Field
 from assay.scoring.extraction import extracted, way_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from assay.domain.digest import JsonValue
 
 _KEYS: Final = ("path", "regex", "labels")
@@ -24,7 +22,7 @@ MOST_LABELS: Final = 200
 
 
 def read_fields(text: str, fields: Sequence[Field]) -> dict[str, str | None]:
-    """Return each field's value in a text; None if it could not be read."""
+    """Return the value of each field in a text; None if a field could not be read."""
     return {field.name: read_field(text, field) for field in fields}
 
 
@@ -44,7 +42,7 @@ def read_field(text: str, field: Field) -> str | None:
 
 
 def reading_of(value: JsonValue) -> ExtractionSpec:
-    """Parse a description; raises ValueError with all its problems, a line each.
+    """Parse a description; raises ValueError with all its problems, one per line.
 
     `{fields: {NAME: {path: $.a, regex: "…", labels: [Yes, No]}}, title: {regex: "…"}, subtitle: {…}}`
     """
@@ -61,7 +59,7 @@ def reading_of(value: JsonValue) -> ExtractionSpec:
 
 
 def reading_as_json(reading: ExtractionSpec) -> dict[str, JsonValue]:
-    """Return the description in the form that `reading_of` takes, for the run's provenance."""
+    """Return the description in the form that `reading_of` accepts, for the run's provenance."""
     document: dict[str, JsonValue] = {"fields": {field.name: _as_json(field) for field in reading.fields}}
     for name, field in (("title", reading.title), ("subtitle", reading.subtitle)):
         if field is not None:
@@ -70,7 +68,7 @@ def reading_as_json(reading: ExtractionSpec) -> dict[str, JsonValue]:
 
 
 def reading_problems(value: JsonValue) -> Iterator[str]:
-    """Yield the problems of a description of fields."""
+    """Yield the problems with a description of fields."""
     if not isinstance(value, Mapping):
         yield "must be a mapping with `fields`, `title` or `subtitle`."
         return
@@ -82,7 +80,7 @@ def reading_problems(value: JsonValue) -> Iterator[str]:
         yield "fields: must be a mapping of names to {path, regex, labels}."
     elif fields:
         if len(fields) > MOST_FIELDS:
-            yield f"fields: has {len(fields)} fields; {MOST_FIELDS} is the most."
+            yield f"fields: has {len(fields)} fields; the maximum is {MOST_FIELDS}."
         for name, field_spec in fields.items():
             yield from _field_problems(f"fields.{name}", field_spec)
     for key in ("title", "subtitle"):
@@ -98,12 +96,12 @@ def _field_problems(where: str, spec: Any) -> Iterator[str]:
         if key not in _KEYS:
             yield f"{where}: {key} is an unknown key.{did_you_mean(str(key), _KEYS)}"
     if not any(spec.get(key) for key in _KEYS):
-        yield f"{where}: says nothing; give `path`, `regex` or `labels`."
+        yield f"{where}: is empty; give `path`, `regex` or `labels`."
     if spec.get("path"):
         yield from (f"{where}: {problem}".replace("`extract`", "`path`") for problem in way_problems(spec["path"]))
     pattern = spec.get("regex")
     if pattern:
-        problem = "is no text." if not isinstance(pattern, str) else _pattern_problem(pattern)
+        problem = "is not text." if not isinstance(pattern, str) else _pattern_problem(pattern)
         if problem:
             yield f"{where}: `regex` {problem}"
     labels = spec.get("labels")
@@ -137,7 +135,7 @@ def _as_json(field: Field) -> dict[str, JsonValue]:
 
 
 def _text(value: Any) -> str:
-    """Return a label as text, because YAML reads `Yes` and `No` as truth values."""
+    """Return a label as text, because YAML reads `Yes` and `No` as booleans."""
     if isinstance(value, bool):
         return "Yes" if value else "No"
     return str(value)
@@ -165,7 +163,7 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _mentions(labels: tuple[str, ...]) -> Any:
-    """Compile a pattern of any label as a word; longer labels come before the shorter ones in them."""
+    """Compile a pattern that matches any label as a whole word; longer labels come before shorter ones that they contain."""
     words = "|".join(re2.escape(label) for label in sorted(labels, key=len, reverse=True))
     return re2.compile(rf"(?i)(?:\b|^)({words})(?:\b|$)")
 

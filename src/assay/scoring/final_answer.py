@@ -1,7 +1,7 @@
-"""Extract final answers of mathematics from responses, and compare them by their text.
+"""Extract final answers to mathematical tasks from responses, and compare them by their text.
 
-This module computes only exact fractions, so it runs in the process of the run. Comparisons that need algebra return None,
-and a child process decides them. Both use the same comparison of lists, intervals and equations: the child passes in a
+This module computes only with exact fractions, so it is safe to run in the main process. Comparisons that need algebra return
+None and are decided in a child process. Both use the same comparison of lists, intervals and equations: the child passes in a
 function that compares single expressions by algebra.
 """
 
@@ -23,7 +23,7 @@ MAX_ITEMS: Final = 40
 MAX_NUMERAL: Final = 600
 
 Leaf: TypeAlias = Callable[[str, str], "bool | None"]
-"""Function that returns True if a given and an expected expression are equal, None if it cannot decide."""
+"""Function that returns True if the given and the expected expression are equal, and None if it cannot decide."""
 
 # --- finding -------------------------------------------------------------------------------------------------------
 
@@ -42,7 +42,7 @@ _SEGMENT: Final = re.compile(
     r"\$\$([^$]{1,2000})\$\$|(?<!\\)\$((?:\\.|[^$\\\n]){1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.DOTALL
 )
 _STOP_TOKEN: Final = re.compile(r"<\|(?:im_start|im_end|endoftext|eot_id|end)\|>")
-"""Stop markers after which a model's text is not part of its answer."""
+"""Stop markers; any text of a model after one of them is not part of its answer."""
 _JOINING: Final = re.compile(
     r"(?:\s|\$|\\\(|\\\)|\\\[|\\\]|\\q?quad|\\[,;! ]|\\text\{\s*,?\s*(?:and|or)\s*\}|\band\b|\bor\b|[,;]){0,40}"
     r"|[\s$}]{0,3}(?:\\text\{)?(?:\s*[A-Za-z()]{1,12}){0,4}\s+and\s*[\s$}]{0,3}"
@@ -53,10 +53,10 @@ _LAST_NUMBER: Final = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)?\.?\d+(?:/\
 
 
 def final_answer(text: str) -> str | None:
-    """Return the final answer of a response, at most `MAX_ANSWER` characters, or None if there is none.
+    """Return the final answer in a response, at most `MAX_ANSWER` characters long, or None if there is none.
 
     The order of preference is: the last box; `#### …` and `A: …` lines and `<answer>…</answer>`; "the answer is …"; the
-    last formula; the whole of a short text, or the last number of a long one.
+    last formula; the whole text if it is short, or the last number of a long text.
     """
     if (boxed := _boxed(text)) is not None and not _ANNOUNCED_LATER.search(text, max(map(text.rfind, _BOXES))):
         return boxed.strip()[:MAX_ANSWER] or None
@@ -76,7 +76,7 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _boxed(text: str) -> str | None:
-    """Return the contents of the last box, with the boxes directly before it (`\boxed{-2} and \boxed{1}`)."""
+    """Return the contents of the last box and of the boxes directly before it (`\boxed{-2} and \boxed{1}`)."""
     boxed: list[str] = []
     end = len(text)
     later_start = -1
@@ -86,7 +86,7 @@ def _boxed(text: str) -> str | None:
             break
         opening = text.index("{", start)
         closing = _closing(text, opening)
-        for _ in range(0 if boxed else 3):  # a box inside the box
+        for _ in range(0 if boxed else 3):  # another box inside the box
             outer = max(text.rfind(box, 0, start) for box in _BOXES)
             outer_opening = text.index("{", outer) if outer >= 0 else -MAX_TAIL
             if outer_opening < start - MAX_ANSWER or (outer_closing := _closing(text, outer_opening)) < closing:
@@ -100,7 +100,7 @@ def _boxed(text: str) -> str | None:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Return the index of the closing brace, or the end of the searched text if it never closes."""
+    """Return the index of the closing brace, or the end of the searched text if there is no closing brace."""
     depth = 0
     stop = min(len(text), opening + MAX_TAIL)
     for place in range(opening, stop):
@@ -120,7 +120,7 @@ def _sentence(rest: str) -> str:
 
 
 def _said(sentence: str) -> str | None:
-    """Return the answer in a sentence: its last formulas, the words after its last "is", or all of a short sentence."""
+    """Return the answer in a sentence: its last formulas, the words after its last "is", or the whole of a short sentence."""
     sentence = sentence.strip()[-MAX_ANSWER:]
     segments = list(_SEGMENT.finditer(sentence))
     if segments:
@@ -152,7 +152,7 @@ def _inside(segment: re.Match[str]) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Remove Markdown's emphasis and the full stop of the sentence."""
+    """Remove Markdown emphasis and the full stop at the end of the sentence."""
     text = text.strip().strip("*`").strip()
     return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
 
@@ -220,7 +220,7 @@ def written_plainly(text: str) -> str:
     text = re.sub(
         r"^\\langle(?![a-z])(.*,.*)\\rangle$|^<([^<>]*,[^<>]*)>$", lambda m: f"({(m[1] or m[2]).strip()})", text
     )
-    if outward := re.fullmatch(r"([\[\]])([^\[\]]*,[^\[\]]*)([\[\]])", text):  # ]0, 1] is (0, 1]
+    if outward := re.fullmatch(r"([\[\]])([^\[\]]*,[^\[\]]*)([\[\]])", text):  # ]0, 1] means (0, 1]
         text = f"{'(' if outward[1] == ']' else '['}{outward[2]}{')' if outward[3] == '[' else ']'}"
     text = _unwrapped(text).strip(" ;,") if not text.endswith("...") else text
     if _EMPTY_SET.fullmatch(text):
@@ -247,7 +247,7 @@ def nesting(text: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """A number as it was written; `places` after the decimal point, None for whole numbers and fractions."""
+    """A number as it was written; `places` counts its digits after the decimal point, None for integers and fractions."""
 
     value: Fraction
     places: int | None = None
@@ -285,7 +285,7 @@ _MEASURES: Final = frozenset(
 
 
 def number_in(text: str) -> Number | None:
-    """Return the number that a text consists of, without its unit; None if it is not a number."""
+    """Return the number that a text consists of, ignoring its unit; None if the text is not a number."""
     if len(text) > MAX_NUMERAL:
         return None
     if repeating := _REPEATING.fullmatch(text):
@@ -358,7 +358,7 @@ def _same_numbers(given: Number, wanted: Number) -> bool:
 
 
 def _equal(given: Number, wanted: Number, factor: Fraction) -> bool:
-    """True if equal, or if one is the other rounded to six decimal places or more, such as 0.0833333 and 1/12."""
+    """True if equal, or if one is the other rounded to at least six decimal places, such as 0.0833333 and 1/12."""
     value = given.value * factor
     if value == wanted.value:
         return True
@@ -374,10 +374,10 @@ _WORDS: Final = re.compile(r"[A-Za-z][A-Za-z'’ -]*")
 
 
 def same_answer(given: str, wanted: str, *, leaf: Leaf | None = None) -> bool | None:
-    """Compare two final answers; None if their text alone does not decide.
+    """Compare two final answers; None if their text alone cannot decide.
 
     Args:
-        leaf: decides expressions that are neither numbers nor words.
+        leaf: compares expressions that are neither numbers nor words.
     """
     return _same(written_plainly(given), written_plainly(wanted), leaf, 0)
 
@@ -422,7 +422,7 @@ _DECIMAL_POINT: Final = re.compile(r"[-+]?\d*\.\d+")
 
 
 def _with_decimal_comma(given: str, wanted: str) -> tuple[Number, Number] | None:
-    """Return both as numbers if one is written 1,22 and the other 1.22; otherwise `1,22` is a list."""
+    """Return both as numbers if one is written 1,22 and the other 1.22; in all other cases `1,22` is a list."""
     for comma, point in ((given, wanted), (wanted, given)):
         if _DECIMAL_COMMA.fullmatch(comma) and _DECIMAL_POINT.fullmatch(point):
             read, other = number_in(comma.replace(",", ".")), number_in(point)
@@ -431,12 +431,12 @@ def _with_decimal_comma(given: str, wanted: str) -> tuple[Number, Number] | None
 
 
 def _closed_up(text: str) -> str:
-    """Remove blanks, except one between two numbers: 3 1/2 is not 31/2."""
+    """Remove blanks, except a blank between two numbers: 3 1/2 is not 31/2."""
     return re.sub(r"(?<!\d) | (?!\d)", "", text)
 
 
 def _without_commas(text: str) -> str:
-    """Remove the separators from a number's digits; leave anything else unchanged."""
+    """Remove the thousands separators from a number; leave anything else unchanged."""
     number = number_in(text) if "," in text else None
     return text.replace(",", "") if number is not None and not number.unit else text
 
@@ -450,7 +450,7 @@ _UNIT_BEHIND: Final = re.compile(
 
 
 def _without_units(given: str, wanted: str) -> tuple[str, str]:
-    """Return both expressions (such as `6\\pi cm^2`) without known units; empty texts if their units differ."""
+    """Return both expressions (such as `6\\pi cm^2`) without known units, or empty texts if their units differ."""
     matches = [
         match
         if (match := _UNIT_BEHIND.fullmatch(text))
@@ -473,7 +473,7 @@ _GRID: Final = re.compile(
 
 
 def _grid(text: str) -> list[list[str]] | None:
-    """Return the cells of a matrix, row by row, from LaTeX or nested lists; None for anything else."""
+    """Return the cells of a matrix row by row; it may be written in LaTeX or as nested lists. None for anything else."""
     match = _GRID.fullmatch(text.strip("()[] ") if "\\begin{array}" in text else text)
     if match and "\\begin" not in match["inner"]:
         rows = [row for row in re.split(r"\\\\|\\cr(?![a-z])", match["inner"]) if row.strip()]
@@ -493,9 +493,9 @@ def _same_grids(given: list[list[str]], wanted: list[list[str]], leaf: Leaf | No
 
 
 def _same_words(given: str, wanted: str) -> bool | None:
-    """Compare words ignoring case, and single letters exactly; None if either is not words.
+    """Compare words ignoring case, and single letters exactly; None if either text is not made of words.
 
-    The letter of a choice may come with its text: `B) Paris`, `option B`, `(b)`.
+    The letter of a multiple-choice answer may be given with its text: `B) Paris`, `option B`, `(b)`.
     """
     if (choices := _choices(given, wanted)) is not None:
         return choices[0] == choices[1]
@@ -514,7 +514,7 @@ _CHOICE: Final = re.compile(
 
 
 def _choices(given: str, wanted: str) -> tuple[str, str] | None:
-    """Return the letters that two answers choose; None unless both are choices and one has more than its letter."""
+    """Return the letters of two multiple-choice answers; None unless both are and one has more than its letter."""
     letters = []
     for text in (given, wanted):
         match = _CHOICE.fullmatch(text) or re.fullmatch(r"\(?([A-J])\)?", text)
@@ -546,14 +546,14 @@ def _as_tuples(text: str) -> str:
 
 
 def _sides(given: str, wanted: str) -> tuple[str, str]:
-    """Return both without an `x =` or `x \\in` that only one has, or that both share; chains of equations keep their ends."""
+    """Return both sides without an `x =` or `x \\in` that only one has, or both share; equation chains keep only their ends."""
     (left, right), (wanted_left, wanted_right) = _equation(given), _equation(wanted)
     if left and wanted_left:
         same = left.replace(" ", "") == wanted_left.replace(" ", "") or _same_function(
             left, wanted_left, right + wanted_right
         )
         return (right, wanted_right) if same else (given, wanted)
-    if left and (_is_name(left) or not re.search("[A-Za-z]", re.sub(r"\\[A-Za-z]+", "", left))):  # 3 + 4 = 7 says 7
+    if left and (_is_name(left) or not re.search("[A-Za-z]", re.sub(r"\\[A-Za-z]+", "", left))):  # 3 + 4 = 7 gives 7
         return right, wanted
     if wanted_left and _is_name(wanted_left):
         return given, wanted_right
@@ -561,7 +561,7 @@ def _sides(given: str, wanted: str) -> tuple[str, str]:
 
 
 def _same_function(left: str, wanted_left: str, values: str) -> bool:
-    """True for `W(n)` and `W(x)` with values that hold no variable."""
+    """True for `W(n)` and `W(x)`, if their values contain no variable."""
     names = [re.fullmatch(r"\s*([A-Za-z])\s*\(\s*[A-Za-z]\s*\)\s*", side) for side in (left, wanted_left)]
     return all(names) and len({match[1] for match in names if match}) == 1 and not re.search("[A-Za-z]", values)
 
@@ -588,7 +588,7 @@ def _is_name(left: str) -> bool:
 
 
 def _same_lists(given: str, wanted: str, leaf: Leaf | None, level: int) -> tuple[bool | None] | None:
-    """Compare two lists, with the result in a tuple; None if they are not two lists.
+    """Compare two lists, and return the result in a tuple; None if they are not both lists.
 
     `{…}` and lists without brackets are unordered, unless the other side is ordered. Lists in round or square brackets are
     ordered, and the brackets must agree, because they may be the ends of an interval.
@@ -637,7 +637,7 @@ def _matched(given: list[str], wanted: list[str], leaf: Leaf | None, level: int)
 
 
 def _items(text: str) -> tuple[str, list[str]]:
-    """Return the brackets around a list, if any, and its items, separated by commas, `and` or `or`; `\\pm` makes two items."""
+    """Return the brackets around a list, if any, and its items (separated by commas, `and` or `or`); `\\pm` gives two items."""
     if number_in(text):
         return "", [text]
     brackets = ""

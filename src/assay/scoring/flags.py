@@ -1,6 +1,6 @@
-"""Flags: what a person should check in a judge's assessment, one sentence each.
+"""Flags: sentences that tell a person what to check in a judge's assessment.
 
-A flag costs a reviewer's attention, so a correct report should hardly ever get one: an undecided rule raises no flag.
+A flag costs a reviewer's attention, so a correct report should hardly ever get one: a rule that cannot decide raises no flag.
 """
 
 from __future__ import annotations
@@ -8,19 +8,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.assessment import Flag, FlagKind
+from assay.domain.assessment import Flag, FlagKind, Grade, Response
 from assay.scoring.evidence import Page, Vocabulary, looks_like_code, names_nowhere
 from assay.scoring.label_matching import letter_of_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from assay.domain.assessment import Grade, Response
     from assay.domain.suite import Rubric, Task
     from assay.scoring.reply_parser import Reading
 
 RANKING_GAP: Final = 0.02
-"""A ranking contradicts the scores only when the lower ranked candidate leads by more than this, on 0 to 1."""
+"""A ranking contradicts the scores only if the lower-ranked candidate's score (0 to 1) is higher by more than this."""
 
 
 def flags_of(
@@ -34,7 +33,7 @@ def flags_of(
     responses: Sequence[Response],
     token_limit_hit: bool,
 ) -> tuple[Flag, ...]:
-    """Return the flags of an assessment: for missing parts, then for contradictions, then for false quotations."""
+    """Return the flags for an assessment: first for missing parts, then for contradictions, then for false quotations."""
     return (
         *_truncated(reading, token_limit_hit=token_limit_hit),
         *_missing(reading, grades, labels),
@@ -164,7 +163,7 @@ def _duplicate_reasons(grades: Sequence[Grade], labels: Mapping[str, str]) -> It
             yield Flag(
                 kind=FlagKind.DUPLICATE_REASON,
                 detail=(
-                    f"The reason for {grade.criterion} of {_called(grade.candidate, labels)} is word for word the one for "
+                    f"The reason for {grade.criterion} of {_called(grade.candidate, labels)} is word for word the same as for "
                     f"{before.criterion} of {_called(before.candidate, labels)}."
                 ),
                 candidate=grade.candidate,
@@ -172,7 +171,7 @@ def _duplicate_reasons(grades: Sequence[Grade], labels: Mapping[str, str]) -> It
             )
 
 
-# --- quotations and names that are nowhere -------------------------------------------------------------------------
+# --- quotations and names that do not exist ------------------------------------------------------------------------
 
 _SPAN: Final = re.compile(r"(?<!`)(`{1,2})(?!`)(?P<code>[^`\n]{1,300})\1(?!`)")
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+(?=[^a-z])|\n+")
@@ -197,16 +196,16 @@ _ALSO_NAMED: Final = re.compile(
     r"|(?<![\w-])([B-HJ-Z])(?![\w+#-])|\b(A)['’]s\b|\b(?:than|like|and|or|in|of|unlike) (A)\b"
 )
 REACH: Final = 250
-"""Number of characters before a name in which a word about absence applies to it."""
+"""A word about absence applies to a name if it occurs within this number of characters before the name."""
 
 MAX_NAMED: Final = 3
-"""Most names listed in one flag."""
+"""Maximum number of names listed in one flag."""
 
 MAX_SEARCHED: Final = 40_000
-"""Characters of a report or reason that are searched; six thousand tokens are some 25,000."""
+"""Maximum characters of a report or reason that are searched; 6,000 tokens have about 25,000 characters."""
 
 MAX_EVIDENCE: Final = 50
-"""Quotations of one grade that are searched for, each to its first `MAX_QUOTATION` characters."""
+"""Maximum number of quotations of one grade that are searched for, each up to `MAX_QUOTATION` characters."""
 
 MAX_QUOTATION: Final = 4_000
 
@@ -219,7 +218,7 @@ def _nowhere(
     responses: Sequence[Response],
     rubric: Rubric,
 ) -> Iterator[Flag]:
-    """Return flags for quotations and names that occur in no text that the judge saw about the candidate."""
+    """Return flags for quotations and names that do not occur in any text the judge saw about the candidate."""
     told = (
         task.thing,
         task.context,
@@ -270,7 +269,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class _Shown:
-    """The texts shown to the judge, searchable for its quotations and names."""
+    """The texts that the judge was shown, which can be searched for its quotations and names."""
 
     def __init__(
         self, texts: Mapping[str, str], told: tuple[str, ...], labels: Mapping[str, str], *, is_code: bool
@@ -286,7 +285,7 @@ class _Shown:
         self._vocabularies: dict[frozenset[str], Vocabulary] = {}
 
     def quotes(self, evidence: str, candidate: str) -> bool:
-        """True if a piece of evidence is a quotation that exists, or is not a quotation."""
+        """True unless a piece of evidence is a quotation that does not exist."""
         if len(re.findall(r"\w", evidence)) < 2 or self._pages[candidate].where(evidence):
             return True
         spans = [span["code"] for span in _SPAN.finditer(evidence)]
@@ -302,7 +301,7 @@ class _Shown:
         return any(Page(shared).where(evidence) for shared in self.told if shared)
 
     def unknown_names(self, prose: str, candidate: str | None) -> list[str]:
-        """Return code in backticks that has a name found nowhere, unless the sentence is about something missing or proposed."""
+        """Return code in backticks with an unknown name, unless the sentence is about something missing or proposed."""
         unknown: dict[str, None] = {}
         for paragraph in re.split(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+[.)]|#)\s)", prose[:MAX_SEARCHED]):
             about = frozenset({candidate} if candidate else self._named(_SPAN.sub(" ", paragraph)))
@@ -343,7 +342,7 @@ class _Shown:
         return self._vocabularies[candidates]
 
 
-# --- words to the reviewer -----------------------------------------------------------------------------------------
+# --- sentences for the reviewer ------------------------------------------------------------------------------------
 
 _TO_REVIEWER: Final = re.compile(
     r"\b(?:dear|attention|hey|hi|hello|note (?:to|for)|message (?:to|for)|to) (?:the |our |any )?(?:human |kind )?reviewers?\b"

@@ -1,4 +1,4 @@
-"""Base class of evaluators that grade each response with a function instead of a model, in one round of requests."""
+"""Base class for evaluators that grade each response with a function instead of a model, in one round of requests."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.domain.assessment import Assessment, Grade
 from assay.domain.run import Slot
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assay.domain.suite import Scoring
     from assay.scoring.evaluator import Request, Sitting
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionEvaluator(ABC):
-    """Gives each candidate a slot of its own, under the name of the scoring method."""
+    """Gives each candidate its own slot, under the name of the scoring method."""
 
     scoring: Scoring
 
@@ -33,8 +36,28 @@ class FunctionEvaluator(ABC):
 
     @abstractmethod
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the calls of the function that must not run in this process."""
+        """Return the function calls that must run in a child process."""
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
         """Return the requests of `ask`, which is the only round."""
         return self.ask(sitting)
+
+
+def plain_grade(candidate: str, criterion: str, score: float, reason: str, confidence: float | None = None) -> Grade:
+    """Return a grade whose raw score is the score itself, between 0 and 1."""
+    return Grade(
+        candidate=candidate,
+        criterion=criterion,
+        score=score,
+        raw_score=score,
+        min_score=0.0,
+        max_score=1.0,
+        reason=reason,
+        confidence=confidence,
+    )
+
+
+def assessment_by(criterion: str, grades: Sequence[Grade]) -> Assessment:
+    """Return the assessment of responses that each have one grade, all on the same criterion."""
+    scores = {grade.candidate: grade.score for grade in grades}
+    return Assessment(grades=tuple(grades), scores=scores, weights={criterion: 1.0})

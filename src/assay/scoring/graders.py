@@ -1,9 +1,9 @@
-"""Graders of installed packages: functions that grade a response on several criteria, with a reason for each.
+"""Graders from installed packages: functions that grade a response on several criteria, with a reason for each.
 
-A grader is a function `(task, response, options)`. It returns a mapping of each criterion to a number from 0 to 1, or to
+A grader is a function `(task, response, options)`. It returns a mapping from each criterion to a number between 0 and 1, or to
 `{"score": …, "reason": …, "weight": …, "confidence": …}`. `task` is a mapping with `id`, `thing`, `context`, `prompt`, `messages`,
 `expected`, `language`, `tags`, `columns` and `metadata`. A package offers one under the entry-point group `assay.graders`, and a
-task names it as `score: NAME`. It runs in a child process with a time limit and without access to any key.
+task names it as `score: NAME`. It runs in a child process with a time limit and without access to API keys.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from assay.domain.assessment import Assessment, Grade
 from assay.domain.isolation import IsolatedRequest, Returned, Stopped
 from assay.plugins import Registry
 from assay.scoring.custom_scorers import TIME_LIMIT_S
-from assay.scoring.evaluator import Unscorable
-from assay.scoring.function_evaluator import FunctionEvaluator
+from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
+from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
 
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
     from assay.domain.suite import Task
-    from assay.scoring.evaluator import Answer, Request, Sitting
 
 GRADERS: Final[Registry[Callable[..., Any]]] = Registry(
     kind="grader", group="assay.graders", own={}, members=("__call__",)
@@ -32,10 +31,10 @@ GRADERS: Final[Registry[Callable[..., Any]]] = Registry(
 
 @dataclass(frozen=True, slots=True)
 class GraderEvaluator(FunctionEvaluator):
-    """Grades each response with the grader of a package."""
+    """Grades each response with a package's grader."""
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return one call of the grader for each response."""
+        """Return one call to the grader for each response."""
         return tuple(
             IsolatedRequest(
                 function="plugin_grader",
@@ -51,25 +50,15 @@ class GraderEvaluator(FunctionEvaluator):
         )
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the grades; raises `Unscorable` if the grader failed or returned something else."""
+        """Return the grades; raises `Unscorable` if the grader failed or returned an invalid result."""
         grades: list[Grade] = []
         weights: dict[str, float] = {}
         scores: dict[str, float | None] = {}
         for response, answer in zip(sitting.responses, answers, strict=True):
             rows = self._rows(answer)
             for criterion, row in rows.items():
-                grades.append(
-                    Grade(
-                        candidate=response.candidate,
-                        criterion=criterion,
-                        score=row["score"],
-                        raw_score=row["score"],
-                        min_score=0.0,
-                        max_score=1.0,
-                        reason=str(row.get("reason") or ""),
-                        confidence=row.get("confidence"),
-                    )
-                )
+                reason = str(row.get("reason") or "")
+                grades.append(plain_grade(response.candidate, criterion, row["score"], reason, row.get("confidence")))
             own = {criterion: float(row.get("weight", 1.0)) for criterion, row in rows.items()}
             weights |= own
             scores[response.candidate] = sum(own[name] * rows[name]["score"] for name in own) / sum(own.values())
@@ -81,7 +70,7 @@ class GraderEvaluator(FunctionEvaluator):
         if isinstance(answer, Stopped):
             raise Unscorable(f"grader_{answer.kind}", f"The grader {name}: {answer.detail}")
         if not isinstance(answer, Returned) or not isinstance(answer.value, dict) or not answer.value:
-            raise Unscorable("grader_bad_value", f"The grader {name} returned no mapping of criteria to scores.")
+            raise Unscorable("grader_bad_value", f"The grader {name} did not return a mapping of criteria to scores.")
         rows = {
             criterion: dict(value) if isinstance(value, Mapping) else {"score": value}
             for criterion, value in answer.value.items()

@@ -1,7 +1,7 @@
-"""Grading by people alone: an empty form against the rubric, which a reviewer fills in.
+"""Grading by people alone: an empty form based on the rubric, which a reviewer fills in.
 
-No model is called. The waiting assessment has no score, so it cannot be approved, only filled in (a correction) or
-rejected. The scores that count are then a person's, and are marked as such.
+No model is called. The pending assessment has no score, so it cannot be approved, but only filled in (as a correction) or
+rejected. The scores that count are then from a person, and are marked as such.
 """
 
 from __future__ import annotations
@@ -11,40 +11,25 @@ from typing import TYPE_CHECKING
 
 from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weights_of
 from assay.domain.run import Slot
-from assay.domain.suite import JudgeMode
+from assay.domain.suite import JudgeMode, Rubric
+from assay.scoring.rubric_evaluator import RubricEvaluator
 
 if TYPE_CHECKING:
-    from assay.domain.suite import JudgeSpec, Rubric
     from assay.scoring.evaluator import Answer, Request, Sitting
 
 
 @dataclass(frozen=True, slots=True)
-class PersonJudge:
+class PersonJudge(RubricEvaluator):
     """The `Evaluator` for `judge: human`; its `by_model` is True, so that a person must review."""
-
-    spec: JudgeSpec
-    rubric: Rubric
-
-    @property
-    def grader(self) -> str:
-        return self.spec.name
-
-    @property
-    def by_model(self) -> bool:
-        return True
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
         """Return one form for all candidates together, or one for each."""
         if self.spec.mode is JudgeMode.EACH:
-            return tuple(Slot(grader=self.grader, candidate=name, by_model=True) for name in candidates)
-        return (Slot(grader=self.grader, candidate=None, by_model=True),) if candidates else ()
+            return self.slot_for_each(candidates)
+        return RubricEvaluator.slots(self, candidates)  # `super()` fails in a dataclass with slots
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
         """Request nothing."""
-        return ()
-
-    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Nothing."""
         return ()
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
@@ -53,7 +38,7 @@ class PersonJudge:
 
 
 def empty_form(rubric: Rubric, sitting: Sitting, *, reply: str = "", problem: str = "") -> Assessment:
-    """Return an assessment without any score, for a person to fill; `reply` is a judge's that could not be read."""
+    """Return an assessment without scores, for a person to fill in; `reply` is a judge's unreadable reply, if any."""
     names = [response.candidate for response in sitting.responses]
     grades = tuple(
         Grade(

@@ -1,4 +1,4 @@
-"""Registry of the functions that run in a child process; the child imports only the functions that are called."""
+"""Registry of functions that run in a child process; the child imports only those that are called."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ ISOLATED: Final[Mapping[str, str]] = MappingProxyType(
         "plugin_grader": "assay.scoring.graders:plugin_grader",
     }
 )
-"""`module:function` by name. A function takes JSON values by keyword and returns one; a module may have a `warm_up()`."""
+"""`module:function` by name. A function takes JSON values by keyword and returns one; its module may have a `warm_up()`."""

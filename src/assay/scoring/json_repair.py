@@ -1,17 +1,17 @@
-r"""Tolerant reader of the JSON in a model's reply; it repairs common errors.
+r"""A tolerant reader for the JSON in a model's reply, which repairs common errors.
 
-How it works. The text is searched for places where a JSON object or array could begin. From each such place the strict
-reader of the standard library is tried first; if it fails, the tolerant reader below takes over: it walks the text once,
-left to right, and repairs errors (comments, missing commas, bare words, raw newlines, LaTeX backslashes, quotation
-marks inside strings, a missing end). Fences, prose and concatenated documents need no rule of their own: all text outside
-documents is prose.
+How it works. The text is searched for places where a JSON object or array could begin. At each such place the strict reader of
+the standard library is tried first. If it fails, the tolerant reader below takes over: it reads the text once, from left to
+right, and repairs errors (comments, missing commas, bare words, raw newlines, LaTeX backslashes, quotation marks inside
+strings, a missing end). Fences, prose and concatenated documents need no special rules, because all text outside documents is
+prose.
 
 House rules:
-- Nothing here raises on any text, and nothing is invented: a missing value stays missing, and a bare word or
-  number that the end of the text cut off (`"score": 1` may have been going to be 10) is dropped. A string that was cut
-  off is a `CutText`, so that nobody reads a number out of it.
+- Nothing here raises an error for any text, and nothing is invented: a missing value stays missing. A bare word or number
+  that is cut off by the end of the text (`"score": 1` may be the start of 10) is dropped. A string that is cut off becomes a
+  `CutText`, so that no number is read from it.
 - Work is limited: `MAX_DEPTH` limits nesting, and a budget proportional to the text limits failed starts.
-- A model's thoughts (`<think>`) are not its answer and are skipped.
+- A model's thoughts (`<think>`) are not part of its answer and are skipped.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
 MAX_DEPTH: Final = 60
-"""Most levels of nesting that the tolerant reader follows; a judge's answer needs five."""
+"""Maximum levels of nesting that the tolerant reader follows; a judge's answer needs five."""
 
 MAX_DEEP_STARTS: Final = 20
 """Number of too deeply nested documents after which the rest of the text is not read."""
 
 START_COST: Final = 200
-"""Cost of a failed start beyond the characters it read; the budget is twelve times the text."""
+"""Cost of a failed start in addition to the characters it read; the budget is twelve times the length of the text."""
 
 MAX_STRICT_TRIES: Final = 50
-"""Failures of the strict reader before it is no longer tried first: each one counts the lines of the text so far."""
+"""Failures after which the strict reader is no longer tried first, because each failure counts the lines of the text so far."""
 
 
 class CutText(str):
@@ -63,8 +63,8 @@ class Document:
 class LooseText:
     """A reply split into JSON documents and prose.
 
-    `documents` are in the order of the text, `prose` is the text around them, `answer` is the reply without the model's
-    thoughts; `thoughts_only` is True if the reply holds nothing else.
+    `documents` are in the order of the text, `prose` is the text around them, and `answer` is the reply without the model's
+    thoughts. `thoughts_only` is True if the reply has nothing but thoughts.
     """
 
     documents: tuple[Document, ...]
@@ -79,7 +79,7 @@ class LooseText:
 
 
 def read_loosely(text: str) -> LooseText:
-    """Return the JSON documents in any text, repaired if necessary, and the prose around them."""
+    """Return the JSON documents in a text, repaired if necessary, and the prose around them."""
     whole = _strict(text.strip().lstrip("\ufeff").strip())
     if isinstance(whole, str):
         inner = read_loosely(whole) if whole.lstrip()[:1] in ("{", "[") else None
@@ -114,7 +114,8 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# Strict JSON accepts these, but no writer meant them: control characters from LaTeX commands, and characters no database takes.
+# Strict JSON accepts these, but no writer means them: control characters from LaTeX commands, and characters that no database
+# accepts.
 _ODD_ESCAPES: Final = re.compile(
     r"\\u(?:0000|[dD][89a-fA-F])|\\[bf](?=[A-Za-z])|\\t(?=imes|heta|au\b|ext\{|frac)|\\n(?=abla|eq\b)|\\r(?=ho\b|angle|ight)"
     r"|[\x00\ud800-\udfff]"
@@ -122,7 +123,7 @@ _ODD_ESCAPES: Final = re.compile(
 
 
 def _strict(text: str) -> JsonValue:
-    """Return the value of a text that is JSON and nothing else; None for any other text."""
+    """Return the value of a text that consists only of JSON; None for any other text."""
     if not text or text[0] not in '{["' or _ODD_ESCAPES.search(text):
         return None
     try:
@@ -146,7 +147,7 @@ def _scan(text: str) -> LooseText:
             thoughts = True
             prose.append(text[prose_from : start.start()])
             answer.append(text[answer_from : start.start()])
-            if start["close"]:  # its opening tag was in the prompt, so all text before this is thinking
+            if start["close"]:  # its opening tag was in the prompt, so all text before this tag is thinking
                 documents.clear()
                 prose.clear()
                 answer.clear()
@@ -205,7 +206,7 @@ def _document_at(text: str, start: int, *, strict: bool) -> Document:
 
 
 class _NoDocument(Exception):
-    """Raised if a text begins like an object but is not one; `position` is the place where reading stopped."""
+    """Raised if a text begins like an object but is not one; `position` is where reading stopped."""
 
     def __init__(self, position: int) -> None:
         super().__init__(position)
@@ -217,7 +218,7 @@ class _TooDeep(_NoDocument):
 
 
 class _Nothing:
-    """Marker for a missing value."""
+    """A marker for a missing value."""
 
 
 _NOTHING: Final = _Nothing()
@@ -282,7 +283,7 @@ _CONCATENATED: Final = re.compile(r"\s*\+\s*(?=[\"'])")
 
 
 class _Reader:
-    """Reader of one document that begins at `at`; it keeps all members and items that can be read."""
+    """Reads one document that begins at `at`, and keeps all members and items that can be read."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text = text
@@ -301,7 +302,7 @@ class _Reader:
             self.at = blank.end()
 
     def _cut_here(self) -> bool:
-        """True if the document stops here unfinished: at the end of the text or of its fence."""
+        """True if the document ends here unfinished, at the end of the text or of its fence."""
         if self.at < len(self.text) and not _FENCE.match(self.text, self.at):
             return False
         self.truncated = True
@@ -522,7 +523,7 @@ class _Reader:
         return CutText(self._decoded(_without_half_escape(text[opening + 1 :])))
 
     def _decoded(self, inner: str) -> str:
-        """Decode the escapes in a string's source; a backslash that escapes nothing stays as it is."""
+        """Decode the escapes in a string's source; a backslash that does not start an escape stays unchanged."""
         if "\\" not in inner:
             if _CONTROL.search(inner):
                 self.repairs.add("control characters")
@@ -543,7 +544,7 @@ class _Reader:
         return _clean(_ESCAPE.sub(meant, inner))
 
     def _pass_over(self, depth: int) -> None:
-        """Skip text that belongs to no value, by at least one character."""
+        """Skip text that does not belong to any value, by at least one character."""
         self.repairs.add("skipped text")
         mark = self.text[self.at]
         if mark in "{[":
@@ -567,7 +568,7 @@ _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 
 
 def _clean(text: str) -> str:
-    """Return the text with surrogate pairs joined, and characters that no database takes (NUL, lone surrogates) as U+FFFD."""
+    """Return the text with surrogate pairs joined; characters no database accepts (NUL, lone surrogates) become U+FFFD."""
     if not _UNSTORABLE.search(text):
         return text
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,7 +1,8 @@
 """Judges: an LLM receives the responses and the rubric, and its reply is parsed into grades with flags.
 
-`JointJudge` shows all candidates of a task in one call, so that their scores mean the same; `EachJudge` makes one call per
-candidate. Candidates' responses are data: they are put between markers with a nonce that no candidate can know.
+`JointJudge` shows all candidates of a task in one call, so that their scores are on the same footing; `EachJudge` makes one
+call per candidate. Candidates' responses are treated as data: they are put between markers that contain a nonce unknown to the
+candidates.
 """
 
 from __future__ import annotations
@@ -9,26 +10,20 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weighted_score, weights_of
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Response, weighted_score, weights_of
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
-from assay.domain.digest import text_digest
+from assay.domain.digest import JsonValue, text_digest
 from assay.domain.model import Parameters
 from assay.domain.run import Slot
-from assay.domain.suite import Message
-from assay.scoring.evaluator import UnreadableReply
+from assay.domain.suite import Criterion, JudgeSpec, Message, Rubric, Task
+from assay.scoring.evaluator import Answer, Sitting, UnreadableReply
 from assay.scoring.flags import flags_of
 from assay.scoring.prompts import JOINT, SOLO, filled, named_placeholders, system_prompt
-from assay.scoring.reply_parser import read_grading
+from assay.scoring.reply_parser import Reading, read_grading
+from assay.scoring.rubric_evaluator import RubricEvaluator
 from assay.scoring.verification import rule_flags
-
-if TYPE_CHECKING:
-    from assay.domain.assessment import Response
-    from assay.domain.digest import JsonValue
-    from assay.domain.suite import Criterion, JudgeSpec, Rubric, Task
-    from assay.scoring.evaluator import Answer, Sitting
-    from assay.scoring.reply_parser import Reading
 
 Schema: TypeAlias = "dict[str, JsonValue]"
 
@@ -38,35 +33,16 @@ CONVERSATION_NOTE: Final = (
 )
 
 JUDGE_DEFAULTS: Final = Parameters(temperature=0.1, max_tokens=6000)
-"""Parameters of a judge if neither its own entry nor its model's sets any."""
+"""Parameters of a judge if neither its own entry nor its model's entry sets any."""
 
 
 @dataclass(frozen=True, slots=True)
-class JointJudge:
+class JointJudge(RubricEvaluator):
     """A judge that grades all candidates of a task in one call."""
-
-    spec: JudgeSpec
-    rubric: Rubric
-
-    @property
-    def grader(self) -> str:
-        return self.spec.name
-
-    @property
-    def by_model(self) -> bool:
-        return True
-
-    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one slot for all candidates together."""
-        return (Slot(grader=self.grader, candidate=None, by_model=True),) if candidates else ()
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
         """Return the only question of this sitting (one attempt at grading one trial)."""
         return (request_of(self.spec, self.rubric, sitting, candidate=None),)
-
-    def foreseen(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the requests of `ask`, which is the only round."""
-        return self.ask(sitting)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the assessment in the last reply; raises `UnreadableReply` if it has no grades."""
@@ -74,33 +50,18 @@ class JointJudge:
 
 
 @dataclass(frozen=True, slots=True)
-class EachJudge:
-    """A judge that grades each response on its own, in one call per candidate."""
-
-    spec: JudgeSpec
-    rubric: Rubric
-
-    @property
-    def grader(self) -> str:
-        return self.spec.name
-
-    @property
-    def by_model(self) -> bool:
-        return True
+class EachJudge(RubricEvaluator):
+    """A judge that grades each response separately, with one call per candidate."""
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
         """Return one slot for each candidate."""
-        return tuple(Slot(grader=self.grader, candidate=candidate, by_model=True) for candidate in candidates)
+        return self.slot_for_each(candidates)
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the question about this sitting's only response; raises ValueError if there are several."""
+        """Return the question about this sitting's only response; raises ValueError if it has several responses."""
         if len(sitting.responses) != 1:
             raise ValueError(f"A judge of mode each grades one response in a sitting, not {len(sitting.responses)}.")
         return (request_of(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
-
-    def foreseen(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the requests of `ask`, which is the only round."""
-        return self.ask(sitting)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the assessment in the last reply; raises `UnreadableReply` if it has no grades."""
@@ -111,9 +72,9 @@ class EachJudge:
 
 
 def answer_schema(labels: tuple[str, ...], rubric: Rubric) -> Schema:
-    """Return the JSON Schema of the answer about these labels: properties are named by label and criterion, all required.
+    """Return the JSON Schema of the answer: properties are named by label and criterion, and all are required.
 
-    Grades come before the report, so that a reply cut off by the token limit loses words rather than grades.
+    Grades come before the report, so that a reply cut off by the token limit loses part of the report and not grades.
     """
     grades: Schema = {criterion.name: _grade_schema(criterion) for criterion in rubric.criteria}
     parts: Schema = {"candidates": _object({label: _object(dict(grades)) for label in labels})}
@@ -142,7 +103,7 @@ def _grade_schema(criterion: Criterion) -> Schema:
 def request_of(
     spec: JudgeSpec, rubric: Rubric, sitting: Sitting, *, candidate: str | None, template: str | None = None
 ) -> ModelRequest:
-    """Return the question about this sitting; `template` replaces Assay's own."""
+    """Return the question about this sitting; `template` replaces Assay's own template."""
     labels = labels_of(sitting)
     shown = tuple(labels[response.candidate] for response in sitting.responses)
     return ModelRequest(
@@ -169,7 +130,7 @@ def asked_with(spec: JudgeSpec, sitting: Sitting) -> Parameters:
 
 
 def labels_of(sitting: Sitting) -> dict[str, str]:
-    """Return labels by name for this sitting's responses; a name that is not hidden is its own label."""
+    """Return the label of each name in this sitting; if names are not hidden, each name is its own label."""
     shown = [response.candidate for response in sitting.responses]
     hidden = {name: label for name, label in sitting.labels.items() if name in shown}
     return hidden | {name: name for name in shown if name not in hidden}
@@ -186,7 +147,7 @@ def _messages(
 def messages_of(
     spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[str, str], *, template: str, example: str
 ) -> tuple[Message, ...]:
-    """Build a judge's messages from its own template if it has one, else from `template` under our system prompt."""
+    """Build a judge's messages from its own template if it has one, else from `template` with Assay's system prompt."""
     task = sitting.task
     note = sitting.note.strip()
     own = spec.prompt is None
@@ -213,7 +174,7 @@ def messages_of(
 
 
 def prompt_text(task: Task) -> str:
-    """Return the candidates' prompt as one text; several messages are separated by role."""
+    """Return the candidates' prompt as one text; if there are several messages, each is preceded by its role."""
     text = _messages_text(task)
     return f"{text}\n\n{CONVERSATION_NOTE}" if task.turns else text
 
@@ -225,7 +186,7 @@ def _messages_text(task: Task) -> str:
 
 
 def _references(task: Task) -> str:
-    """Return the sections of a task's right answers, each under its heading."""
+    """Return the sections with a task's right answers, each under its heading."""
     parts = (
         ("Reference answer", task.expected),
         ("A model solution", task.ideal),
@@ -235,12 +196,12 @@ def _references(task: Task) -> str:
 
 
 def section(title: str, body: str) -> str:
-    """Return a part of a prompt under its heading; empty if the part is empty."""
+    """Return a part of a prompt under its heading; an empty text if the part is empty."""
     return f"## {title}\n\n{body.strip()}\n\n" if body.strip() else ""
 
 
 def shown_work(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str:
-    """Return the responses in order, each between markers with its label, cut to the judge's limit."""
+    """Return the responses in order, each between markers with its label, shortened to the judge's limit."""
     nonce = _nonce(sitting)
     return "\n\n".join(
         f'<candidate-{nonce} label="{labels[response.candidate]}">\n'
@@ -251,7 +212,7 @@ def shown_work(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str
 
 
 def _nonce(sitting: Sitting) -> str:
-    """Return eight characters that no candidate's text contains; the same for the same sitting."""
+    """Return eight characters that no candidate's text contains; they are the same for equal sittings."""
     everything = "\n".join(response.text for response in sitting.responses)
     drawn = text_digest(f"{sitting.seed}\x1f{sitting.task.digest}\x1f{sitting.k}\x1f{sitting.attempt}")[:8]
     while drawn in everything:
@@ -260,7 +221,7 @@ def _nonce(sitting: Sitting) -> str:
 
 
 def _fenced(response: Response, language: str, most: int | None) -> str:
-    """Put a text between fences longer than any in it; prose is fenced too, because it is data."""
+    """Put a text between fences that are longer than any fence in it; prose is fenced too, because it is data."""
     text = response.text[:most]
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
@@ -271,7 +232,7 @@ def _fenced(response: Response, language: str, most: int | None) -> str:
 
 
 def cut_flags(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tuple[Flag, ...]:
-    """Return a flag for each response of which the judge saw only the beginning."""
+    """Return a flag for each response if the judge saw only the beginning of it."""
     most = spec.max_code_chars
     return tuple(
         Flag(
@@ -285,7 +246,7 @@ def cut_flags(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tupl
 
 
 def rubric_text(rubric: Rubric) -> str:
-    """Return the criteria as a list, with scale, weight and guidance."""
+    """Return the criteria as a list in text, with scale, weight and guidance."""
     rows = []
     for criterion in rubric.criteria:
         if criterion.labels:
@@ -299,7 +260,7 @@ def rubric_text(rubric: Rubric) -> str:
 
 
 def _example(labels: tuple[str, ...], rubric: Rubric) -> str:
-    """Return a skeleton of the answer for endpoints that do not enforce the schema; one line per grade."""
+    """Return an example of the answer for endpoints that do not enforce the schema, with one line per grade."""
     grades = ",\n".join(
         f'   {_quoted(criterion.name)}: {{"evidence": ["..."], "reason": "...", "score": {_score_place(criterion)}}}'
         for criterion in rubric.criteria
@@ -323,7 +284,7 @@ def _quoted(text: str) -> str:
 
 
 def assessment_of(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tuple[Answer, ...]) -> Assessment:
-    """Return the grades of the last answer, with flags; raises `UnreadableReply` if it has none."""
+    """Return the grades in the last answer, with flags; raises `UnreadableReply` if it has no grades."""
     reply = answers[-1] if answers else None
     if not isinstance(reply, Reply):
         raise UnreadableReply("There is no reply to read.")
@@ -368,7 +329,7 @@ def assessment_of(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tu
 def _blind_flags(reply: Reply) -> tuple[Flag, ...]:
     if not reply.blind:
         return ()
-    detail = "The judge's endpoint takes no images, so the judge read the text alone."
+    detail = "The judge's endpoint accepts no images, so the judge read only the text."
     return (Flag(kind=FlagKind.NO_SCREENSHOT, detail=detail),)
 
 

@@ -1,4 +1,4 @@
-"""Matching of words in a judge's reply to candidates and criteria."""
+"""Matches words in a judge's reply to candidates and criteria."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from assay.domain.suite import Criterion, Rubric
 
 WRAPPING: Final = " \t\r\n*_`\"'“”‘’[]()"
-"""Characters around a name or a score that do not belong to it."""
+"""Characters around a name or score that are not part of it."""
 
 NOUN: Final = r"(?i:candidate|option|response|implementation|solution|submission|snippet|model|answer|assistant|code|label|output)"
 GLUED_NOUN: Final = (
@@ -23,7 +23,7 @@ _CRITERION_TAIL: Final = ("score", "rating", "grade", "points", "value")
 
 
 def letter_of_label(name: str) -> str | None:
-    """Return the letter of a name that reads like a label: A for `Candidate A`, `response-a`, `OptionA` and `a`; else None."""
+    """Return the letter of a name that looks like a label (A for `Candidate A`, `response-a`, `OptionA` and `a`), else None."""
     match = _LABEL.fullmatch(name.strip(WRAPPING))
     return match["letter"].upper() if match else None
 
@@ -37,7 +37,7 @@ class Names:
     """Finds candidates and criteria by their labels or names, in any common spelling."""
 
     def __init__(self, labels: Mapping[str, str], rubric: Rubric) -> None:
-        # A judge that writes `Candidate A` means a label, even if a candidate of this name has another label.
+        # A judge that writes `Candidate A` means the label A, even if a candidate with this name has another label.
         self.candidates = {canonical(name): name for name in labels if letter_of_label(name) is None}
         self.candidates |= {
             canonical(label): name for name, label in labels.items()

@@ -1,9 +1,9 @@
-"""Compare two expressions of hostile text by algebra, with math-verify. Runs only in a child process.
+"""Compare two expressions from untrusted text by algebra, with math-verify. Runs only in a child process.
 
 Nothing is evaluated as Python. math-verify's own reader of plain expressions is not used, because it passes text to
 SymPy's `parse_expr`, which evaluates it. This module converts plain expressions to LaTeX, and a grammar parses LaTeX.
-The grammar still passes numerals to `parse_expr`, so a reader of numerals that refuses other text replaces that
-function. No path through the libraries then reaches an evaluator.
+The grammar still passes numerals to `parse_expr`, so that function is replaced by a reader that accepts only numerals. No code
+path through the libraries then reaches an evaluator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def same_answer(*, given: str, wanted: str) -> JsonValue:
 
 
 def warm_up() -> None:
-    """Import and compile everything that the first comparison needs."""
+    """Import and compile everything that the first comparison needs, in advance."""
     _same_expression("x+1", "1+x")
     _same_expression("\\frac{1}{2}", "x")
 
@@ -35,7 +35,7 @@ def warm_up() -> None:
 @lru_cache(maxsize=1)
 def _library() -> tuple[Any, Any]:
     import math_verify.parser
-    import sympy.physics.units  # it names its units by `sympify` when imported, and `simplify` imports it
+    import sympy.physics.units  # this module calls `sympify` for its units when it is imported, and `simplify` imports it
     from latex2sympy2_extended import latex2sympy2
     from math_verify import LatexExtractionConfig, parse, verify
     from sympy.parsing import sympy_parser
@@ -70,7 +70,7 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 
 def _same_expression(given: str, wanted: str) -> bool:
     if "=" in given and "=" not in wanted:
-        return False  # the library would take the right side of any equation, and 2x = 6 is not 6
+        return False  # the library would use the right side of any equation, but 2x = 6 is not 6
     read, equal = _library()
     texts = [as_latex(text) for text in (given, wanted)]
     if any(
@@ -78,18 +78,19 @@ def _same_expression(given: str, wanted: str) -> bool:
     ):
         return False
     expressions = [read(text) for text in texts]
-    # SymPy sorts factors when it writes an expression; the library finds no value of a sum to compare. `zoo` is 12/0 and 1/0.
+    # SymPy sorts factors when it writes an expression; the library does not find a value of a sum to compare. `zoo` is SymPy's
+    # value for both 12/0 and 1/0.
     written, other = (str(expression) for expression in expressions)
     same = written == other and not re.search("zoo|nan|oo", written)
     return all(expressions) and (same or equal(expressions[1], expressions[0]))
 
 
 def as_latex(text: str) -> str:
-    """Convert an expression of people and programs to LaTeX; LaTeX stays unchanged."""
+    """Convert an expression, as people and programs write it, to LaTeX; LaTeX stays unchanged."""
     text = text.replace("**", "^")
     text = re.sub(r"(?<![A-Za-z\\])(?:oo|inf(?:inity)?)(?![A-Za-z])", r"\\infty ", text)
     text = re.sub(r"(?<![A-Za-z\\])pi(?![A-Za-z])", r"\\pi ", text)
-    if "_" not in text:  # an index is not the imaginary unit
+    if "_" not in text:  # an `i` used as an index is not the imaginary unit
         text = re.sub(r"(?<![A-Za-z\\])[iI](?![A-Za-z])", "(I)", text)
     text = re.sub(r"(?<![A-Za-z\\])E(?![A-Za-z])", "e", text)
     text = re.sub(rf"(?<![A-Za-z\\])({_FUNCTIONS})(?![A-Za-z])", r"\\\1 ", text)
@@ -104,7 +105,7 @@ def as_latex(text: str) -> str:
 
 
 def _called(text: str, name: str, latex: str) -> str:
-    """Convert `sqrt(x)` to `\\sqrt{x}`; an unclosed parenthesis stays as it is."""
+    """Convert `sqrt(x)` to `\\sqrt{x}`; an unclosed parenthesis leaves the text unchanged."""
     place = 0
     for _ in range(20):
         match = re.compile(rf"(?<![A-Za-z\\]){name}\s*\(").search(text, place)

@@ -1,7 +1,7 @@
 """The `numeric` scorer: compares a number in the response with the reference.
 
-Full credit within a relative tolerance of 1%, then 1 - sqrt(error / 0.25), which is 0 at 25%. At 1% the formula gives 0.8, so
-the score drops by a step just above the tolerance; `curve: continuous` has no step.
+A number within a relative tolerance of 1% gets full credit. Beyond that, the score is 1 - sqrt(error / 0.25), which is 0 at
+25%. At 1% the formula gives 0.8, so the score drops abruptly just above the tolerance; `curve: continuous` avoids this.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 TOLERANCE: Final = 0.01
 ZERO_TOLERANCE: Final = 0.01
-"""Absolute tolerance if the reference is 0 and the options set none: a relative error of 0 does not exist."""
+"""Absolute tolerance if the reference is 0 and the options set none, because relative to 0 there is no error."""
 LIMIT: Final = 0.25
-"""Relative error from which the score is 0."""
+"""Relative error at and above which the score is 0."""
 EPSILON: Final = 1e-9
 """An error of exactly the tolerance counts as within it, despite floating point (42.42 against 42)."""
 MAX_DIGITS: Final = 400
@@ -44,7 +44,7 @@ _NUMBER: Final = re.compile(
     re.VERBOSE,
 )
 _MINUS: Final = re.compile(r"(?<![0-9A-Za-z_)\].%°])[-−][$€£¥]?\Z")
-"""A minus just before a number; after a digit, word or bracket it is a hyphen: 10-5, x-1."""
+"""A minus sign directly before a number; after a digit, word or bracket it does not count: 10-5, x-1."""
 
 
 def numbers_in(text: str) -> list[float]:
@@ -93,9 +93,9 @@ def _first_number(text: str) -> float | None:
 
 
 def numeric(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score how near the response's number is to the reference's first number; 0 without any number.
+    """Score how close the response's number is to the reference's first number; 0 if the response has no number.
 
-    Options: `tolerance` (relative, 0.01), `abs_tolerance` (none; 0.01 where the reference is 0), `pick`
+    Options with their defaults: `tolerance` (relative, 0.01), `abs_tolerance` (none; 0.01 if the reference is 0), `pick`
     (`any`: the number that scores best; `first`; `last`), `curve` (`step` or `continuous`).
     """
     wanted = _first_number(reference)
@@ -133,7 +133,7 @@ def _percent(error: float) -> str:
 
 
 def option_problems(options: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield the problems of the options of `numeric`."""
+    """Yield the problems with the options of `numeric`."""
     tolerance = options.get("tolerance", TOLERANCE)
     if not _is_number(tolerance) or not 0 <= float(str(tolerance)) <= 1:
         yield f"`tolerance` is {tolerance!r}; it must be a number from 0 to 1, 0.01 for one per cent."

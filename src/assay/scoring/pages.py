@@ -1,4 +1,4 @@
-"""Extract the web page in a response: fenced or bare, whole or a part, one file or several."""
+"""Extract the web page from a response: fenced or bare, complete or partial, in one file or several."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _NAMED: Final = re.compile(r"\b(?:href|src)\s{0,20}=\s{0,20}[\"']?([^\"'\s<>]+)"
 
 
 def page_of(response: str) -> str | None:
-    """Return a response's page as one document with its styles and scripts inside, or None.
+    """Return a response's page as one document that includes its styles and scripts; None if it has no page.
 
-    Fenced blocks are preferred to bare text. Files (or fences marked html, css and js) that the page names by `link` or
-    `script` are inserted there, the others at its end. A part of a page gets a document around it.
+    Fenced blocks are preferred to bare text. Files (or fences marked html, css and js) that the page refers to by `link` or
+    `script` are inserted at that place, and other files at its end. A partial page is wrapped in a document.
     """
     text = response[:MAX_LOOKED_AT]
     files = {match["path"].strip(): match["content"] for match in _FILE.finditer(text)} or _fenced(text)
@@ -47,7 +47,7 @@ def page_of(response: str) -> str | None:
 
 
 def _fenced(text: str) -> dict[str, str]:
-    """Return the fenced blocks by kind; the kind of those without a language follows from their content."""
+    """Return the fenced blocks by kind; if a block names no language, its kind is derived from its content."""
     files: dict[str, str] = {}
     for place, match in enumerate(_FENCE.finditer(text)):
         language, content = match[2].lower(), match[3]
@@ -73,7 +73,7 @@ def _kind(path: str) -> str:
 
 
 def _bare(text: str) -> str | None:
-    """Return a page that is the whole text or is embedded in prose."""
+    """Return a page without fences, which is the whole text or is embedded in prose."""
     if document := _DOCUMENT.search(text):
         end = text.lower().rfind("</html>")
         return text[document.start() : end + len("</html>")] if end > document.start() else text[document.start() :]

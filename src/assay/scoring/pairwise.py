@@ -1,10 +1,11 @@
-"""Pairwise judging: compares every two candidates of a task, in both orders.
+"""Pairwise judging: compares each pair of a task's candidates in both orders.
 
-Judges favour the response that they read first, or last, and only both verdicts together show by how much. A candidate wins a
-pair if both orders name it; if they disagree, the pair is a tie with a flag. A candidate's score is the share of its pairs it
-won, a tie counting half: 1, 0.5 or 0 against a single opponent.
+Judges favour the response that they read first, or last, and only the verdicts in both orders together show by how much. A
+candidate wins a pair if it wins in both orders; if the verdicts disagree, the pair is a tie with a flag. A candidate's score is
+the share of its pairs that it won, where a tie counts half: 1, 0.5 or 0 against a single opponent.
 
-Calls are made one at a time: each reply is read before the next call, so that only an unreadable reply is requested again.
+Calls are made one at a time: each reply is read before the next call, so that only the call with an unreadable reply is
+repeated.
 """
 
 from __future__ import annotations
@@ -13,20 +14,17 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.assessment import Assessment, Flag, FlagKind, Grade
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Response
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
-from assay.domain.run import Slot
 from assay.domain.suite import Criterion, Rubric
-from assay.scoring.evaluator import MoreRequests, UnreadableReply
+from assay.scoring.evaluator import Answer, MoreRequests, Sitting, UnreadableReply
 from assay.scoring.judge import asked_with, cut_flags, labels_of, messages_of
 from assay.scoring.prompts import PAIR
 from assay.scoring.reply_parser import prose_of, read_grading
+from assay.scoring.rubric_evaluator import RubricEvaluator
 from assay.scoring.spoken_verdicts import TIE, spoken_verdict
 
 if TYPE_CHECKING:
-    from assay.domain.assessment import Response
-    from assay.domain.suite import JudgeSpec
-    from assay.scoring.evaluator import Answer, Sitting
     from assay.scoring.score_parsing import ReadGrade
 
 PREFERENCE: Final = "preference"
@@ -38,7 +36,7 @@ _TIE: Final = ("tie", "draw", "equal", "no difference")
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """A verdict: name of the better candidate (None for a tie), reason and confidence."""
+    """A verdict: the name of the better candidate (None for a tie), the reason and the confidence."""
 
     better: str | None
     reason: str
@@ -46,26 +44,11 @@ class _Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class PairwiseJudge:
-    """Makes two calls for every pair of candidates, one in each order."""
-
-    spec: JudgeSpec
-    rubric: Rubric
-
-    @property
-    def grader(self) -> str:
-        return self.spec.name
-
-    @property
-    def by_model(self) -> bool:
-        return True
-
-    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one slot for all candidates together: their shares depend on each other."""
-        return (Slot(grader=self.grader, candidate=None, by_model=True),) if candidates else ()
+class PairwiseJudge(RubricEvaluator):
+    """Makes two calls for every pair of candidates, one in each order. The candidates' scores depend on each other."""
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the first question; the others follow one by one. Raises ValueError for fewer than two candidates."""
+        """Return the first question; `read` returns the others one by one. Raises ValueError for fewer than two candidates."""
         if len(sitting.responses) < 2:
             raise ValueError("A pairwise judge compares at least two candidates.")
         return (self._request(sitting, meetings(sitting.responses)[0]),)
@@ -75,10 +58,10 @@ class PairwiseJudge:
         return tuple(self._request(sitting, meeting) for meeting in meetings(sitting.responses))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
-        """Return the next question, or the assessment after the last.
+        """Return the next question, or the assessment after the last reply.
 
         Raises:
-            UnreadableReply: the last reply names neither of the two and no tie.
+            UnreadableReply: the last reply neither picks one of the two nor declares a tie.
         """
         order = meetings(sitting.responses)
         if not answers:
@@ -189,18 +172,20 @@ class PairwiseJudge:
 
 
 def meetings(responses: tuple[Response, ...]) -> list[tuple[Response, Response]]:
-    """Return every two responses in both orders, the two orders of a pair in succession."""
+    """Return every pair of responses in both orders, with the two orders of a pair next to each other."""
     return [meeting for first, second in combinations(responses, 2) for meeting in ((first, second), (second, first))]
 
 
 def heard_in(answer: Answer, meeting: tuple[Response, Response], labels: dict[str, str]) -> _Heard:
-    """Return the verdict of a reply; raises `UnreadableReply` if it states none."""
+    """Return the verdict in a reply; raises `UnreadableReply` if it has none."""
     if not isinstance(answer, Reply):
         raise UnreadableReply("There is no reply to read.")
     if answer.finish_reason == "refusal":
         raise UnreadableReply("The judge refused to answer.")
     first, second = (response.candidate for response in meeting)
-    unread = UnreadableReply(f"The judge names neither {labels[first]} nor {labels[second]} as better, and no tie.")
+    unread = UnreadableReply(
+        f"The judge neither picks {labels[first]} or {labels[second]} as better nor declares a tie."
+    )
     reason, confidence = "", None
     try:
         grade = _written_verdict(answer, labels[first], labels[second])
@@ -222,7 +207,7 @@ def heard_in(answer: Answer, meeting: tuple[Response, Response], labels: dict[st
 
 
 def _written_verdict(answer: Reply, first: str, second: str) -> ReadGrade | None:
-    """Return the verdict of a JSON document as a score: 1 for the first label, 0 for the second, 0.5 for a tie."""
+    """Return the verdict in a JSON document as a score: 1 for the first label, 0 for the second, 0.5 for a tie."""
     words = [
         (word, raw)
         for label, raw in ((first, 1.0), (second, 0.0))

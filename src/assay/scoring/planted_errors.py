@@ -1,24 +1,19 @@
-"""Planted checks: copies of real assessments with one deliberate error, or unaltered.
+"""Planted checks: copies of real assessments, either with one deliberate error or unaltered.
 
-A planted check is made from a judge's real assessment, so that only the error reveals it. It records its error.
-Unaltered copies measure false alarms, because a reviewer who suspects everything finds every error.
+A planted check is made from a judge's real assessment, so that nothing but the error reveals it. It records which error it
+contains. Unaltered copies measure false alarms, because a reviewer who suspects everything finds every error.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from assay.domain.assessment import Assessment, Flag, FlagKind, weighted_score
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weighted_score
 from assay.domain.digest import shuffled
 from assay.domain.protocol import chance
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.domain.assessment import Grade
 
 GOOD: Final = "known_good"
 """Kind of a planted check without an error."""
@@ -26,9 +21,9 @@ GOOD: Final = "known_good"
 KINDS: Final = ("swapped_scores", "moved_score", "reason_against_score", "invented_quote", "other_task")
 """Kinds of deliberate errors."""
 
-_CLOSE: Final = 0.25  # smallest difference between two candidates' scores that are swapped
-_FAR: Final = 0.3  # smallest difference, on 0 to 1, at which one grade's reason contradicts the other's score
-_MOVED: Final = (0.2, 0.4)  # distance that a score is moved, on 0 to 1: two to four points of ten
+_CLOSE: Final = 0.25  # minimum difference between two candidates' scores for them to be swapped
+_FAR: Final = 0.3  # minimum difference (0 to 1) at which the reason for one grade contradicts the score of the other
+_MOVED: Final = (0.2, 0.4)  # distance (0 to 1) by which a score is moved: two to four points out of ten
 _CALL: Final = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]{2,})\(")
 _UNDERSCORED: Final = ("_checked", "_once", "_safely", "_locked", "_or_fail")
 _CAMEL: Final = ("Checked", "Once", "Safely", "Locked", "OrFail")
@@ -45,17 +40,17 @@ _CALLED: Final = re.compile(
 _BARE: Final = re.compile(r"()\b([A-Z]{1,2})\b")
 _QUOTED: Final = re.compile(r"(“[^“”]*”|`[^`]*`)")
 _BARE_IN: Final = (FlagKind.ORDER_DECIDES, FlagKind.CODE_CUT)
-_OF_THE_REPORT: Final = (FlagKind.QUOTE_NOT_FOUND, FlagKind.ADDRESSES_REVIEWER)  # in texts that name no candidate
+_OF_THE_REPORT: Final = (FlagKind.QUOTE_NOT_FOUND, FlagKind.ADDRESSES_REVIEWER)  # in texts that do not name a candidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedAssessment:
-    """The decided assessment that a planted check is made from.
+    """The decided assessment that a planted check is based on.
 
     Attributes:
         assessment: what the judge wrote.
-        responses: the text of each candidate's response, by name; an invented function call must occur in none of them.
-        other: the same judge's assessment of another task, of the same candidates by the same criteria, if there is one.
+        responses: the text of each candidate's response, by name; an invented function call must not occur in any of them.
+        other: the same judge's assessment of the same candidates by the same criteria on another task, if there is one.
     """
 
     assessment: Assessment
@@ -65,7 +60,7 @@ class DecidedAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plant:
-    """A copy, its error (or `known_good`), and the (candidate, criterion) pairs that it concerns."""
+    """A copy, its error (or `known_good`), and the (candidate, criterion) pairs that the error affects."""
 
     assessment: Assessment
     how: str
@@ -73,10 +68,10 @@ class Plant:
 
 
 def planted(source: DecidedAssessment, *, seed: int, key: int) -> Plant | None:
-    """Return a copy of an assessment with an error; None if no error would be believable.
+    """Return a copy of an assessment with an error; None if no error would look plausible.
 
     Args:
-        seed, key: decide which error is tried first and where; equal values give equal checks.
+        seed, key: determine which error is tried first, and where; equal values give equal checks.
     """
     if not _is_whole(source.assessment):
         return None
@@ -88,16 +83,16 @@ def planted(source: DecidedAssessment, *, seed: int, key: int) -> Plant | None:
 
 
 def unaltered(source: DecidedAssessment) -> Plant | None:
-    """Return an unchanged copy; None if it lacks a score, because nobody could approve it."""
+    """Return an unchanged copy; None if a score is missing, because nobody could approve such a copy."""
     if not _is_whole(source.assessment):
         return None
     return Plant(assessment=replace(source.assessment, raw=""), how=GOOD, places=())
 
 
 def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
-    """Return the assessment with its candidates in another order, and their new labels in reasons and flags.
+    """Return the assessment with its candidates in another order, and with their new labels in reasons and flags.
 
-    The report, which uses the old labels, is left out, and so are flags about it.
+    The report is left out because it uses the old labels, and so are flags about it.
     """
     names = sorted(assessment.labels, key=lambda name: assessment.labels[name])
     if len(names) < 2:
@@ -122,7 +117,7 @@ def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
 
 
 def _turned(flag: Flag, now: Mapping[str, str]) -> Flag:
-    """Return a flag with the new labels; it concerns the same candidate."""
+    """Return a flag with the new labels; it still concerns the same candidate."""
     pattern = _BARE if flag.kind in _BARE_IN else _CALLED
     return replace(flag, detail=_renamed_labels(flag.detail, now, pattern))
 
@@ -162,7 +157,7 @@ def _swapped(source: DecidedAssessment, at: float) -> Plant | None:
 
 
 def _moved(source: DecidedAssessment, at: float) -> Plant | None:
-    """Move one score by two to four points of ten; whole numbers stay whole, and the reason stays."""
+    """Move one score by two to four points out of ten; whole numbers stay whole, and the reason stays unchanged."""
     scored = [grade for grade in source.assessment.grades if grade.score is not None and grade.reason.strip()]
     if not scored:
         return None
@@ -177,12 +172,12 @@ def _moved(source: DecidedAssessment, at: float) -> Plant | None:
     raw = round(min(max(raw, min(low, high)), max(low, high)), 2)
     after = (raw - low) / (high - low)
     if not least - 0.05 <= abs(after - before) <= most + 0.2:
-        return None  # the scale is too coarse, or the score too near its end, to move it
+        return None  # the scale is too coarse, or the score too close to its end, for such a move
     return _one(source.assessment, grade, replace(grade, raw_score=raw, score=after), "moved_score")
 
 
 def _contradicting(source: DecidedAssessment, at: float) -> Plant | None:
-    """Replace a reason by that of a far better or worse grade on the same criterion, if that reason names no candidate."""
+    """Replace a reason with that of a far better or worse grade on the same criterion, if it does not name a candidate."""
     grades, names = source.assessment.grades, source.assessment.scores
     fitting = [
         (grade, other)
@@ -204,7 +199,7 @@ def _contradicting(source: DecidedAssessment, at: float) -> Plant | None:
 
 
 def _invented(source: DecidedAssessment, at: float) -> Plant | None:
-    """Add to a reason a quotation of a function call that no response contains: a real call, renamed plausibly."""
+    """Add a quoted function call that no response contains to a reason: a real call with a plausible new name."""
     grades = source.assessment.grades
     quoting = [grade for grade in grades if grade.evidence] or [*grades]
     grade = quoting[int(at * len(quoting))]
@@ -220,7 +215,7 @@ def _invented(source: DecidedAssessment, at: float) -> Plant | None:
 
 
 def _renamed(line: str, end: int) -> str:
-    """Rename the last function that a line calls, in the style of the code."""
+    """Rename the last function that a line calls, keeping to the style of the code."""
     called = [*_CALL.finditer(line)][-1]
     name = called[1]
     camel = "_" not in name and name != name.lower()
@@ -228,7 +223,7 @@ def _renamed(line: str, end: int) -> str:
 
 
 def _other_task(source: DecidedAssessment, at: float) -> Plant | None:
-    """Replace an assessment by the judge's assessment of another task, if that says something else."""
+    """Replace an assessment with the judge's assessment of another task, if the two differ."""
     other, mine = source.other, source.assessment
     if other is None or not _is_whole(other) or set(other.scores) != set(mine.scores):
         return None
@@ -263,6 +258,6 @@ def _plant(assessment: Assessment, grades: Sequence[Grade], how: str, places: Se
     ranking = assessment.ranking
     if how in ("swapped_scores", "moved_score"):  # a ranking that contradicts the scores would reveal the error
         ranking = tuple(sorted(ranking, key=lambda name: -(scores.get(name) or 0.0)))
-    # A new flag would reveal it too, so only the flags of the real assessment are kept.
+    # A new flag would also reveal the error, so only the flags of the real assessment are kept.
     broken = replace(assessment, grades=tuple(grades), scores=scores, ranking=ranking, raw="")
     return Plant(assessment=broken, how=how, places=tuple(places))

@@ -1,8 +1,8 @@
-"""Read grades that a judge wrote without JSON: as lines, in a table, as YAML or tags, in sentences.
+"""Read grades that a judge wrote without JSON: as lines, in a table, as YAML or tags, or in sentences.
 
 House rule: a score is read only if its candidate and its criterion are clear. Ranges (`7-8`), denials, conditions and two
-different scores for one thing are left unread. So is a number that may be the answer under judgement: "the final answer 3/4 is
-correct" is no score.
+different scores for the same thing are not read. Neither is a number that may be the answer under judgement: "the final answer
+3/4 is correct" does not contain a score.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _LONE_CALLED: Final = (
     "judgement",
     "judgment",
 )
-# "The final answer is No" speaks of the response's answer more often than of its score, so such words need a line of their own.
+# "The final answer is No" is more often about the response's answer than about its score, so such words are read only on a
+# separate line.
 _LABEL_LINE: Final = re.compile(
     r"^[ \t*_#>-]*(?:final answer|result|decision)[ \t*_]*[:=][ \t*_]*(?P<value>[^\n]{1,80}?)[.!*_ \t]*$",
     re.IGNORECASE | re.MULTILINE,
@@ -46,7 +47,7 @@ _UNSURE: Final = re.compile(
     r"|n['’]t\b|不|如果|若",
     re.IGNORECASE,
 )
-"""Words in a sentence that deny its score, or make it a condition or a bound."""
+"""Words in a sentence that deny its score, or turn it into a condition or a bound."""
 _LEADING_NUMBER: Final = re.compile(
     rf"[*_`\"'\[( ]*{NUMERAL}\s*(?:/\s*{NUMERAL}|out\s+of\s+{NUMERAL}|%)?(?:(?![\w%/])|(?=[A-Z][a-z]))"
     r"(?![*_`\"'\]) ]*(?:\?|(?:[-–—/]|or\b|to\b)\s*\d))"
@@ -75,7 +76,7 @@ def spoken_grades(
 
 
 def _lines_about_one(prose: str, candidate: str, names: Names, rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
-    """Read the grades of a single candidate written as lines (`Score: 8/10`, `integrity: 7`); the last line of a kind counts."""
+    """Read a single candidate's grades, written as lines (`Score: 8/10`, `integrity: 7`); the last line of each kind counts."""
     grades: dict[tuple[str, str], ReadGrade] = {}
     for criterion in rubric.criteria:
         called = (criterion.name, *(_LONE_CALLED if names.lone_criterion else ()))
@@ -98,7 +99,7 @@ def _spoken_score(prose: str, called: tuple[str, ...], criterion: Criterion) -> 
     best = None
     position = 0
     while match := line.search(prose, position):
-        position = match.start("value")  # a value may hold the next name: `first: 8second: 6`
+        position = match.start("value")  # a value may contain the next name: `first: 8second: 6`
         value = match["value"].strip()
         leading = (_LEADING_WORDS if criterion.labels else _LEADING_NUMBER).match(value)
         for part in (value.strip(WRAPPING), leading[0].strip(WRAPPING) if leading else ""):
@@ -110,7 +111,7 @@ def _spoken_score(prose: str, called: tuple[str, ...], criterion: Criterion) -> 
 
 
 def _whole_score(prose: str, criterion: Criterion) -> ReadScore | None:
-    """Read the score of a reply that has nothing else."""
+    """Read the score of a reply that consists of nothing else."""
     score = read_score(prose, criterion) if len(prose) <= 40 else None
     return score if score and score.raw is not None else None
 
@@ -157,11 +158,11 @@ def _only_score(prose: str, criterion: Criterion) -> ReadScore | None:
 
 
 def _given_in(sentence: str, criterion: Criterion) -> set[str]:
-    """Return the scores that a sentence gives, as they would stand in JSON."""
+    """Return the scores that a sentence gives, in the form that they would have in JSON."""
     given = {f"{match[0].count('★')}/{len(match[0])}" for match in _STARS.finditer(sentence)}
     for match in _GIVEN.finditer(sentence):
         given.add(_written(match["boxed"] or match["number"], match["total"]))
-    # A number at the beginning is a score only with its scale: `3/4` may be the answer that is graded.
+    # A number at the beginning counts as a score only together with its scale: `3/4` may be the answer that is graded.
     alone = _ALONE.match(sentence)
     if alone and alone["boxed"] and alone.end() == len(sentence):
         given.add(alone["boxed"])
@@ -189,7 +190,7 @@ _CHINESE_NUMERALS: Final = "零一二三四五六七八九十"
 
 
 def _only_label(prose: str, criterion: Criterion) -> ReadScore | None:
-    """Return the only label in a short reply, unless the reply also has a denial."""
+    """Return the only label in a short reply, unless the reply also contains a denial."""
     if len(prose) > 200 or _UNSURE.search(prose):
         return None
     words = re.findall(r"[\w]+|[^\w\s]\ufe0f?", prose)
@@ -198,7 +199,7 @@ def _only_label(prose: str, criterion: Criterion) -> ReadScore | None:
 
 
 def _declared_label(prose: str, criterion: Criterion) -> ReadScore | None:
-    """Return the label that a line consists of or declares better; the last one counts, two in the first line do not."""
+    """Return the label that a line consists of or declares better; the last one counts, but not two on the first line."""
     best: tuple[int, ReadScore] | None = None
     for match in _LABEL_LINE.finditer(prose) if criterion.labels else ():
         if (score := read_score(match["value"], criterion)) and score.by_word:
@@ -231,15 +232,15 @@ _SCORE_HERE: Final = re.compile(
     re.IGNORECASE,
 )
 _COUNTS_ELSE: Final = re.compile(r"[*_`\"'\])]*[ \t]*(?:of|is|are|was|were|if|or|to)\b", re.IGNORECASE)
-"""Text after a number that counts something else (`3/4 is correct`, `3 of the tests`), or under a condition."""
+"""Text that shows that the number before it counts something else (`3/4 is correct`, `3 of the tests`) or is conditional."""
 _BEHIND: Final = r"[ \t]*[*_`\"')\]]{0,4}[ \t]*(?:[:=>)|]|[—–-][ \t]|$|\n)"
 
 
 def _passages(prose: str, labels: Mapping[str, str], rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
-    """Read grades in lists and sentences; a score belongs to the candidate and criterion named last before it.
+    """Read grades in lists and sentences; a score belongs to the candidate and criterion most recently named before it.
 
-    A text names candidates and under each the criteria, or the reverse. The reading that finds more grades is used, and a
-    name of the outer kind ends the inner one.
+    A text may name candidates with the criteria under each, or the reverse. The reading that finds more grades is used. The
+    next name of the outer kind ends the passage about the inner one.
     """
     whose = {label.casefold(): name for name, label in labels.items()}
     about = {re.sub(r"[\s_\-]+", " ", criterion.name).casefold(): criterion for criterion in rubric.criteria}
@@ -301,7 +302,7 @@ def _graded_here(after: str, criterion: Criterion) -> ReadGrade | None:
 
 
 def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade] | None:
-    """Read grades in a table, of Markdown or CSV: candidates as rows and criteria as columns, or vice versa.
+    """Read grades in a Markdown or CSV table, with candidates as rows and criteria as columns, or vice versa.
 
     Returns None if no line is the header of such a table.
     """
@@ -328,7 +329,7 @@ def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade] | None:
 
 
 def _spare(cells: list[str], names: Names) -> int:
-    """Return the columns that are neither a candidate nor a criterion, such as a total; at most two are allowed."""
+    """Return the columns that are neither a candidate nor a criterion, such as a total; at most two such columns are allowed."""
     others = [cell for cell in cells if cell and not (names.criterion(cell) or names.candidate(cell))]
     return len(others) if len(others) <= 2 and not any(re.search(r"\d", cell) for cell in others) else 0
 

@@ -1,9 +1,9 @@
 """The `regex` scorer: searches the response for a regular expression.
 
-There are two engines. RE2 takes time linear in the text for every pattern, so no pattern can hang it; it has no look-around
-and no back-references. A pattern that needs those runs on the `regex` library, which backtracks, under a limit of half a
-second and after a check of its repetitions, because counted repetitions inside each other are unrolled in memory. In both,
-`\\d`, `\\w`, `\\s` and `\\b` mean ASCII, and `$` holds at the end of the text and before a line break that ends it.
+There are two engines. RE2 takes linear time for every pattern, so no pattern can hang it; it has no look-around and no
+back-references. A pattern that needs those runs on the `regex` library, which backtracks. Such a pattern has a time limit of
+half a second, and its repetitions are checked first, because nested counted repetitions are unrolled in memory. In both
+engines, `\\d`, `\\w`, `\\s` and `\\b` mean ASCII, and `$` matches at the end of the text and before a line break that ends it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TIME_LIMIT_S: Final = 0.5
 MAX_PATTERN: Final = 10_000
 MAX_UNROLLED: Final = 20_000
-"""Most atoms of a back-tracking pattern after its counted repetitions are written out."""
+"""Maximum atoms of a backtracking pattern after its counted repetitions are written out."""
 
 _MEANT_FLAGS: Final = {"i", "m", "s"}
 _IGNORED_FLAGS: Final = {"g", "u", "y"}
@@ -55,7 +55,7 @@ class BadPattern(ValueError):
 
 
 def pattern_of(text: str) -> Pattern:
-    """Parse a plain pattern or `/pattern/flags`; raises `BadPattern` for an unknown flag."""
+    """Parse a pattern, either plain or as `/pattern/flags`; raises `BadPattern` for an unknown flag."""
     slashed = re.fullmatch(r"/(.+)/([A-Za-z]*)", text, re.DOTALL)
     if not slashed:
         return Pattern(text, "")
@@ -68,7 +68,7 @@ def pattern_of(text: str) -> Pattern:
 
 
 def pattern_problem(text: str) -> str | None:
-    """Return why a pattern cannot be used, as the end of a sentence that begins with the pattern, or None."""
+    """Return why a pattern cannot be used, or None; the reason is the end of a sentence that begins with the pattern."""
     try:
         _search_for(text)
     except BadPattern as problem:
@@ -77,7 +77,7 @@ def pattern_problem(text: str) -> str | None:
 
 
 def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score 1 if the response contains the pattern, else 0; unscored if the search exceeds its time limit."""
+    """Score 1 if the response contains a match of the pattern, else 0; unscored if the search exceeds its time limit."""
     if not reference.strip():
         return Unscored("no_reference", "There is no pattern to look for.")
     try:
@@ -94,9 +94,9 @@ def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue]
 
 @lru_cache(maxsize=256)
 def _search_for(reference: str) -> Callable[[str], bool]:
-    """Compile a predicate that is true if a text contains the pattern.
+    """Compile a predicate that is True if a text contains a match of the pattern.
 
-    Cached, because a suite uses few patterns on many responses.
+    The result is cached, because a suite uses a few patterns on many responses.
     """
     pattern = pattern_of(reference)
     linear = _linear(pattern)
@@ -132,7 +132,7 @@ def _linear(pattern: Pattern) -> _Searches | None:
 def _backtracking(pattern: Pattern) -> _SearchesInTime:
     source = _literal_braces(pattern.source)
     if _unrolled(source) > MAX_UNROLLED:
-        raise BadPattern("repeats too much: its counted repetitions, written out, are longer than can be searched for.")
+        raise BadPattern("repeats too much: written out, its counted repetitions are too long to search for.")
     flags = regex.VERSION0 | regex.ASCII
     for flag in pattern.flags:
         flags |= {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}[flag]
@@ -149,14 +149,14 @@ _TOKEN: Final = re.compile(
 
 
 def _literal_braces(source: str) -> str:
-    """Escape braces that are no repetition; the library would read `x_{i}` as fuzzy matching."""
+    """Escape braces that are not a repetition; the library would read `x_{i}` as fuzzy matching."""
     return "".join(
         f"\\{token[0]}" if token[0] in "{}" and len(token[0]) == 1 else token[0] for token in _TOKEN.finditer(source)
     )
 
 
 def _unrolled(source: str) -> int:
-    """Count the atoms of a pattern once every counted repetition is written out."""
+    """Count the atoms that a pattern has after every counted repetition is written out."""
     sizes = [0]
     last = 0
     for token in _TOKEN.finditer(source):

@@ -1,9 +1,9 @@
-"""Parser of judges' replies: grades by candidate and criterion, in whatever shape the judge wrote them.
+"""Parser for judges' replies: finds grades by candidate and criterion, in whatever form the judge wrote them.
 
-The parser walks the reply's JSON documents and tracks the candidate and the criterion of each part.
-Both come from keys (`"A": …`, `"integrity": …`) and from fields of a row (`"candidate": "A"`), in
-any order of nesting; everything else is a wrapper. A scale is never guessed from the size of a number: `85` on a scale
-to 10 lies outside it, `85%` and `8.5/10` say what they mean.
+The parser walks through the reply's JSON documents and keeps track of the candidate and criterion that each part is about. Both
+are named by keys (`"A": …`, `"integrity": …`) or by fields of a row (`"candidate": "A"`), nested in any order; everything else
+is ignored. A scale is never guessed from the size of a number: `85` is outside a scale up to 10, while `85%` and `8.5/10` are
+unambiguous.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from assay.domain.suite import Criterion, Rubric
 
 MAX_WALK: Final = 12
-"""Most levels of nesting that are followed; a judge's answer needs five."""
+"""Maximum levels of nesting that are followed; a judge's answer needs five."""
 
 MAX_DOCUMENTS: Final = 200
-"""Only the last documents of a reply are looked at; a grading has one, or one per candidate."""
+"""Only this number of documents at the end of a reply are read; a grading has one, or one per candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +37,11 @@ class Reading:
     """The grades read from a reply.
 
     Attributes:
-        grades: by (candidate's name, criterion); grades that the judge left out are missing.
-        strangers: labels that were graded but belong to no candidate.
+        grades: keyed by (candidate's name, criterion); grades that the judge left out are missing.
+        strangers: labels that were graded but do not belong to any candidate.
         ranking: names, best first.
         truncated: True if the end of the reply's document is missing.
-        repairs: repairs that its JSON needed.
+        repairs: repairs that the reply's JSON needed.
     """
 
     grades: Mapping[tuple[str, str], ReadGrade]
@@ -58,14 +58,15 @@ def read_grading(
     """Return the grades in a judge's reply.
 
     Args:
-        text: the reply as it came.
-        labels: the label each candidate was shown under, by name; one entry means that the reply is about that candidate.
+        text: the reply, unchanged.
+        labels: for each candidate's name, the label it was shown under; with only one entry, the whole reply is about that
+            candidate.
         rubric: the criteria to grade.
         cut: True if the token limit cut the reply off; its last word may then be incomplete.
         spoken: also read grades that are written without JSON.
 
     Raises:
-        UnreadableReply: the reply has no grade; the message names its actual content.
+        UnreadableReply: the reply has no grade; the message says what it contains instead.
     """
     loose = read_loosely(text)
     if not loose.documents and "&quot;" in text:
@@ -117,7 +118,7 @@ _SCORE_KEYS: Final = (
     "score", "rating", "value", "points", "grade", "mark", "rawscore", "finalscore", "verdict", "label", "answer", "level",
 )  # fmt: skip
 _CHOICE_KEYS: Final = ("winner", "better", "betterone", "preferred", "choice")
-"""Other names of a criterion that is a choice between words."""
+"""Other names for a criterion whose scores are words."""
 _REASON_KEYS: Final = (
     "reason", "justification", "rationale", "explanation", "comment", "comments", "reasoning", "feedback", "why", "notes",
 )  # fmt: skip
@@ -143,7 +144,7 @@ _LABEL_LIKE: Final = re.compile(rf"^(?:(?:{GLUED_NOUN})?[A-Z]{{1,2}}|{NOUN}[\s_\
 
 @dataclass(slots=True)
 class _Walked:
-    """The grades of one document while they are collected."""
+    """The grades of one document, while they are being collected."""
 
     grades: dict[tuple[str, str], ReadGrade] = field(default_factory=dict)
     strangers: list[str] = field(default_factory=list)
@@ -164,7 +165,7 @@ class _Walked:
             self.grades[candidate, criterion] = grade
 
     def take_whom_it_lacks(self, other: _Walked) -> None:
-        """Copy missing grades from another document, because some judges write one document per candidate or per grade."""
+        """Copy missing grades from another document, because some judges write one document per candidate or grade."""
         lacked = other.graded - self.graded
         self.grades.update({key: grade for key, grade in other.grades.items() if key not in self.grades})
         self.ranking = self.ranking or other.ranking
@@ -174,7 +175,7 @@ class _Walked:
 
 @dataclass(frozen=True, slots=True)
 class _Stranger:
-    """A label that belongs to no candidate."""
+    """A label that does not belong to any candidate."""
 
     label: str
 
@@ -200,7 +201,7 @@ def _walk(
         for item in node:
             _walk(item, walked, names, whose=whose, about=about, depth=depth + 1)
         return
-    if isinstance(node, str) and node.lstrip()[:1] == "{" and depth < 3:  # a document inside a string of the document
+    if isinstance(node, str) and node.lstrip()[:1] == "{" and depth < 3:  # a document inside a string of this one
         for document in read_loosely(node).documents:
             _walk(document.value, walked, names, whose=whose, about=about, depth=depth + 2)
         return
@@ -242,7 +243,7 @@ def _by_canonical_key(node: dict[str, JsonValue]) -> dict[str, tuple[str, JsonVa
 def _from_fields(
     fields: dict[str, tuple[str, JsonValue]], names: Names, *, whose: str | _Stranger | None, about: Criterion | None
 ) -> tuple[str | _Stranger | None, Criterion | None]:
-    """Return the candidate and criterion of a row by its own fields (`"candidate": "A"`, `"criterion": "integrity"`)."""
+    """Return the candidate and criterion that a row names in its own fields (`"candidate": "A"`, `"criterion": "integrity"`)."""
     if about is None:
         for plain in _CRITERION_FIELDS:
             told = fields.get(plain, ("", None))[1]
@@ -274,7 +275,7 @@ def _note_grade(
     whose: str | _Stranger | None,
     about: Criterion | None,
 ) -> frozenset[str]:
-    """If this object is a grade, note it; return the keys that were used."""
+    """Record this object if it is a grade; return the keys that were used."""
     criterion = about or names.lone_criterion
     if criterion is None:
         return frozenset()
@@ -318,7 +319,7 @@ def _note_criterion(
     about: Criterion,
     depth: int,
 ) -> None:
-    """Note the value of a criterion's key: a score with its reason beside it, a grade, or grades by candidate."""
+    """Record the value of a criterion's key: a score with the reason in another key, a grade, or grades by candidate."""
     if isinstance(value, dict | list):
         if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], dict | list):
             value = value[0]
@@ -387,7 +388,7 @@ def _confidence(value: JsonValue) -> float | None:
 
 
 def _ranked(value: JsonValue, names: Names) -> Iterator[str]:
-    """Return names, best first, from a list, a list of rows, a mapping of label to rank or rank to label, or a line."""
+    """Return names, best first, from a list, a list of rows, a mapping between labels and ranks, or a line."""
     if isinstance(value, str):
         value = [*re.split(r"\s*(?:>|,|\n|;|→|->|\d+[.)]\s)\s*", value[:2000])]
     if isinstance(value, dict):

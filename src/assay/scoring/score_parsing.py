@@ -1,7 +1,6 @@
-"""Parser of scores as judges write them: numbers with or without their scale, percents, words, signs.
+"""Parser for scores as judges write them: numbers with or without their scale, percentages, words and symbols.
 
-A scale is never guessed from the size of a number: `85` on a scale to 10 lies outside it, `85%` and `8.5/10` say what
-they mean.
+A scale is never guessed from the size of a number: `85` is outside a scale up to 10, while `85%` and `8.5/10` are unambiguous.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadScore:
-    """A score as written: `raw` on the criterion's scale, None if `written` is no score.
+    """A score as written; `raw` is its value on the criterion's scale, None if `written` is not a score.
 
-    `outside` is True if it lies outside the scale, `by_word` if the judge wrote one of the criterion's labels.
+    `outside` is True if it lies outside the scale, and `by_word` if the judge wrote one of the criterion's labels.
     """
 
     raw: float | None
@@ -33,7 +32,7 @@ class ReadScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadGrade:
-    """A grade as the judge gave it; `score` is None if it has none."""
+    """A grade as the judge gave it; `score` is None if the grade has no score."""
 
     score: ReadScore | None
     reason: str = ""
@@ -42,7 +41,7 @@ class ReadGrade:
 
     @property
     def weight(self) -> tuple[bool, bool]:
-        """Rank of a grade among several for the same thing: a readable score first, then a reason."""
+        """Sort key to choose among several grades for the same thing: a readable score matters first, then a reason."""
         return (self.score is not None and self.score.raw is not None, bool(self.reason))
 
 
@@ -61,7 +60,7 @@ _MORE_NUMBERS: Final = re.compile(r"\s*(?:/\s*\d+\s*)?(?:[-–—]|-+>)\s*[\d.]"
 def read_score(value: JsonValue, criterion: Criterion, *, total: JsonValue = None) -> ReadScore | None:
     """Read a score from a value of any type; None if the value is empty.
 
-    Words count as scores if they are among the criterion's labels. `total` is a maximum that the judge wrote beside the score.
+    Words count as scores if they are among the criterion's labels. `total` is a maximum that the judge wrote next to the score.
     """
     if isinstance(value, bool):
         return _by_label(_truth_words(value), criterion)
@@ -102,7 +101,7 @@ def _on_scale(number: float, criterion: Criterion, *, total: float | None, writt
 
 
 def _by_label(words: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
-    """Return the label that a word equals, inflects (`passed`), symbolises (✅) or begins with (`Yes, …`)."""
+    """Return the label that a word equals, is a form of (`passed`), symbolises (✅) or begins with (`Yes, …`)."""
     for word in words:
         bare = word.strip(WRAPPING).rstrip(".,;:!")
         begun = re.split(r"[,.;:(–—]|\s-\s", bare, maxsplit=1)[0]

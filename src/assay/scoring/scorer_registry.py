@@ -1,10 +1,10 @@
-"""Scorers by name: Assay's own and those of installed packages.
+"""Registry of scorers by name: Assay's own and those of installed packages.
 
-A scorer is a function `(response, reference, options)`. It returns a number from 0 to 1, True or False, a mapping with
-`score`, `note` and `confidence`, or None if it cannot decide; Assay's own return `Score` or `Unscored`. `options` are the keys
-under the method in the suite, without `extract`. Scorers of packages run in a child process under a time limit.
+A scorer is a function `(response, reference, options)`. It returns a number between 0 and 1, True or False, a mapping with
+`score`, `note` and `confidence`, or None if it cannot decide. Assay's own scorers return `Score` or `Unscored`. `options` are
+the keys under the method in the suite, without `extract`. Scorers from packages run in a child process with a time limit.
 
-To add a scorer to Assay, write one function and one line in the table below; copy `text_match.exact`. A package offers one
+To add a scorer to Assay, write a function like `text_match.exact` and add a line to the table below. A package offers a scorer
 under the entry-point group `assay.scorers`. `assay.testing.ScorerContract` tests either.
 """
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 class PluginScorer(Protocol):
     """Scores one response against its reference.
 
-    It gives the same score for the same arguments, because a regraded run is compared with the first, and returns within
-    10 seconds. An exception makes the response unscored, not wrong.
+    It must return the same score for the same arguments, because a regraded run is compared with the original, and it must
+    return within 10 seconds. An exception makes the response unscored, not wrong.
     """
 
     def __call__(self, response: str, reference: str, options: Mapping[str, JsonValue], /) -> object:
-        """Return the score; see the module for the forms that it may have.
+        """Return the score in one of the forms that the module's docstring lists.
 
         Args:
             response: the candidate's text, or the part of it that the suite's `extract` names.
             reference: the task's `expected`; empty if the task has none.
-            options: the mapping below the method in the suite; empty if there is none.
+            options: the mapping under the method in the suite; empty if there is none.
         """
         ...
 

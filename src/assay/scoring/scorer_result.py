@@ -1,4 +1,4 @@
-"""Result of a deterministic scorer: a score, or the reason why there is none."""
+"""The result of a deterministic scorer: a score, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from assay.domain.failure import Fault
 
 
 class Score(NamedTuple):
-    """Quality of a response, on 0 to 1; `note` names the rule that decided, `confidence` (0 to 1) its reliability.
+    """A response's score, between 0 and 1; `note` names the rule that decided, and `confidence` (0 to 1) its reliability.
 
-    A tuple, not a dataclass: one is made for every response, and a frozen dataclass takes three times as long to make.
+    This is a tuple and not a dataclass, because one is created for every response and a frozen dataclass takes three times as
+    long to create.
     """
 
     value: float
@@ -21,7 +22,7 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unscored:
-    """The scorer could not decide: the response is neither right nor wrong. `kind` is a short machine word."""
+    """The scorer could not decide: the response is neither right nor wrong. `kind` is a short code."""
 
     kind: str
     detail: str

@@ -1,6 +1,6 @@
 """The deterministic scorers by name, and the evaluator that grades with one of them.
 
-Scorers in `SCORERS` are pure functions; `math` and custom scorers may ask for a call in a child process.
+Scorers in `SCORERS` are pure functions; `math` and custom scorers may request a call in a child process.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, assert_never, cast
 
-from assay.domain.assessment import Assessment, Grade
+from assay.domain.assessment import Assessment
 from assay.domain.errors import did_you_mean
 from assay.domain.isolation import IsolatedRequest, Returned, Stopped
 from assay.scoring import custom_scorers, math_scorer
 from assay.scoring import numeric as numbers
-from assay.scoring.evaluator import Unscorable
+from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.extraction import extracted, way_problems
-from assay.scoring.function_evaluator import FunctionEvaluator
+from assay.scoring.function_evaluator import FunctionEvaluator, assessment_by, plain_grade
 from assay.scoring.numeric import numbers_in
 from assay.scoring.regex import pattern_problem
 from assay.scoring.scorer_registry import SCORER_REGISTRY
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.domain.digest import JsonValue
-    from assay.scoring.evaluator import Answer, Request, Sitting
 
 
 class Scorer(Protocol):
@@ -44,7 +43,7 @@ SCORERS: Final[Mapping[str, Scorer]] = MappingProxyType(
 
 MATH: Final = "math"
 JUDGED: Final = ("judge", "code_arena")
-"""Methods in which an LLM grades."""
+"""Scoring methods in which an LLM grades."""
 
 _OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"numeric": ("tolerance", "abs_tolerance", "pick", "curve")}
@@ -52,7 +51,7 @@ _OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def method_problems(method: str) -> tuple[str, ...]:
-    """Return the problem of an unknown scoring method, as a sentence; empty for a known one."""
+    """Return a sentence about an unknown scoring method; empty if the method is known."""
     known = (*SCORERS, MATH, TESTS, *JUDGED)
     if method in known:
         return ()
@@ -61,7 +60,7 @@ def method_problems(method: str) -> tuple[str, ...]:
 
 
 def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return the problems of a scoring method and its options, a sentence each."""
+    """Return the problems with a scoring method and its options, one sentence each."""
     if problems := method_problems(method):
         return problems
     if method == TESTS:
@@ -78,7 +77,7 @@ def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str,
 
 
 def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
-    """Return the problems of a task's `expected` for this method, a sentence each."""
+    """Return the problems with a task's `expected` for this method, one sentence each."""
     if method not in (*SCORERS, MATH):
         return ()
     if expected is None or not expected.strip():
@@ -93,17 +92,17 @@ def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ScorerEvaluator(FunctionEvaluator):
-    """Grades each response with one deterministic scorer, in this process or in a child."""
+    """Grades each response with one deterministic scorer, in this process or in a child process."""
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the calls for responses that must not be scored in this process; none for most scorers."""
+        """Return the calls for responses that must be scored in a child process; most scorers need none."""
         if self.scoring.method in SCORERS:
             return ()
         begun = (self._begin(response.text, sitting.task.reference or "") for response in sitting.responses)
         return tuple(step for step in begun if isinstance(step, IsolatedRequest))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return one grade for each response, on the criterion named like the method.
+        """Return one grade for each response, on a criterion with the name of the method.
 
         Raises:
             Unscorable: the scorer could not decide; the response is neither right nor wrong.
@@ -117,27 +116,12 @@ class ScorerEvaluator(FunctionEvaluator):
                 outcome = self._finish(next(waiting))
             match outcome:
                 case Score(value=value, note=note, confidence=confidence):
-                    grades.append(
-                        Grade(
-                            candidate=response.candidate,
-                            criterion=method,
-                            score=value,
-                            raw_score=value,
-                            min_score=0.0,
-                            max_score=1.0,
-                            reason=note,
-                            confidence=confidence,
-                        )
-                    )
+                    grades.append(plain_grade(response.candidate, method, value, note, confidence))
                 case Unscored(kind=kind, detail=detail, fault=fault):
                     raise Unscorable(kind, detail, fault=fault)
                 case _:
                     assert_never(outcome)
-        return Assessment(
-            grades=tuple(grades),
-            scores={grade.candidate: grade.score for grade in grades},
-            weights={method: 1.0},
-        )
+        return assessment_by(method, grades)
 
     def _begin(self, response: str, reference: str) -> Outcome | IsolatedRequest:
         method, options = self.scoring.method, self.scoring.options
@@ -155,7 +139,7 @@ class ScorerEvaluator(FunctionEvaluator):
 
     def _finish(self, answer: Answer) -> Outcome:
         if not isinstance(answer, Returned | Stopped):
-            raise TypeError(f"{self.scoring.method} asked for a function's value and got a model's reply")
+            raise TypeError(f"{self.scoring.method} expected a function's return value but got a model reply")
         return (
             math_scorer.finish(answer) if self.scoring.method == MATH else custom_scorers.finish(self.scoring, answer)
         )

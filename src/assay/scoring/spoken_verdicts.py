@@ -1,7 +1,7 @@
 """Read verdicts on a pair of answers that a judge wrote without JSON: `[[A>B]]`, `Verdict: A`, "Output (a) is better", "A 更好".
 
-House rule: a verdict is read only if the reply states it outright and every statement agrees. Denials, conditions, praise
-for one aspect, and brackets with other labels are left unread.
+House rule: a verdict is read only if the reply states it outright and every statement agrees. Denials, conditions, praise for a
+single aspect, and brackets with other labels are not read.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ def _agreed(verdicts: Iterator[str | None]) -> str | None:
 
 
 class _Pair:
-    """Patterns for the labels of one pair."""
+    """Patterns that match the labels of one pair."""
 
     def __init__(self, first: str, second: str) -> None:
         self._labels = {first.casefold(): first, second.casefold(): second}
         either = "|".join(map(re.escape, (first, second)))
-        # A bare label keeps its capitals: "a" is an article.
+        # A label on its own must have its capital letters: "a" is an article.
         name = (
             rf"(?:(?:the\s+)?{NOUN}[\s(\[\"'*_`]{{0,6}}(?i:{either})|[(\[\"'*_`]{{1,6}}(?i:{either})(?=[)\]\"'*_`])"
             rf"|(?<![\w(])(?-i:{either}))[)\]\"'*_`]*(?![\w>=<])"
@@ -117,7 +117,7 @@ class _Pair:
         return self._label(whole) if self._is.match(whole) or self._is.match(bare) else None
 
     def statements(self, sentence: str) -> Iterator[str | None]:
-        """Yield the verdict of each statement in a sentence; None for one about an aspect only."""
+        """Yield the verdict of each statement in a sentence; None for a statement about only one aspect."""
         for pattern, inverse in self._statements:
             for match in pattern.finditer(sentence):
                 label = self._label(match["winner"])

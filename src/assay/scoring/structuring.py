@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.model import Parameters
-from assay.domain.structure import StructuredAnswer
-from assay.domain.suite import Message
-from assay.scoring.evaluator import UnreadableReply
+from assay.domain.structure import StructuredAnswer, Structuring
+from assay.domain.suite import Message, Rubric
+from assay.scoring.evaluator import Sitting, UnreadableReply
 from assay.scoring.json_repair import read_loosely
 from assay.scoring.judge import prompt_text
 from assay.scoring.prompts import filled
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assay.domain.digest import JsonValue
-    from assay.domain.structure import Structuring
-    from assay.domain.suite import Rubric
-    from assay.scoring.evaluator import Sitting
 
 DEFAULTS: Final = Parameters(temperature=0.0, max_tokens=4096)
 
@@ -46,9 +43,9 @@ _LISTS: Final = ("steps", "intermediate_results")
 def structuring_request(
     structuring: Structuring, sitting: Sitting, text: str, *, candidate: str | None
 ) -> ModelRequest:
-    """Return the request for one answer; the task's model solution has no candidate.
+    """Return the request for one answer; `candidate` is None for the task's model solution.
 
-    Equal texts make equal requests, whatever the trial, so that a stored reply serves all of them.
+    Equal texts give equal requests in all trials, so that one stored reply can be used for all of them.
     """
     template = PROMPT if structuring.prompt is None else structuring.prompt
     content = filled(template, {"prompt": prompt_text(sitting.task), "answer": text})
@@ -76,7 +73,7 @@ def structuring_request(
 
 
 def foreseen_structuring(rubric: Rubric, sitting: Sitting, *, k: int) -> Iterator[ModelRequest]:
-    """Yield the requests for a sitting's answers, and in the first trial the one for the model solution."""
+    """Yield the requests for a sitting's answers and, in the first trial, the request for the model solution."""
     structuring, ideal = rubric.structuring, sitting.task.ideal
     if structuring is None:
         return

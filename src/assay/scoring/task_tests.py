@@ -1,4 +1,4 @@
-"""Scoring by a task's own tests: they run against the response in a sandboxed workspace, and pass or fail as a whole."""
+"""Scoring by a task's own tests, which run against the response in a sandboxed workspace and pass or fail as a whole."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.assessment import Assessment, Grade
+from assay.domain.assessment import Assessment
 from assay.domain.sandbox import CommandEnd, CommandRequest, CommandResult
-from assay.scoring.evaluator import Unscorable
+from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.extraction import extracted
-from assay.scoring.function_evaluator import FunctionEvaluator
+from assay.scoring.function_evaluator import FunctionEvaluator, assessment_by, plain_grade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.domain.digest import JsonValue
-    from assay.scoring.evaluator import Answer, Request, Sitting
 
 TESTS: Final = "tests"
 OPTIONS: Final = ("file", "files", "command", "answer", "seconds")
@@ -41,7 +40,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}(?:/[A-Za-z0-9_][A-
 _RAN_NONE: Final = re.compile(r"^Ran 0 tests in ", re.MULTILINE)
 _RAN: Final = re.compile(r"^Ran [1-9]\d* tests? in ", re.MULTILINE)
 _NOT_STARTED: Final = (126, 127)
-_NO_TESTS: Final = 5  # of pytest, and of unittest since Python 3.12
+_NO_TESTS: Final = 5  # exit code of pytest, and of unittest since Python 3.12
 _STOPPED: Final[Mapping[CommandEnd, str]] = MappingProxyType(
     {
         CommandEnd.OUT_OF_MEMORY: "exceeded their memory limit",
@@ -51,7 +50,7 @@ _STOPPED: Final[Mapping[CommandEnd, str]] = MappingProxyType(
 
 
 def test_problems(options: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return the problems of the options of `score: tests`, a sentence each. `files` maps names to texts by now."""
+    """Return the problems with the options of `score: tests`, one sentence each. `files` maps file names to their texts."""
     unknown = [name for name in options if name not in OPTIONS]
     problems = [
         f"`tests` has no option {name!r}. It has {', '.join(f'`{known}`' for known in OPTIONS)}." for name in unknown
@@ -77,7 +76,7 @@ class TestsEvaluator(FunctionEvaluator):
     __test__ = False  # not a test itself
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return one command for each response, over a workspace with the tests and the response."""
+        """Return one command for each response, to run in a workspace with the tests and the response."""
         options = self.scoring.options
         tests = options.get("files")
         files = {name: str(text) for name, text in tests.items()} if isinstance(tests, dict) else {}
@@ -102,23 +101,8 @@ class TestsEvaluator(FunctionEvaluator):
         for response, result in zip(sitting.responses, answers, strict=True):
             assert isinstance(result, CommandResult)
             passed, reason = self._verdict(result)
-            score = 1.0 if passed else 0.0
-            grades.append(
-                Grade(
-                    candidate=response.candidate,
-                    criterion=TESTS,
-                    score=score,
-                    raw_score=score,
-                    min_score=0.0,
-                    max_score=1.0,
-                    reason=reason,
-                )
-            )
-        return Assessment(
-            grades=tuple(grades),
-            scores={grade.candidate: grade.score for grade in grades},
-            weights={TESTS: 1.0},
-        )
+            grades.append(plain_grade(response.candidate, TESTS, 1.0 if passed else 0.0, reason))
+        return assessment_by(TESTS, grades)
 
     def _verdict(self, result: CommandResult) -> tuple[bool, str]:
         shown = result.output if len(result.output) <= _SHOWN_CHARS else f"…{result.output[-_SHOWN_CHARS:]}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
 MAX_COMPARED_CELLS: Final = 30_000_000_000
-"""Largest comparison (length times length) that uses Levenshtein distance: about a second."""
+"""Largest comparison (length times length) that uses Levenshtein distance; it takes about a second."""
 
 EQUAL: Final = Score(1.0, "equal", 1.0)
 UNEQUAL: Final = Score(0.0, "not equal", 1.0)
@@ -29,7 +29,7 @@ LACKS: Final = Score(0.0, "does not contain the reference")
 def exact(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
     """Score 1 if the response equals the reference, else 0.
 
-    White space around both texts, upper and lower case, and the Unicode form of a character (NFC) make no difference.
+    White space around the texts, upper and lower case, and the Unicode form of characters (NFC) make no difference.
     """
     wanted, normalised = _normalised_reference(reference)
     if not wanted:
@@ -51,11 +51,12 @@ def _normalised_reference(reference: str) -> tuple[str, str]:
 
 
 def similarity(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score 1 if the response equals the reference, less for a near miss; the first matching rule decides, on stripped texts.
+    """Score 1 if the response equals the reference, and less for a near miss; the first matching rule decides.
 
-    Equal 1; equal but for case 0.95; the reference inside the response 0.95 down to 0.60 by the amount of other text, or
-    0.90 down to 0.55 when only the case differs; then similarity s = 1 - Levenshtein / longer length: 0.7 s above one
-    half, 0.4 s above one fifth, else 0.
+    White space around both texts is ignored. Equal texts score 1, and texts that differ only in case 0.95. If the response
+    contains the reference, it scores 0.95 down to 0.60, depending on the amount of other text, or 0.90 down to 0.55 if the case
+    differs. Otherwise the similarity is s = 1 - Levenshtein / longer length, and the score is 0.7 s if s is above one half, 0.4
+    s if it is above one fifth, and else 0.
     """
     given = response.strip()
     wanted, lowered_wanted = _stripped(reference)
@@ -65,13 +66,13 @@ def similarity(response: str, reference: str, options: Mapping[str, JsonValue], 
         return EQUAL
     lowered = given.lower()
     if lowered == lowered_wanted:
-        return Score(0.95, "equal but for case", 1.0)
+        return Score(0.95, "equal except for case", 1.0)
     if not given:
         return Score(0.0, "the response is empty", 1.0)
     if wanted in given:
         return Score(max(0.60, 0.95 - 0.35 * _extra(given, wanted)), "contains the reference", 0.9)
     if lowered_wanted in lowered:
-        return Score(max(0.55, 0.90 - 0.35 * _extra(given, wanted)), "contains the reference but for case", 0.85)
+        return Score(max(0.55, 0.90 - 0.35 * _extra(given, wanted)), "contains the reference except for case", 0.85)
     return _similar(given, wanted)
 
 
@@ -81,7 +82,7 @@ def _extra(given: str, wanted: str) -> float:
 
 @lru_cache(maxsize=16)
 def _stripped(reference: str) -> tuple[str, str]:
-    """Return the stripped reference, and that in lower case; cached because one reference serves many responses."""
+    """Return the stripped reference, as it is and in lower case; cached because one reference is used for many responses."""
     wanted = reference.strip()
     return wanted, wanted.lower()
 

@@ -1,16 +1,15 @@
-"""Flags that a rubric's rules raise, and the check of a judge's score by comparing the final answer."""
+"""Flags raised by a rubric's rules, and the check of a judge's score by comparing the final answer."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.assessment import Flag, FlagKind, Verification
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Verification
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from assay.domain.assessment import Assessment, Grade
     from assay.domain.verdicts import VerdictRules
 
 SKIPPED: Final = "Verification skipped"
@@ -19,12 +18,12 @@ DIFFERS: Final = "Final answer does not match."
 
 
 def rule_flags(rules: VerdictRules, grades: Sequence[Grade], labels: Mapping[str, str]) -> Iterator[Flag]:
-    """Yield the flags of grades that the rules want a person to check; `labels` are those that the judge saw."""
+    """Yield flags for the grades that, by the rules, a person should check; `labels` are the labels that the judge saw."""
     for candidate, label in labels.items():
         own = [grade for grade in grades if grade.candidate == candidate]
         scores = [grade.score for grade in own]
         if rules.partial_score and any(score is not None and 0.0 < score < 1.0 for score in scores):
-            detail = f"{label} was judged right in part."
+            detail = f"{label} was judged partly right."
             yield Flag(kind=FlagKind.PARTIAL_SCORE, detail=detail, candidate=candidate)
         for grade in own if rules.trivial_justification else ():
             if grade.score is not None and grade.score < 1.0 and len(grade.reason.strip()) <= rules.trivial_chars:
@@ -42,9 +41,10 @@ def rule_flags(rules: VerdictRules, grades: Sequence[Grade], labels: Mapping[str
 def with_verification(
     assessment: Assessment, candidate: str, score: float | None, *, scorer: str, problem: str = "", flags: bool = True
 ) -> Assessment:
-    """Add the result of verifying one final answer to an assessment; the scores remain the judge's.
+    """Add the result of verifying one final answer to an assessment; the judge's scores stay unchanged.
 
-    `score` is the scorer's, None if it could not decide for the reason in `problem`; with `flags`, a failure is flagged.
+    `score` is the scorer's score; None if it could not decide, for the reason in `problem`. If `flags` is True, a failed check
+    is flagged.
     """
     verified = None if score is None else score == 1.0
     message = f"{SKIPPED}: {problem}" if verified is None else MATCHES if verified else DIFFERS

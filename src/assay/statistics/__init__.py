@@ -1,10 +1,10 @@
 """Estimates, comparisons, ranks, agreement and planning, computed from plain arrays.
 
-Nothing here reads files, prints, waits or seeds random numbers; the caller passes a generator to functions that need one.
-This package can be imported alone and needs only NumPy and `scipy.special`. Scores are 0 to 1. A result that cannot be
-computed is None with a `reason`; no result holds NaN or Infinity, and only wrong arguments raise (ValueError).
+Nothing here reads files, prints, waits or seeds random numbers; the caller passes a generator to functions that need one. This
+package can be imported on its own and needs only NumPy and `scipy.special`. Scores are between 0 and 1. A result that cannot be
+computed is None and has a `reason`. No result contains NaN or Infinity, and only wrong arguments raise an error (ValueError).
 
-Which function answers which question:
+The function that answers each question:
 
 =====================  ==============================================================================================
 mean, mean_binary      `estimate` (all candidates: `estimates`); a bare share of successes: `proportion`

@@ -1,9 +1,9 @@
-"""Krippendorff's alpha for any pattern of missing ratings, in time and memory proportional to the ratings.
+"""Krippendorff's alpha for any pattern of missing ratings, in time and memory proportional to the number of ratings.
 
-Theory. Alpha is 1 - D_o / D_e, observed over expected disagreement between pairable ratings. For squared differences
-both are moments: with n_u ratings in unit u and SS_u their squared deviations from the unit's mean,
-D_o = (1/n) Σ 2 n_u SS_u / (n_u - 1) and D_e = 2 SS_total / (n - 1), n = Σ n_u over units with two ratings or more.
-Ordinal alpha is interval alpha of the midranks, because its metric is the squared distance of midranks. Nominal alpha
+Theory. Alpha is 1 - D_o / D_e, where D_o is the observed and D_e the expected disagreement between pairable ratings. For
+squared differences both are moments: with n_u ratings in unit u, and SS_u the sum of their squared deviations from the unit's
+mean, D_o = (1/n) Σ 2 n_u SS_u / (n_u - 1) and D_e = 2 SS_total / (n - 1), where n = Σ n_u over units with at least two ratings.
+Ordinal alpha is the interval alpha of the midranks, because its metric is the squared distance between midranks. Nominal alpha
 needs counts of (unit, value). Only the ratio metric needs all pairs of distinct values.
 """
 
@@ -16,7 +16,7 @@ from assay.statistics.cells import ROWS_AT_A_TIME
 from assay.statistics.factorize import places
 from assay.statistics.table import Column, Numbers
 
-# Percentile bootstraps of few units are too narrow: tests of 10 tasks based on them err in 10 to 12% instead of 5%.
+# Percentile bootstraps of few units are too narrow: with 10 tasks, tests based on them err in 10 to 12% of cases instead of 5%.
 FEWEST_UNITS_FOR_INTERVAL = 20
 # The table of all pairs of values takes 128 MB at this size.
 MOST_VALUES_FOR_RATIO = 4000
@@ -28,9 +28,9 @@ READING = ((0.667, "not reliable"), (0.8, "tentative"))
 class Alpha:
     """Agreement beyond chance; 1 is perfect, 0 is chance.
 
-    Always read `agreement` as well: alpha is low if the ratings hardly vary, however well the raters agree.
-    `reading`: reliable from .80, tentative from .667, not reliable below, taken at the lower end of the interval
-    if there is one. `ci95` is None below 20 units or without a generator.
+    Always read `agreement` as well: alpha is low if the ratings hardly vary, however well the raters agree. `reading` is based
+    on the lower end of the interval if there is one: reliable from .80, tentative from .667, and not reliable below that.
+    `ci95` is None below 20 units or without a generator.
     """
 
     alpha: float | None
@@ -45,13 +45,13 @@ class Alpha:
 
     @property
     def agreement(self) -> float | None:
-        """Return the share of pairs of ratings of the same unit that are at most `tolerance` apart; None without a pair."""
+        """Return the share of pairs of ratings of the same unit that differ by at most `tolerance`; None if there are no pairs."""
         return _share_within(self.ratings, self.tolerance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pairable:
-    """Ratings as the caller gave them: unit codes and scores of shape (ratings,), ratings per unit of shape (units,)."""
+    """The caller's ratings: unit codes and scores, both of shape (ratings,), and ratings per unit, of shape (units,)."""
 
     unit: Ints
     score: Floats
@@ -74,22 +74,22 @@ def krippendorff_alpha(
         score: the rating, finite; leave missing ratings out.
         metric: `interval` for scores, `ordinal` for ranked grades, `nominal` for categories coded as numbers, `ratio`
             for amounts (at least 0).
-        tolerance: two ratings at most this far apart count as agreeing in `agreement`.
-        rng: for the bootstrap interval over units.
-        resamples: bootstrap resamples of units.
+        tolerance: two ratings that differ by at most this much count as agreeing in `agreement`.
+        rng: used for the bootstrap interval over units.
+        resamples: number of bootstrap resamples of units.
 
     Raises:
-        ValueError: another metric, columns of unequal length, a rating that is not finite, negative ratio ratings.
+        ValueError: an unknown metric, columns of unequal length, a rating that is not finite, or negative ratio ratings.
 
     Source:
-        Krippendorff (2011), Computing Krippendorff's alpha-reliability; checked against his printed example (.743,
+        Krippendorff (2011), Computing Krippendorff's alpha-reliability; checked against the printed example there (.743,
         .815, .849, .797) and the krippendorff package.
     """
     codes, n_units = places(unit)
     values = np.asarray(score, np.float64)
     if values.shape != codes.shape:
-        raise ValueError(f"unit has {codes.size} rows, score has {values.size}; both must be equally long")
-    # The sum is the quick look; it can overflow over finite ratings, so only the second one decides.
+        raise ValueError(f"unit has {codes.size} rows, score has {values.size}; both must have the same length")
+    # The sum is a quick check that can overflow even if all ratings are finite, so only the second check decides.
     if values.size and not np.isfinite(values.sum()) and not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"row {row} (counted from 0): score {values[row]} is not a finite number")
@@ -116,7 +116,7 @@ def alpha_from_codes(
 ) -> Alpha:
     """Compute `krippendorff_alpha` from whole-number unit codes below `n_units`, for millions of ratings."""
     if metric not in ("interval", "ordinal", "nominal", "ratio"):
-        raise ValueError(f"metric is {metric!r}; it takes interval, ordinal, nominal or ratio")
+        raise ValueError(f"metric is {metric!r}; it must be interval, ordinal, nominal or ratio")
     if metric == "ratio" and (score < 0).any():
         raise ValueError("ratio alpha takes amounts of at least 0")
     count = np.bincount(unit, minlength=n_units)
@@ -144,7 +144,7 @@ def alpha_from_codes(
 
 
 class _Disagreement:
-    """Sums per unit from which alpha of all units, or of any resample of them, is quick to compute."""
+    """Sums per unit, from which alpha can be computed quickly for all units or for any resample of them."""
 
     def __init__(self, unit: Ints, score: Floats, count: Ints, metric: str) -> None:
         paired = count >= 2
@@ -163,7 +163,8 @@ class _Disagreement:
     def _moments(self, unit: Ints, value: Floats, paired: Bools) -> None:
         size = self.count.size
         low, high = (float(value.min()), float(value.max())) if value.size else (0.0, 0.0)
-        # Alpha is the same for shifted and scaled ratings; between -1 and 1 no square overflows or drowns the rest.
+        # Alpha is the same for shifted and scaled ratings; between -1 and 1 no square overflows or makes the others vanish by
+        # rounding.
         centre, scale = low / 2 + high / 2, max(high / 2 - low / 2, 1e-300)
         total, squares = np.zeros(size), np.zeros(size)
         step = max(ROWS_AT_A_TIME, size)
@@ -177,7 +178,8 @@ class _Disagreement:
         n_pairable = float(self.count.sum())
         spread = float(self.squares.sum()) - float(self.total.sum()) ** 2 / max(n_pairable, 1.0)
         if spread < 1e-6 * n_pairable and n_pairable < value.size:
-            # Units rated once can widen the scale so far that rounding hides the variation of the others: rescale without them.
+            # Units that were rated only once can widen the scale so far that rounding hides the variation of the others, so the
+            # scale is set without them.
             keep = paired[unit]
             self._moments(unit[keep], value[keep], paired)
             return
@@ -227,13 +229,13 @@ class _Disagreement:
         return float(frequency @ distance @ frequency) / (n - 1)
 
     def alpha(self, times: Floats | None) -> float | None:
-        """Return alpha with unit u counted `times[u]` times; None if nothing varies."""
+        """Return alpha if unit u is counted `times[u]` times; None if nothing varies."""
         n = float(self.count.sum() if times is None else (self.count * times).sum())
         if n < 2 or self.too_many_values:
             return None
         expected = self._expected(times)
         observed = float(self.observed.sum() if times is None else (self.observed * times).sum())
-        # Below this the ratings are the same but for rounding of their sums.
+        # Below this, the ratings are equal apart from rounding errors in their sums.
         floor = 1e-24 * n if self.metric != "nominal" else 0.0
         return None if expected <= floor else 1.0 - observed / expected
 
@@ -242,7 +244,7 @@ class _Disagreement:
         if self.metric in (
             "interval",
             "ordinal",
-        ):  # the same ratings have the same interval in whatever order they came
+        ):  # the same ratings give the same interval, whatever their order
             sums = np.round((self.squares[units], self.total[units], self.count[units]), 9)
             units = units[np.lexsort(sums)]
         if units.size < FEWEST_UNITS_FOR_INTERVAL:
@@ -266,7 +268,7 @@ def _midranks(score: Floats) -> Floats:
 
 
 def _share_within(ratings: Pairable, tolerance: float) -> float | None:
-    """Return the share of pairs of ratings of a unit that are at most `tolerance` apart, without forming the pairs."""
+    """Return the share of pairs of a unit's ratings that differ by at most `tolerance`, without forming the pairs."""
     count, score = ratings.count, ratings.score
     pairs = float((count * (count - 1.0) / 2).sum())
     if pairs < 1:
@@ -274,7 +276,7 @@ def _share_within(ratings: Pairable, tolerance: float) -> float | None:
     span = float(score.max() - score.min())
     if span <= tolerance:
         return 1.0
-    # Units are laid out end to end, further apart than any two scores, so that one sorted search serves all.
+    # Units are laid out end to end, further apart than any two scores, so that one sorted search handles all of them.
     scaled = (score - score.min()) / span
     near = tolerance / span + 1e-9
     line = np.sort(scaled + ratings.unit * (2.0 + near))

@@ -1,4 +1,4 @@
-"""Array types of `statistics`, and the threshold below which a spread counts as 0."""
+"""Array types used in `statistics`, and the threshold below which a spread counts as 0."""
 
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 Interval: TypeAlias = tuple[float, float]
 
-# Scores live in 0 to 1 and carry rounding of about 1e-16, so a range below this is rounding, not variation.
+# Scores are between 0 and 1 with rounding errors of about 1e-16, so a range below this is due to rounding and not to variation.
 NO_SPREAD = 1e-12
 
 

@@ -1,4 +1,4 @@
-"""Coverage of the planned trials, and the range in which missing trials could place a candidate's mean."""
+"""Coverage of the planned trials, and the range in which a candidate's mean could be if no trials were missing."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -12,10 +12,11 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """Counted trials of a candidate against planned ones.
+    """A candidate's counted trials compared with its planned trials.
 
-    `missing_as_zero` and `missing_left_out` bracket the mean: every missing trial scored 0, or as the counted ones of
-    its task (a task without any is left out). `rate` is counted over planned.
+    `missing_as_zero` and `missing_left_out` bracket the mean: in the first, every missing trial scores 0; in the second, it
+    scores like the counted trials of its task (a task without counted trials is left out). `rate` is the number of counted
+    trials divided by the number of planned trials.
     """
 
     candidate: Hashable
@@ -39,9 +40,9 @@ def coverage(
     """Compute a candidate's coverage, and its mean with missing trials counted as 0 and left out.
 
     Args:
-        planned: trials planned per task; one number for every task of the table, or by task, which may name tasks
-            without any counted trial. More counted than planned counts as planned.
-        weights: weights of tasks that the table does not know, default 1.
+        planned: number of trials planned per task: one number for every task of the table, or a number by task, which may
+            include tasks without counted trials. If more trials count than were planned, the counted number is used.
+        weights: weights of tasks that are not in the table, by default 1.
 
     Raises:
         ValueError: a negative number of planned trials, or a weight that is negative or not finite.
@@ -51,7 +52,7 @@ def coverage(
     known = dict(zip(cells.tasks, cells.weight.tolist(), strict=True))
     code = cells.candidate_code(candidate)
     n_of = dict(zip(cells.tasks, cells.n[code].tolist() if code is not None else [0.0] * len(cells.tasks), strict=True))
-    # zip is not strict here, because an unknown candidate has no means to pair with the tasks.
+    # zip is not strict here, because an unknown candidate has no means that could be paired with the tasks.
     mean_of = dict(zip(cells.tasks, cells.mean[code].tolist() if code is not None else [], strict=False))
     tasks = [task for task in {**dict.fromkeys(cells.tasks), **wanted} if known.get(task, 1.0) > 0]
     plan = np.array([float(wanted.get(task, 0)) for task in tasks])
@@ -59,7 +60,7 @@ def coverage(
     mean = np.array([mean_of.get(task, 0.0) for task in tasks])
     weight = np.array([known.get(task, (weights or {}).get(task, 1.0)) for task in tasks])
     if (plan < 0).any() or not (np.isfinite(weight) & (weight >= 0)).all():
-        raise ValueError("coverage: planned trials are at least 0, weights finite and at least 0")
+        raise ValueError("coverage: planned trials must be at least 0, and weights finite and at least 0")
     plan = np.maximum(plan, n)
     use = (plan > 0) & (weight > 0)
     total_planned, total = float(plan[use].sum()), float(n[use].sum())

@@ -1,12 +1,12 @@
-"""Sufficient statistics: number, mean and spread of trials per task and candidate, from which a report is computed.
+"""Sufficient statistics for a report: number, mean and spread of trials per task and candidate.
 
-Theory. A report needs only n, mean, M2 (the sum of squared deviations), the smallest and the largest score of each
-(task, candidate) cell and, where one judge call graded all candidates, n, mean and M2 of the differences of each pair.
-A decision adds or withdraws one score: Welford's update and its inverse, O(1), whatever the number of rows.
+Theory. For each (task, candidate) cell, a report needs only n, the mean, M2 (the sum of squared deviations), and the smallest
+and the largest score. If one judge call graded all candidates, it also needs n, mean and M2 of each pair's differences. A
+decision adds or withdraws one score, by Welford's update or its inverse. This takes O(1) time, whatever the number of rows.
 
-House rules. Arrays are laid out (candidate, task) and (pair, task), so that a sum over tasks runs along memory. The
-inverse update loses digits when little spread is left, and a withdrawn extreme leaves the range unknown; such cells are
-`stale`: their ranges are usable but wide until `recompute` gets their scores.
+House rules. Arrays are laid out (candidate, task) and (pair, task), so that a sum over tasks reads contiguous memory. The
+inverse update loses digits if little spread is left, and the range becomes unknown if an extreme score is withdrawn. Such cells
+are `stale`: their ranges are usable but too wide until `recompute` gets their scores.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -15,23 +15,23 @@ import numpy as np
 
 from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
 
-# Bounds the digits that inverse updates can lose; reading one cell again is cheap.
+# Limits how many digits inverse updates can lose; reading one cell again is cheap.
 WITHDRAWALS_BEFORE_RECOMPUTING = 100
-# Half a megabyte for a column of floats.
+# A column of floats for a piece of this size takes half a megabyte.
 ROWS_AT_A_TIME = 65_536
 
 
 class Cells:
-    """Sufficient statistics per task and candidate; mutable, updated in O(1) by `add` and `withdraw`.
+    """Sufficient statistics per task and candidate; mutable, with updates in O(1) by `add` and `withdraw`.
 
     Attributes:
-        tasks, candidates: labels; `candidate_code` and `task_code` find their places.
-        n, mean, m2, low, high: shape (candidates, tasks). A cell without trials has n 0 and zeros elsewhere.
+        tasks, candidates: labels; `candidate_code` and `task_code` return their positions.
+        n, mean, m2, low, high: shape (candidates, tasks). A cell without trials has n = 0 and zeros in the other arrays.
         weight: shape (tasks,), at least 0; 0 leaves the task out.
-        pairs: differences of jointly graded trials, or None where candidates were graded apart.
-        planned_tasks: tasks planned, for the scope rule; never below 0.
-        family: shape (tasks,), code of the family of each task; None if every planned task is a family of its own.
-        planned_families: families among the planned tasks.
+        pairs: differences in jointly graded trials, or None if candidates were graded separately.
+        planned_tasks: number of planned tasks, which decides the default scope; at least 0.
+        family: shape (tasks,), code of each task's family; None if every planned task is its own family.
+        planned_families: number of families among the planned tasks.
     """
 
     __slots__ = (
@@ -66,7 +66,7 @@ class Cells:
         """Create empty cells (one per task and candidate).
 
         Raises:
-            ValueError: a weight is negative, NaN or infinite, or there are not as many weights or families as tasks.
+            ValueError: a weight is negative, NaN or infinite, or the number of weights or families differs from that of tasks.
         """
         shape = (len(candidates), len(tasks))
         self.tasks = tuple(tasks)
@@ -102,21 +102,21 @@ class Cells:
         candidates: Sequence[Hashable] | None = None,
         family: Ints | None = None,
     ) -> "Cells":
-        """Build cells from trials given as whole-number codes, in a few passes over the rows.
+        """Build cells from trials that are given as whole-number codes, in a few passes over the rows.
 
-        Repeated judge calls must have been averaged within their trial (`ScoreTable` does).
+        Repeated judge calls must already be averaged within their trial, as `ScoreTable` does.
 
         Args:
             task, candidate: shape (rows,), codes from 0.
             score: shape (rows,), 0 to 1, NaN not allowed.
-            n_tasks, n_candidates: number of codes.
+            n_tasks, n_candidates: numbers of codes.
             weight: shape (n_tasks,).
             tasks, candidates: labels, by default the codes themselves.
-            family: shape (n_tasks,), code of the family of each task; None if tasks are independent.
+            family: shape (n_tasks,), code of each task's family; None if tasks are independent.
 
         Raises:
-            ValueError: columns of unequal length, a code out of range, a score outside 0 to 1 (its row is named), or a
-                wrong weight.
+            ValueError: columns of unequal length, a code out of range, a score outside 0 to 1 (the message names its row), or
+                an invalid weight.
         """
         check_codes("task", task, n_tasks, len(score))
         check_codes("candidate", candidate, n_candidates, len(score))
@@ -134,7 +134,7 @@ class Cells:
         return cells
 
     def fill(self, task: Ints, candidate: Ints, score: Floats) -> None:
-        """Set all cells from trials; nothing is checked.
+        """Set all cells from trials, without any checks.
 
         Args:
             task, candidate, score: shape (rows,), as in `from_codes`.
@@ -144,7 +144,7 @@ class Cells:
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
         # Rows are summed in pieces, because temporary arrays of a million rows would cost as much as the sums.
         step = max(ROWS_AT_A_TIME, size)
-        # Never fewer rows than cells, because every piece also costs a pass over the cells.
+        # A piece never has fewer rows than there are cells, because every piece also needs a pass over the cells.
         pieces = [slice(start, start + step) for start in range(0, score.size, step)]
         for piece in pieces:
             key, part = self._key(task[piece], candidate[piece]), score[piece]
@@ -155,7 +155,7 @@ class Cells:
         mean, m2 = total / np.maximum(n, 1.0), np.zeros(size)
         for piece in pieces:
             key = self._key(task[piece], candidate[piece])
-            # A second pass: a sum of squares less a squared sum cancels for scores that hardly vary.
+            # This is a second pass, because subtracting a squared sum from a sum of squares cancels if the scores hardly vary.
             off = mean.take(key)
             off -= score[piece]
             off *= off
@@ -164,7 +164,7 @@ class Cells:
         self.n = n.reshape(self.n.shape)
         self.low = np.where(empty, 0.0, low).reshape(self.n.shape)
         self.high = np.where(empty, 0.0, high).reshape(self.n.shape)
-        # Equal scores have exactly their own mean and no spread, whatever the rounding of their sum.
+        # Equal scores get exactly their own value as the mean and no spread, whatever the rounding of their sum.
         self.mean = np.where(same, low, mean).reshape(self.n.shape)
         self.m2 = np.where(same, 0.0, m2).reshape(self.n.shape)
 
@@ -175,7 +175,7 @@ class Cells:
 
     @property
     def planned_units(self) -> int:
-        """Number of planned tasks that are independent: families if tasks share any."""
+        """Number of independent units among the planned tasks: families if tasks share any, otherwise tasks."""
         return self.planned_tasks if self.family is None else self.planned_families
 
     def candidate_code(self, candidate: Hashable) -> int | None:
@@ -183,7 +183,7 @@ class Cells:
         return self._places.get(candidate)
 
     def add(self, task: int, candidate: int, score: float) -> None:
-        """Count one more trial of that cell (codes; score 0 to 1)."""
+        """Add one trial to a cell, which is given by its codes; the score is between 0 and 1."""
         if not 0.0 <= score <= 1.0:
             raise ValueError(f"score {score} is outside 0 to 1")
         at = (candidate, task)
@@ -192,7 +192,7 @@ class Cells:
         mean = self.mean[at] + off / n
         self.m2[at] += off * (score - mean)
         self.mean[at] = mean
-        # An empty cell holds 0 as its range, which is not a score.
+        # An empty cell has 0 at both ends of its range, but 0 is not one of its scores.
         self.low[at] = score if n == 1 else min(self.low[at], score)
         self.high[at] = score if n == 1 else max(self.high[at], score)
         self.n[at] = n
@@ -221,16 +221,16 @@ class Cells:
         self._withdrawn[at] += 1
         extreme = score <= self.low[at] or score >= self.high[at]
         worn = self.m2[at] < NO_SPREAD * n or self._withdrawn[at] >= WITHDRAWALS_BEFORE_RECOMPUTING
-        # Among equal scores the range stays known, whichever of them is withdrawn.
+        # If all scores are equal, the range stays known, whichever of them is withdrawn.
         if (extreme and self.high[at] > self.low[at]) or worn:
             self._stale.add(at)
         return at in self._stale
 
     def add_joint(self, task: int, scores: Mapping[int, float]) -> None:
-        """Count one jointly graded trial: scores by candidate code, its differences included.
+        """Add one jointly graded trial, given as scores by candidate code, to the cells and to the differences of pairs.
 
         Raises:
-            ValueError: the cells were not made with `joint=True`, or a score outside 0 to 1.
+            ValueError: the cells were not created with `joint=True`, or a score is outside 0 to 1.
         """
         pairs, values, present = self._joint(scores)
         for candidate, score in scores.items():
@@ -238,17 +238,17 @@ class Cells:
         pairs.add(task, values, present)
 
     def withdraw_joint(self, task: int, scores: Mapping[int, float]) -> bool:
-        """Remove one counted trial that was graded jointly; return True if one of its cells should be recomputed."""
+        """Remove one counted, jointly graded trial; return True if one of its cells should be recomputed."""
         pairs, values, present = self._joint(scores)
         pairs.withdraw(task, values, present)
-        # A list and not a generator: any() would stop at the first stale cell and leave the others counted.
+        # A list instead of a generator: any() would stop at the first stale cell and not withdraw from the others.
         stale = [self.withdraw(task, candidate, score) for candidate, score in scores.items()]
         return any(stale)
 
     def _joint(self, scores: Mapping[int, float]) -> "tuple[PairCells, Floats, Bools]":
         if self.pairs is None:
             raise ValueError("these cells keep no differences; make them with joint=True")
-        # Checked before anything is added, so that a bad score leaves no trial half counted.
+        # Checked before anything is added, so that a bad score does not leave a trial partly counted.
         bad = [score for score in scores.values() if not 0.0 <= score <= 1.0]
         if bad:
             raise ValueError(f"score {bad[0]} is outside 0 to 1")
@@ -258,7 +258,7 @@ class Cells:
         return self.pairs, values, present
 
     def recompute(self, task: int, candidate: int, scores: Sequence[float] | Floats) -> None:
-        """Set the cell from all its counted scores (two passes), after which it is no longer stale."""
+        """Compute the cell from all its counted scores (in two passes), after which it is no longer stale."""
         at = (candidate, task)
         values = np.asarray(scores, np.float64)
         bad = first_outside_unit(values)
@@ -282,16 +282,16 @@ class Cells:
 
     @property
     def counted(self) -> Bools:
-        """Return shape (candidates, tasks): True if the cell has a counted trial and its task a positive weight."""
+        """Return shape (candidates, tasks): True if the cell has a counted trial and its task has a positive weight."""
         return (self.n > 0) & (self.weight > 0)
 
 
 class PairCells:
-    """Moments of the differences of jointly graded trials, per pair of candidates and task.
+    """Moments of the differences in jointly graded trials, for each pair of candidates and each task.
 
-    Pair p of candidates i < j holds differences i - j. Attributes, each of shape (pairs, tasks): `n` trials that count
-    for both (0 where the pair is not compared by trial on that task), `mean` and `m2` of the differences, `middle` the
-    mean of (i + j) / 2.
+    Pair p of candidates i < j holds differences i - j. Attributes, each of shape (pairs, tasks): `n` is the number of trials
+    that count for both (0 if the pair is not compared by trial on that task), `mean` and `m2` describe the differences, and
+    `middle` is the mean of (i + j) / 2.
     """
 
     __slots__ = ("first", "m2", "mean", "middle", "n", "n_candidates", "second")
@@ -303,11 +303,11 @@ class PairCells:
         self.n, self.mean, self.m2, self.middle = (np.zeros(shape) for _ in range(4))
 
     def place(self, first: int, second: int) -> int:
-        """Return the row of the pair first < second."""
+        """Return the row index of a pair, given that first < second."""
         return first * self.n_candidates - first * (first + 1) // 2 + second - first - 1
 
     def add(self, task: int, scores: Floats, present: Bools) -> None:
-        """Count one jointly graded trial: all its candidates' scores at once, without the candidates that are not present.
+        """Add one jointly graded trial: the scores of all candidates that are present in it.
 
         Args:
             task: code of the task.
@@ -338,16 +338,16 @@ class PairCells:
 def check_codes(name: str, codes: Ints, limit: int, length: int) -> None:
     """Raise ValueError unless there are `length` codes from 0 to limit - 1."""
     if len(codes) != length:
-        raise ValueError(f"{name} has {len(codes)} rows, score has {length}; all columns must be equally long")
-    # Negative codes are huge when read without their sign, so that one pass finds both kinds.
+        raise ValueError(f"{name} has {len(codes)} rows, score has {length}; all columns must have the same length")
+    # Read as unsigned numbers, negative codes are huge, so that a single pass finds both kinds.
     if length and int(codes.astype(np.int64, copy=False).view(np.uint64).max()) >= limit:
         row = int(np.flatnonzero((codes < 0) | (codes >= limit))[0])
         raise ValueError(f"row {row} (counted from 0): {name} code {codes[row]} is not in 0 to {limit - 1}")
 
 
 def first_outside_unit(score: Floats) -> int | None:
-    """Return the first place that is NaN or outside 0 to 1, or None."""
-    # NaN makes both comparisons false, so the two quick passes find it too.
+    """Return the first position whose value is NaN or outside 0 to 1, or None."""
+    # NaN makes both comparisons false, so the two quick passes also find it.
     if score.size == 0 or (score.min() >= 0.0 and score.max() <= 1.0):
         return None
     return int(np.flatnonzero(~((score >= 0.0) & (score <= 1.0)))[0])

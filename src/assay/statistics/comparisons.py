@@ -1,8 +1,8 @@
-"""Compare two candidates: the difference, its test and interval, and the data that would decide an open comparison.
+"""Compare two candidates: the difference, its test and interval, and the data needed to decide an undecided comparison.
 
-Theory. `contrasts` computes both scopes; the caller or the rule in `scopes` chooses the headline, and the other answer
-becomes `other_scope`. Effect sizes, second opinion and plan accompany the headline and never change its decision. Only
-a margin can turn "not decided" into "equivalent".
+Theory. `contrasts` computes the answers for both scopes. The caller or the rule in `scopes` chooses which one is the headline;
+the other becomes `other_scope`. Effect sizes, second opinion and plan accompany the headline but never change its decision.
+Only a margin can turn "not decided" into "equivalent".
 """
 
 from collections.abc import Hashable
@@ -28,7 +28,7 @@ from assay.statistics.table import ScoreTable
 from assay.statistics.warnings import Caution, about_sample, caution, few_names
 
 ALPHA = 0.05
-# The tasks needed grow with 1 / difference², so a tiny observed difference would ask for absurd numbers.
+# The number of tasks needed grows with 1 / difference², so a tiny observed difference would need absurd numbers.
 SMALLEST_DIFFERENCE_WORTH_PLANNING = 0.01
 
 
@@ -36,8 +36,8 @@ SMALLEST_DIFFERENCE_WORTH_PLANNING = 0.01
 class SecondOpinion:
     """A permutation p-value that accompanies the t-test; `about` is the scope it applies to.
 
-    None with reason `permutation_cannot_reach_alpha` (too few observations), `needs_generator` (too many to count
-    exactly and no random generator given) or `needs_rows` (cells hold no single scores).
+    It is None with one of these reasons: `permutation_cannot_reach_alpha` (too few observations), `needs_generator` (too many
+    observations for an exact count, and no random generator was given) or `needs_rows` (cells do not hold single scores).
     """
 
     method: str
@@ -48,7 +48,7 @@ class SecondOpinion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDifference:
-    """Results of both candidates on one shared task."""
+    """The results of both candidates on one shared task."""
 
     task: Hashable
     mean_a: float
@@ -61,7 +61,7 @@ class TaskDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SharedColumns:
-    """The shared tasks as arrays, each of shape (shared tasks,); `family` is None if tasks share no families."""
+    """The shared tasks as arrays, each of shape (shared tasks,); `family` is None if tasks do not share families."""
 
     tasks: tuple[Hashable, ...]
     mean_a: Floats
@@ -74,12 +74,12 @@ class SharedColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Comparison of A with B over the tasks on which both have counted trials.
+    """Comparison of A with B on the tasks for which both have counted trials.
 
-    `difference` is a - b on 0 to 1, `points` the same times 100. `decision` is better or worse when p <= .05, else
-    equivalent when the margin was set and its test holds, else not_decided. `reason` is set only where the interval or
-    the p-value is None. `other_scope` answers the other question (new tasks or the same again). `to_decide` says the data
-    that would decide an undecided comparison.
+    `difference` is a - b, with scores between 0 and 1, and `points` is 100 times that. `decision` is better or worse if p <=
+    .05, else equivalent if a margin was set and its test is passed, else not_decided. `reason` is set only if the interval or
+    the p-value is None. `other_scope` answers the other question (about new tasks, or about the same tasks again). `to_decide`
+    says how much data would decide an undecided comparison.
     """
 
     a: Hashable
@@ -147,23 +147,23 @@ def compare(
     *,
     rng: np.random.Generator | None = None,
 ) -> Comparison:
-    """Compute the difference a - b with its test, interval, effect sizes and the data that would decide it.
+    """Compute the difference a - b with its test, interval and effect sizes, and the amount of data that would decide it.
 
-    New tasks of the kind: one difference per shared task, CR2 variance, Kish degrees of freedom (with equal weights
-    the paired t-test on task means). The same tasks again: Welch on one task, stratified t on several; trial by trial if one judge
-    call graded both.
+    For new tasks of the same kind, it uses one difference per shared task, the CR2 variance and Kish degrees of freedom (with
+    equal weights this is the paired t-test on task means). For the same tasks again, it uses Welch's test on one task and a
+    stratified t-test on several, and compares trial by trial if one judge call graded both.
 
     Args:
-        scores: a table, or cells (sums per task and candidate); cells give no probability of superiority and no label
+        scores: a table, or cells (sums per task and candidate). With cells there is no probability of superiority and no label
             permutation.
-        a, b: labels; an unknown one gives reason `no_approved_trials`.
+        a, b: labels; an unknown label gives the reason `no_approved_trials`.
         scope: `tasks_like_these`, `these_tasks`, or None for the rule in `scopes`.
-        margin: smallest difference that matters, strictly between 0 and 1, set before the data; without it nothing is
+        margin: smallest difference that matters, strictly between 0 and 1, chosen before seeing the data; without it nothing is
             called equivalent.
-        rng: for the second opinion on more than 32 tasks; without it the second opinion is None.
+        rng: used for the second opinion if there are more than 32 tasks; without it, that second opinion is None.
 
     Raises:
-        ValueError: a and b are the same, another scope, or a margin out of range.
+        ValueError: a and b are the same, the scope is unknown, or the margin is out of range.
 
     Source:
         docs/explanation/statistics.md; checked against scipy.stats and statsmodels in tests/golden/test_statistics_reference.py.
@@ -179,11 +179,13 @@ def compare(
     chosen = asked or default_scope(planned_units=cells.planned_units, repeated=bool(pair.repeated[0]))
     n_shared = int(pair.n_shared[0])
     if n_shared == 0:
-        # No unpaired test is tried: even on shared tasks it detects 5 points in 1% of benchmarks, a paired one in 25%.
+        # No unpaired test is used: even on shared tasks it detects 5 points in only 1% of benchmarks, while a paired test does
+        # so in 25%.
         return _incomparable(a, b, chosen, reason=_why_nothing_shared(cells, code_a, code_b))
     like, these = LikeThese(pair), TheseTasks(pair)
     by_scope = (like.scoped(0), these.scoped(0))
-    # One shared task says nothing about other tasks, whatever was planned, unless the caller asks for that scope.
+    # A single shared task says nothing about other tasks, however many were planned, so that scope is used only if the caller
+    # asks for it.
     headline_is_like = chosen == TASKS_LIKE_THESE and (n_shared > 1 or asked is not None)
     headline, beside = by_scope if headline_is_like else by_scope[::-1]
     return _Assembly(scores, cells, pair, like, these, headline, beside).comparison(a, b, margin, rng)
@@ -276,7 +278,8 @@ class _Assembly:
         return SharedColumns(
             tasks=tuple(self.cells.tasks[i] for i in at),
             mean_a=mean_a,
-            # Joint trials set the difference by trial; the columns must subtract to the difference that was tested.
+            # For joint trials the difference is computed by trial, and the difference of the two columns must equal the one
+            # that was tested.
             mean_b=mean_a - self.task_difference,
             n_a=self.n_used[0],
             n_b=self.n_used[1],
@@ -296,9 +299,9 @@ class _Assembly:
     def _second_opinion(self, rng: np.random.Generator | None) -> SecondOpinion:
         if self.at.size > 1:
             # The signs of task differences are permuted, not labels within tasks: label permutation is about exactly these
-            # tasks, and taken for tasks like these it erred in 29% of simulated benchmarks of 10 tasks with 5 trials.
+            # tasks. When used for tasks like these, it erred in 29% of simulated benchmarks of 10 tasks with 5 trials.
             values, weight = self.pair.difference[0, self.at], self.cells.weight[self.at]
-            if self.cells.family is not None:  # whole families are flipped, because their tasks go together
+            if self.cells.family is not None:  # a family's tasks go together, so whole families are flipped
                 values, weight = by_family(values, weight, self.cells.family[self.at])
             return _flipped(values, weight, rng, about=TASKS_LIKE_THESE)
         if not isinstance(self.scores, ScoreTable):
@@ -308,7 +311,7 @@ class _Assembly:
         if joint is not None:
             return _flipped(joint[0] - joint[1], None, rng, about=THIS_TASK_ONLY)
         a, b = (self.scores.score[self.scores.rows_of(code, task)] for code in (self.one, self.other))
-        # With 3 trials against 3 the smallest possible p is 2 of 20, so the test could never reach 5%.
+        # With 3 trials against 3, the smallest possible p is 2/20, so the test could never reach 5%.
         if (2 if a.size == b.size else 1) / comb(a.size + b.size, a.size) > ALPHA:
             return SecondOpinion(
                 method="permutation", p_value=None, about=THIS_TASK_ONLY, reason="permutation_cannot_reach_alpha"
@@ -380,10 +383,10 @@ def _flipped(
 def equivalence(
     scores: ScoreTable | Cells, a: Hashable, b: Hashable, *, margin: float, scope: str | None = None
 ) -> Equivalence | None:
-    """Test `compare`'s headline against the margin by two one-sided tests; None without a standard error.
+    """Test the headline of `compare` against the margin with two one-sided tests; None if it has no standard error.
 
     Raises:
-        ValueError: as `compare`.
+        ValueError: as for `compare`.
     """
     return compare(scores, a, b, scope, margin).equivalence
 

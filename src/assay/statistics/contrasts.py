@@ -1,8 +1,8 @@
 """Compute the differences of all pairs of candidates at once, from cells (sums per task and candidate), in either scope.
 
-Theory. Each scope reduces a pair to a difference with a variance and degrees of freedom. For tasks like these the units
-are differences of task means, and with complete tables all pairs come from one matrix product. For exactly these tasks
-the noise of trials adds up over tasks and sides, and joint trials enter as their differences.
+Theory. Each scope reduces a pair to a difference with a variance and degrees of freedom. For tasks like these, the units are
+differences of task means; if the table is complete, one matrix product gives all pairs. For exactly these tasks, the noise of
+trials adds up over tasks and over both sides, and joint trials enter as differences.
 """
 
 from dataclasses import dataclass
@@ -16,19 +16,13 @@ from assay.statistics.distributions import t_quantile, t_two_sided
 from assay.statistics.families import FEWEST_FAMILIES, across, across_family_pairs
 from assay.statistics.paired_trials import PairedTrials, paired_trials
 from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS, THIS_TASK_ONLY
-from assay.statistics.standard_error import (
-    AcrossTasks,
-    WithinTasks,
-    satterthwaite,
-    shares_of,
-    within_tasks,
-)
+from assay.statistics.standard_error import AcrossTasks, WithinTasks, satterthwaite, shares_of, within_tasks
 from assay.statistics.table import ScoreTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedDifference:
-    """A difference a - b with its test and interval in one scope; `reason` says why something is None."""
+    """A difference a - b with its test and interval in one scope; `reason` says why a value is None."""
 
     scope: str
     difference: float | None
@@ -44,12 +38,12 @@ class ScopedDifference:
 
 
 class Contrasts:
-    """Moments of several pairs of candidates on their shared tasks; first axis pair, last axis task.
+    """Moments of several pairs of candidates on their shared tasks; the first axis is the pair and the last axis the task.
 
     Attributes:
-        n_shared: shared tasks per pair.
+        n_shared: number of shared tasks per pair.
         complete: True if every candidate has counted trials on every task of positive weight.
-        paired: moments of joint trials, None if nothing was graded jointly.
+        paired: moments of joint trials; None if nothing was graded jointly.
     """
 
     def __init__(self, source: ScoreTable | Cells, first: Ints, second: Ints, *, pair_trials: bool = True) -> None:
@@ -64,17 +58,17 @@ class Contrasts:
 
     @cached_property
     def shared(self) -> Bools:
-        """Return shape (pairs, tasks): True if both have counted trials and the task has weight."""
+        """Return shape (pairs, tasks): True if both have counted trials and the task's weight is above 0."""
         return np.asarray(self.counted[self.first] & self.counted[self.second])
 
     @cached_property
     def weight(self) -> Floats:
-        """Shape (pairs, tasks): task weights, 0 where not shared."""
+        """Shape (pairs, tasks): task weights, 0 for tasks that the pair does not share."""
         return np.where(self.shared, self.cells.weight, 0.0)
 
     @cached_property
     def mean(self) -> tuple[Floats, Floats]:
-        """Task means of either side, each of shape (pairs, tasks)."""
+        """Task means of both sides, each of shape (pairs, tasks)."""
         return self.cells.mean[self.first], self.cells.mean[self.second]
 
     @cached_property
@@ -84,12 +78,12 @@ class Contrasts:
 
     @property
     def n(self) -> tuple[Floats, Floats]:
-        """Trials of either side, each of shape (pairs, tasks)."""
+        """Numbers of trials of both sides, each of shape (pairs, tasks)."""
         return self.cells.n[self.first], self.cells.n[self.second]
 
     @property
     def m2(self) -> tuple[Floats, Floats]:
-        """Sums of squared deviations of either side, each of shape (pairs, tasks)."""
+        """Sums of squared deviations of both sides, each of shape (pairs, tasks)."""
         return self.cells.m2[self.first], self.cells.m2[self.second]
 
     @property
@@ -99,12 +93,12 @@ class Contrasts:
 
     @property
     def n_joint(self) -> Floats:
-        """Shape (pairs, tasks): joint trials that count for both."""
+        """Shape (pairs, tasks): number of joint trials that count for both."""
         return np.zeros_like(self.weight) if self.paired is None else self.paired.n
 
     @property
     def repeated(self) -> Bools:
-        """Return shape (pairs,): True if some task has two trials of each side, so that rerun noise can be estimated."""
+        """Return shape (pairs,): True if a task has at least two trials of each side, so that rerun noise can be estimated."""
         by_trial = self.by_trial
         apart = self.shared & ~by_trial
         sides = [(apart & (n >= 2)).any(axis=1) for n in self.n]
@@ -114,7 +108,7 @@ class Contrasts:
 
 
 class LikeThese:
-    """All pairs for tasks like these: task differences, CR2 variance, Kish degrees of freedom.
+    """All pairs, for tasks like these: uses task differences, CR2 variance and Kish degrees of freedom.
 
     Source:
         docs/explanation/statistics.md, 2.4 of the study; with equal weights scipy.stats.ttest_rel on task means.
@@ -142,7 +136,7 @@ class LikeThese:
         self.t, self.p, self.half = _tested(self.estimate, self.std_err, self.df)
 
     def scoped(self, i: int) -> ScopedDifference:
-        """Return pair i as a record of plain values."""
+        """Return the result for pair i as a record of plain values."""
         n_shared = int(self.pairs.n_shared[i])
         means = (float(self.estimate[i]), float(self.sides[0][i]), float(self.sides[1][i]))
         if n_shared == 0:
@@ -152,11 +146,11 @@ class LikeThese:
         if not self.enough[i]:
             return _partial(TASKS_LIKE_THESE, means, "need_at_least_4_families")
         if self.across.constant[i]:
-            # Exact sign flip: of 2^G patterns only the two with equal signs are as extreme. The exponent is capped, so
-            # that the p of very many tasks stays above 0.
+            # Exact sign flip: of the 2^G patterns, only the two in which all signs are equal are as extreme. The exponent is
+            # capped, so that p stays above 0 for very many tasks.
             tied = abs(means[0]) < NO_SPREAD
             p_value = 1.0 if tied else 2.0 ** (1 - min(int(self.across.n_units[i]), 1000))
-            # Families can tie although their tasks do not.
+            # Families can be tied although their tasks are not.
             ties = tied and bool((np.abs(self.pairs.difference[i][self.pairs.shared[i]]) < NO_SPREAD).all())
             reason = "all_ties" if ties else "zero_variance"
             return _partial(TASKS_LIKE_THESE, means, reason, std_err=0.0, p_value=p_value, method="signflip_exact")
@@ -165,11 +159,11 @@ class LikeThese:
 
 
 class TheseTasks:
-    """All pairs for reruns of the same tasks: stratified t, by trial where trials were graded jointly.
+    """All pairs, for reruns of the same tasks: a stratified t-test, by trial if trials were graded jointly.
 
     Source:
-        Satterthwaite (1946), Welch (1947); for one task graded apart scipy.stats.ttest_ind(equal_var=False), graded
-        jointly scipy.stats.ttest_rel.
+        Satterthwaite (1946), Welch (1947); for one task this is scipy.stats.ttest_ind(equal_var=False) if graded separately,
+        and scipy.stats.ttest_rel if graded jointly.
     """
 
     def __init__(self, contrasts: Contrasts) -> None:
@@ -180,11 +174,12 @@ class TheseTasks:
         apart = np.where(self.by_trial, 0.0, share)
         self.n = list(contrasts.n)
         noise = [within_tasks(n, m2, apart) for n, m2 in zip(self.n, contrasts.m2, strict=True)]
-        # Welch's test on joint trials erred in 18% of cases at a correlation of -1 and in 1% at +0.6; pairing keeps 5%.
+        # On joint trials, Welch's test erred in 18% of cases at a correlation of -1 and in 1% at +0.6; pairing keeps the error
+        # at 5%.
         if contrasts.paired is not None:
             joint = contrasts.paired
             noise.append(within_tasks(joint.n, joint.m2, share - apart))
-            # Both means come from the joint trials alone, so that they subtract to the tested difference.
+            # Both means come from the joint trials alone, so that their difference is the one that was tested.
             halves = (joint.mean / 2, -joint.mean / 2)
             sides = [np.where(self.by_trial, joint.middle + h, m) for m, h in zip(sides, halves, strict=True)]
             self.n = [np.where(self.by_trial, joint.n, n) for n in self.n]
@@ -204,7 +199,7 @@ class TheseTasks:
         self.t, self.p, self.half = _tested(self.estimate, self.std_err, self.df)
 
     def scoped(self, i: int) -> ScopedDifference:
-        """Return pair i as a record of plain values."""
+        """Return the result for pair i as a record of plain values."""
         n_shared = int(self.pairs.n_shared[i])
         means = (float(self.estimate[i]), float(self.sides[0][i]), float(self.sides[1][i]))
         scope = THIS_TASK_ONLY if n_shared == 1 else THESE_TASKS
@@ -223,7 +218,7 @@ class TheseTasks:
 
     def _constant(self, i: int, scope: str, means: tuple[float, float, float]) -> ScopedDifference:
         tied = bool((np.abs(self.task_difference[i]) < NO_SPREAD).all())
-        # Trial noise of exactly 0 on several tasks is not believable, so no p is given, unless all tasks tie.
+        # Trial noise of exactly 0 on several tasks is not credible, so no p is given unless all tasks are tied.
         if scope == THESE_TASKS and not tied:
             return _partial(scope, means, "zero_variance", std_err=0.0)
         by_trial = bool(self.by_trial[i].any())
@@ -237,8 +232,8 @@ class TheseTasks:
 
 
 def _two_constants(n_a: int, n_b: int) -> float:
-    """Return the exact label-permutation p of n_a equal scores against n_b others: the observed split, its mirror if n_a = n_b."""
-    # Multiplied step by step: the binomial coefficient itself may be too large for a float.
+    """Return the exact label-permutation p of n_a equal scores against n_b others: that split, and its mirror if n_a = n_b."""
+    # Multiplied step by step, because the binomial coefficient itself may be too large for a float.
     p = 2.0 if n_a == n_b else 1.0
     for k in range(1, min(n_a, n_b) + 1):
         p *= k / (max(n_a, n_b) + k)
@@ -294,7 +289,7 @@ def _partial(
 
 
 def nothing(scope: str, reason: str) -> ScopedDifference:
-    """Return a difference without values, and the reason."""
+    """Return a difference that has no values but only the reason."""
     return ScopedDifference(
         scope=scope,
         difference=None,

@@ -1,4 +1,4 @@
-"""Estimate from data the variances that planning a benchmark needs."""
+"""Estimate the variances that are needed to plan a benchmark, from data."""
 
 from collections.abc import Hashable
 
@@ -13,11 +13,11 @@ from assay.statistics.table import ScoreTable
 
 
 def design_variances(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> DesignVariances | None:
-    """Estimate how the difference of two candidates varies between tasks and between trials; None without a shared task.
+    """Estimate how much the difference of two candidates varies between tasks and trials; None without shared tasks.
 
-    Interaction: variance of task differences minus the part that trial noise causes, at least 0. With unequal weights
-    both variances are raised by the design effect tasks / effective tasks, so that planning with them is right for
-    tasks weighted alike.
+    The interaction is the variance of task differences minus the part that trial noise causes, and at least 0. With unequal
+    weights, both variances are multiplied by the design effect (tasks / effective tasks), so that planning with them is correct
+    for equally weighted tasks.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     code_a, code_b = cells.candidate_code(a), cells.candidate_code(b)
@@ -27,7 +27,7 @@ def design_variances(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> De
 
 
 def variances_of(contrasts: Contrasts) -> DesignVariances | None:
-    """Compute `design_variances` of the first pair."""
+    """Compute `design_variances` for the first pair."""
     at = np.flatnonzero(contrasts.shared[0])
     if at.size == 0:
         return None
@@ -51,7 +51,7 @@ def variances_of(contrasts: Contrasts) -> DesignVariances | None:
     if family is not None:
         moments = across(difference, contrasts.weight[0, at], family[at])
         n_families = int(moments.n_units)
-        # The trial noise of the mean, expected times the design effect, is no part of the variance between families.
+        # The trial noise of the mean, which is expected times the design effect, is not part of the variance between families.
         noise_of_mean = expected * effect / at.size if known else 0.0
         between = max(float(moments.variance) - noise_of_mean, 0.0) * n_families
         evenness = float(moments.n_eff) / n_families
@@ -75,6 +75,6 @@ def _pooled(n: Floats, m2: Floats) -> float | None:
 
 
 def _mean_noise(n: Floats, m2: Floats, pooled: float) -> float:
-    """Return the mean over tasks of s²/n; a task of one trial takes the pooled s²."""
+    """Return the mean of s²/n over tasks; a task with only one trial uses the pooled s²."""
     s2 = np.where(n >= 2, m2 / np.maximum(n - 1, 1.0), pooled)
     return float((s2 / n).mean())

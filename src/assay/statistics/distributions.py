@@ -1,8 +1,8 @@
-"""Quantiles and tail areas of the few distributions used here, from `scipy.special` alone.
+"""Quantiles and tail probabilities of the few distributions used here, computed with `scipy.special` alone.
 
-`scipy.stats` gives the same values at a hundred times the cost of a call and three times the cost of an import.
-`scipy.special` itself is imported by the first call that needs it: this takes longer than importing NumPy, and
-many programs that import this package (a command line that prints its help) never compute. All functions broadcast.
+`scipy.stats` gives the same values, but a call takes a hundred times as long and the import three times as long.
+`scipy.special` itself is imported by the first call that needs it: the import takes longer than NumPy's, and many programs that
+import this package (a command line that prints its help) never compute anything. All functions broadcast.
 """
 
 from functools import cache
@@ -32,8 +32,8 @@ def t_below(value: ArrayLike, df: ArrayLike) -> Floats:
 
 
 def t_two_sided(value: ArrayLike, df: ArrayLike) -> Floats:
-    """Two-sided p-value of a t statistic; the sign of `value` is irrelevant."""
-    # The lower tail of -|t| is used, because one minus the upper tail would lose every small p to rounding.
+    """Two-sided p-value of a t statistic; the sign of `value` does not matter."""
+    # The lower tail of -|t| is used, because 1 minus the probability below |t| would lose small p-values to rounding.
     return np.asarray(2.0 * _special().stdtr(df, -np.abs(value)), dtype=np.float64)
 
 
@@ -48,7 +48,7 @@ def normal_below(value: ArrayLike) -> Floats:
 
 
 def f_quantile(probability: float, df_above: ArrayLike, df_below: ArrayLike) -> Floats:
-    """Quantile of the F distribution with the numerator's degrees of freedom first."""
+    """Quantile of the F distribution; the numerator's degrees of freedom come first."""
     return np.asarray(_special().fdtri(df_above, df_below, probability), dtype=np.float64)
 
 
@@ -68,7 +68,7 @@ def log_gamma(value: ArrayLike) -> Floats:
 
 
 def logit(value: ArrayLike) -> Floats:
-    """log(p / (1 - p)); infinite at 0 and 1, which callers exclude."""
+    """The logit, log(p / (1 - p)); infinite at 0 and 1, which callers must exclude."""
     return np.asarray(_special().logit(value), dtype=np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Effect sizes: a difference relative to the spread of single trials, with a label."""
+"""Effect sizes: differences relative to the spread of single trials, with labels."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from assay.statistics.distributions import log_gamma
 from assay.statistics.table import ScoreTable
 from assay.statistics.variances import one_way, total_variance
 
-# Half-open bands: 0.2 is small, 0.5 medium, 0.8 large.
+# The bands are half-open: 0.2 is small, 0.5 medium and 0.8 large.
 BANDS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 
 
@@ -31,11 +31,11 @@ def small_sample_factor(df: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectSizes:
-    """Standardised differences a - b over shared tasks; None if the spread that divides them is 0 or unknown.
+    """Standardised differences a - b over shared tasks; None if the spread to divide by is 0 or unknown.
 
-    `d_total` divides by the spread of a single trial of a random task and is what .2, .5, .8 refer to; on one task it
-    is Hedges' g. `d_within` divides by rerun noise alone. `d_z` divides by the spread of task differences and serves
-    power only; `g_z` is d_z with Hedges' correction. `cohen_d`, `hedges_g`: one task only.
+    `d_total` divides by the spread of a single trial of a random task, and the thresholds .2, .5 and .8 refer to it; on one
+    task it is Hedges' g. `d_within` divides by rerun noise alone. `d_z` divides by the spread of task differences and is useful
+    only for power; `g_z` is d_z with Hedges' correction. `cohen_d` and `hedges_g` are set only for a single task.
     """
 
     difference: float | None
@@ -52,7 +52,7 @@ class EffectSizes:
 
 
 def effect_size(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> EffectSizes:
-    """Compute effect sizes of a against b over the tasks on which both have counted trials.
+    """Compute the effect sizes of a against b over the tasks on which both have counted trials.
 
     Source:
         Hedges (2007), J. Educ. Behav. Stat. 32:341-370 (δ_T); Hedges (1981) for J; checked against statsmodels
@@ -73,15 +73,15 @@ Moments = tuple[Floats, Floats, Floats]
 
 
 def effect_sizes_from_moments(a: Moments, b: Moments, weight: Floats) -> EffectSizes:
-    """`effect_size` from (n, mean, M2) per shared task, each of shape (tasks,); weights positive."""
+    """Compute `effect_size` from (n, mean, M2) per shared task, each of shape (tasks,); weights must be positive."""
     differences = a[1] - b[1]
     difference = float((weight / weight.max() * differences).sum() / (weight / weight.max()).sum())
     if weight.size == 1:
         return _one_task(a, b, difference)
     totals = (total_variance(*a), total_variance(*b))
     splits = (one_way(*a), one_way(*b))
-    # The spread of run means is not used: it shrinks with more tasks, so that the same 5 points, d = 0.25 here, would be
-    # d = 2.2 on means of 10 tasks and 5.3 on means of 50.
+    # The spread of run means is not used, because it shrinks with more tasks: the same 5 points, which give d = 0.25 here,
+    # would give d = 2.2 with means of 10 tasks and 5.3 with means of 50.
     sd_total = _root_mean(totals)
     sd_within = (
         None if splits[0] is None or splits[1] is None else _root_mean((splits[0].var_trial, splits[1].var_trial))
@@ -110,7 +110,7 @@ def _one_task(a: Moments, b: Moments, difference: float) -> EffectSizes:
     pooled = float(np.sqrt((a[2][0] + b[2][0]) / df)) if both else None
     d = _ratio(difference, pooled)
     factor = small_sample_factor(df)
-    # Cohen's d of a few trials is too large on average; Hedges' factor takes that out.
+    # Cohen's d from a few trials is too large on average; Hedges' factor corrects that.
     g = None if d is None or factor is None else d * factor
     return EffectSizes(
         difference=difference,

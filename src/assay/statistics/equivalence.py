@@ -1,4 +1,4 @@
-"""Equivalence and non-inferiority tests against a margin that was set before the data."""
+"""Equivalence and non-inferiority tests against a margin that was chosen before seeing the data."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from assay.statistics.distributions import t_below, t_quantile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equivalence:
-    """Result of two one-sided tests; `holds` is True if `p_value` is at most .05, that is, if `ci90` lies within ± margin.
+    """Result of two one-sided tests; `holds` is True if `p_value` <= .05, which means that `ci90` lies within ± margin.
 
-    `p_lower` tests a - b <= -margin (small: a is not worse than b by more than the margin), `p_upper` tests
-    a - b >= margin.
+    `p_lower` tests a - b <= -margin (if it is small, a is not worse than b by more than the margin), and `p_upper` tests a - b
+    >= margin.
     """
 
     margin: float
@@ -39,12 +39,12 @@ def checked_margin(margin: float | None) -> float | None:
         ValueError: not strictly between 0 and 1.
     """
     if margin is not None and not 0.0 < margin < 1.0:
-        raise ValueError(f"margin is {margin}; it takes a difference strictly between 0 and 1 (0.03 is 3 points)")
+        raise ValueError(f"margin is {margin}; it must be a difference strictly between 0 and 1 (0.03 is 3 points)")
     return margin
 
 
 def two_one_sided(difference: float, std_err: float, df: float, *, margin: float) -> Equivalence:
-    """Test the equivalence of two candidates within a margin, from a difference with its standard error (positive).
+    """Test if two candidates are equivalent within a margin, given their difference and its (positive) standard error.
 
     Source:
         Schuirmann (1987), J. Pharmacokin. Biopharm. 15:657-680; checked against statsmodels ttost_paired and
@@ -65,7 +65,7 @@ def two_one_sided(difference: float, std_err: float, df: float, *, margin: float
 
 
 def not_worse(difference: float, std_err: float, df: float, *, margin: float) -> NonInferiority:
-    """Test non-inferiority of a to b, from the difference a - b with its standard error (positive)."""
+    """Test if a is not worse than b by more than a margin, given the difference a - b and its (positive) standard error."""
     p_value = float(t_below(-(difference + margin) / std_err, df))
     return NonInferiority(
         margin=margin,

@@ -1,7 +1,7 @@
-"""Mean score of one candidate over tasks with a 95% interval, in both scopes, and its means on each task.
+"""A candidate's mean score over tasks with a 95% interval, in both scopes, and its mean on each task.
 
-Theory. All candidates are computed together as arrays (`_Means`), because the cost of a call to NumPy hardly depends on
-their number; a record of plain numbers is made for each at the end. Moments within tasks are computed on demand.
+Theory. All candidates are computed together as arrays (`_Means`), because the time of a call to NumPy hardly depends on their
+number. At the end, a record of plain numbers is created for each candidate. Moments within tasks are computed on demand.
 """
 
 from collections.abc import Collection, Hashable
@@ -29,7 +29,7 @@ from assay.statistics.warnings import Caution, about_sample, caution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEstimate:
-    """One candidate on one task, from its own trials; `reason` says why there is no interval."""
+    """One candidate's result on one task, from its own trials; `reason` says why there is no interval."""
 
     task: Hashable
     mean: float
@@ -43,9 +43,9 @@ class TaskEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskColumns:
-    """Moments of one candidate's cells, each of shape (tasks,), in label order; cells that do not count have n 0.
+    """Moments of one candidate's cells, each of shape (tasks,), in label order; cells that do not count have n = 0.
 
-    `family` holds the code of each task's family, or is None if tasks are independent.
+    `family` has the code of each task's family, or is None if tasks are independent.
     """
 
     tasks: tuple[Hashable, ...]
@@ -76,10 +76,10 @@ class ScopedMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """One candidate's score over tasks, 0 to 1.
+    """One candidate's score over tasks, between 0 and 1.
 
-    `mean` weighs task means by task; `sd`, `min` and `max` describe single trials and are no interval; `ci95` is about
-    `scope`. `n_families` counts the families of the tasks, None if tasks share none. `n_eff` is the effective number of
+    `mean` is the weighted mean of task means. `sd`, `min` and `max` describe single trials and are not an interval; `ci95`
+    applies to `scope`. `n_families` is the number of families, None if tasks share none. `n_eff` is the effective number of
     tasks, or of families, after weighting.
     """
 
@@ -103,10 +103,10 @@ class Estimate:
 
     @property
     def other_scope(self) -> ScopedMean | None:
-        """Return the mean in the other scope (new tasks of the kind, or the same tasks again); None without a mean.
+        """Return the mean in the other scope (new tasks of the same kind, or the same tasks again); None if there is no mean.
 
-        It has no range about tasks like these from fewer than 3 tasks, and none that claims more than the range for exactly
-        these tasks allows.
+        It has no range about tasks like these if there are fewer than 3 tasks, or if the range would be narrower than the one
+        for exactly these tasks.
         """
         if self.mean is None:
             return None
@@ -130,7 +130,7 @@ class Estimate:
         return _by_task(self.columns)
 
     def on_tasks(self, tasks: Collection[Hashable]) -> tuple[TaskEstimate, ...]:
-        """Return `by_task` for some tasks alone, because a table may show few of a thousand tasks."""
+        """Return `by_task` for the given tasks only, because a table may show just a few of a thousand tasks."""
         columns = self.columns
         places = [i for i, task in enumerate(columns.tasks) if task in tasks]
         moments = {name: getattr(columns, name)[places] for name in _MOMENTS}
@@ -144,18 +144,18 @@ def _width(interval: Interval | None) -> float:
 def estimate(scores: ScoreTable | Cells, candidate: Hashable, scope: str | None = None) -> Estimate:
     """Compute the mean score of a candidate with a 95% interval.
 
-    For new tasks of the kind: CR2 variance of task means with Kish degrees of freedom, on the logit scale; if tasks share
-    families, of family means (`families`). For the
-    same tasks again: stratified t over trials, on the logit scale; for one task Wilson's interval where all scores are
-    0 or 1. Identical scores get a bounded interval, never one of zero width.
+    For new tasks of the same kind, it uses the CR2 variance of task means with Kish degrees of freedom, on the logit scale; if
+    tasks share families, of family means (`families`). For the same tasks again, it uses a stratified t interval over trials,
+    on the logit scale; for a single task whose scores are all 0 or 1, Wilson's interval. Identical scores get a bounded
+    interval, never one of zero width.
 
     Args:
-        scores: a table, or kept cells.
-        candidate: its label; an unknown one gives reason `no_approved_trials`.
+        scores: a table, or cells.
+        candidate: the candidate's label; an unknown label gives the reason `no_approved_trials`.
         scope: `tasks_like_these`, `these_tasks`, or None for the rule in `scopes`.
 
     Raises:
-        ValueError: another scope.
+        ValueError: the scope is unknown.
 
     Source:
         docs/explanation/statistics.md for the choice of methods; checked against scipy.stats and statsmodels in
@@ -170,26 +170,26 @@ def estimate(scores: ScoreTable | Cells, candidate: Hashable, scope: str | None 
 
 
 def estimates(scores: ScoreTable | Cells, scope: str | None = None) -> tuple[Estimate, ...]:
-    """Compute `estimate` of every candidate, in label order, in little more time than for one.
+    """Compute `estimate` for all candidates, in label order, in little more time than for one.
 
     Raises:
-        ValueError: an unknown scope.
+        ValueError: the scope is not known.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     return _estimates(cells, np.arange(len(cells.candidates)), checked_scope(scope))
 
 
 class _Means:
-    """Sums behind the estimates of several candidates; first axis candidate, last axis task.
+    """Sums for the estimates of several candidates; the first axis is the candidate and the last axis the task.
 
-    Cells that do not count have n 0 and weight 0.
+    Cells that do not count have n = 0 and weight 0.
     """
 
     def __init__(self, columns: TaskColumns) -> None:
         self.columns = columns
         self.across = across(columns.mean, columns.weight, columns.family)
         self.n_tasks = self.across.n_tasks.astype(np.int64)
-        # Rounding can carry a weighted mean a last digit past 0 or 1, where the logit has no value.
+        # Rounding can move a weighted mean slightly past 0 or 1, where the logit is undefined.
         self.average = np.clip(self.across.estimate, 0.0, 1.0)
         self.se_across = np.sqrt(self.across.variance)
         self.ci_across = logit_interval(self.average, self.se_across, self.across.df)
@@ -212,7 +212,7 @@ class _Means:
         return logit_interval(self.average, self.se_within, self.df_within)
 
     def describe_trials(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return number, standard deviation, smallest and largest score of all trials of each candidate."""
+        """Return each candidate's number of trials and their standard deviation, smallest and largest score."""
         columns = self.columns
         n_trials = columns.n.sum(axis=1)
         total = np.maximum(n_trials, 1.0)
@@ -221,7 +221,7 @@ class _Means:
         off *= columns.n
         off += columns.m2
         sd = np.sqrt(off.sum(axis=1) / np.maximum(total - 1.0, 1.0))
-        # Empty cells hold 0 throughout, which is lower than what may be the lowest score.
+        # Empty cells contain 0 everywhere, which may be lower than the lowest score.
         low = columns.low.min(axis=1, initial=1.0) if (columns.n > 0).all() else _lowest(columns)
         return n_trials, sd, low, columns.high.max(axis=1, initial=0.0)
 
@@ -244,7 +244,7 @@ def _lowest(columns: TaskColumns) -> Floats:
 
 
 def _estimates(cells: Cells, codes: Ints, asked: str | None) -> tuple[Estimate, ...]:
-    # Indexing with codes and masking make copies, so that results do not change when the cells are updated.
+    # Indexing with codes and masking create copies, so results do not change when the cells are updated.
     mask = cells.counted[codes]
     moments = {name: getattr(cells, name)[codes] for name in _MOMENTS if name != "weight"}
     if not mask.all():
@@ -269,7 +269,7 @@ def _one(means: _Means, i: int, candidate: Hashable, scope: str, described: list
     return Estimate(
         candidate=candidate,
         mean=head.mean,
-        # Rounding leaves a tiny sd among equal scores; their range shows that nothing varies.
+        # Rounding gives equal scores a tiny sd; their range shows that nothing varies.
         sd=None if n_trials < 2 else 0.0 if high - low < NO_SPREAD else sd,
         min=low,
         max=high,
@@ -295,7 +295,7 @@ def _like_these(means: _Means, i: int) -> ScopedMean:
     n_units = int(means.across.n_units[i])
     if means.columns.family is not None and n_units < FEWEST_FAMILIES:
         return _without(TASKS_LIKE_THESE, mean, "need_at_least_4_families")
-    # Equal task means are few observations, not certainty: a t interval would have no width at all.
+    # Equal task means show that there are few observations, not that the result is certain: a t interval would have no width.
     if means.across.constant[i]:
         low, high = identical_interval(mean, n_units)
         return ScopedMean(
@@ -324,7 +324,7 @@ def _these(means: _Means, i: int) -> ScopedMean:
     mean = float(means.average[i])
     if not means.within.known[i]:
         return _without(THESE_TASKS, mean, "need_at_least_2_trials")
-    # Several tasks without any trial noise are not believable, so there is no interval rather than one of no width.
+    # Several tasks without any trial noise are not credible, so there is no interval instead of one without width.
     if means.within.constant[i]:
         return _without(THESE_TASKS, mean, "zero_variance", std_err=0.0)
     return ScopedMean(

@@ -1,7 +1,7 @@
-"""Exact permutation p-values, counted over all patterns by splitting each pattern into two halves.
+"""Exact permutation p-values: all patterns are counted by splitting each pattern into two halves.
 
-A sum over 2^G sign patterns splits into two halves of 2^(G/2) sums; sorted, one half is searched for each sum of the
-other. So 32 observations cost 65,536 sums instead of four thousand million, and no random draws are needed.
+The sums over 2^G sign patterns are split into two halves with 2^(G/2) sums each. One half is sorted and searched for each sum
+of the other half. So 32 observations take 65,536 sums instead of four billion, and no random draws are needed.
 """
 
 from math import comb
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from assay.statistics.arrays import NO_SPREAD, Floats
 
 EXACT_UP_TO = 32
-# The smallest p of G differences is 2 / 2^G: .0625 with 5 and .031 with 6.
+# The smallest possible p with G differences is 2 / 2^G, so .0625 with 5 and .031 with 6.
 FEWEST_FOR_FIVE_PERCENT = 6
 
 
@@ -23,10 +23,10 @@ def sign_flip(
     rng: np.random.Generator | None = None,
     draws: int = 9999,
 ) -> float | None:
-    """Compute the two-sided p of a weighted mean difference if every sign was equally likely.
+    """Compute the two-sided p of a weighted mean difference, given that both signs of each difference are equally likely.
 
-    Exact for up to 32 differences; beyond that it uses random flips from `rng`, (1 + hits) / (1 + draws), or is None without
-    one. The smallest p possible with G differences is 2 / 2^G: below 6 it cannot reach 5%.
+    It is exact for up to 32 differences. With more, it uses random flips from `rng`, as (1 + hits) / (1 + draws), or is None if
+    there is no `rng`. The smallest possible p with G differences is 2 / 2^G, so with fewer than 6 it cannot reach 5%.
 
     Args:
         differences: shape (observations,).
@@ -49,14 +49,14 @@ def sign_flip(
         half = terms.size // 2
         left, right = _signed_sums(terms[:half]), np.sort(_signed_sums(terms[half:]))
         above = right.size - np.searchsorted(right, seen - NO_SPREAD - left, side="left")
-        # Patterns and their negatives mirror each other, so the lower tail holds as many.
+        # Patterns and their negatives mirror each other, so the lower tail has as many patterns as the upper tail.
         return min(1.0, 2.0 * float(above.sum()) / 2.0**terms.size) if seen > NO_SPREAD else 1.0
     if rng is None:
         return None
     sums = _sums_by_byte(terms)
     groups = np.arange(len(sums))
     hits = 0
-    # Draws are made in parts, so that memory does not grow with draws times differences.
+    # Draws are made in parts, so that memory use does not grow with draws times differences.
     for start in range(0, draws, 1000):
         flips = rng.integers(0, 256, size=(min(1000, draws - start), groups.size), dtype=np.uint8)
         hits += int((np.abs(sums[groups, flips].sum(axis=1)) >= seen - NO_SPREAD).sum())
@@ -64,9 +64,9 @@ def sign_flip(
 
 
 def _sums_by_byte(terms: Floats) -> Floats:
-    """Return shape (groups, 256): the sums of eight terms under each pattern of signs, so that a byte draws eight signs.
+    """Return shape (groups, 256): the sums of eight terms for each pattern of signs, so that one random byte gives eight signs.
 
-    With a thousand differences, looking them up takes a tenth of the time of drawing and multiplying each sign.
+    With a thousand differences, looking up these sums takes a tenth of the time of drawing and multiplying each sign.
     """
     padded = np.zeros((-(-terms.size // 8), 8))
     padded.reshape(-1)[: terms.size] = terms
@@ -84,12 +84,12 @@ def _signed_sums(terms: Floats) -> Floats:
 def label_permutation(
     a: ArrayLike, b: ArrayLike, *, rng: np.random.Generator | None = None, draws: int = 9999
 ) -> float | None:
-    """Compute the two-sided p of a difference of two means if every split of the pooled scores was equally likely.
+    """Compute the two-sided p of a difference of two means, given that all splits of the pooled scores are equally likely.
 
-    Exact for up to 32 scores; beyond that by random splits from `rng`, or None without one.
+    It is exact for up to 32 scores. With more, it uses random splits from `rng`, or is None if there is no `rng`.
 
     Args:
-        a, b: scores of the two sides, at least one each.
+        a, b: scores of the two sides, with at least one score each.
 
     Source:
         Pitman (1937); checked against full enumeration and scipy.stats.permutation_test.
@@ -127,7 +127,7 @@ def _exact_split(centred: Floats, size: int, bar: float) -> float:
 
 
 def _sums_by_size(terms: Floats) -> list[Floats]:
-    """Return the sorted sums of all subsets, grouped by their number of terms."""
+    """Return the sorted sums of all subsets, grouped by the number of terms in each subset."""
     groups: list[Floats] = [np.zeros(1)]
     for term in terms:
         taken = [np.zeros(0), *(group + term for group in groups)]

@@ -1,4 +1,4 @@
-"""Conversion of label columns to whole-number codes, fast for a million rows of strings or whole numbers."""
+"""Converts label columns to whole-number codes, fast enough for a million rows of strings or whole numbers."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from assay.statistics.arrays import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coded:
-    """A column as `codes` into `labels`; labels are distinct, in sorted order where they can be sorted."""
+    """A column as `codes` into `labels`; labels are distinct, and sorted if they can be sorted."""
 
     codes: Ints
     labels: tuple[Hashable, ...]
 
 
 class _FirstSeen(dict[Hashable, int]):
-    """A dictionary that numbers labels in the order of their first look-up, without a Python-level branch."""
+    """A dictionary that numbers labels in the order in which they are first looked up, without a Python-level branch."""
 
     def __missing__(self, label: Hashable) -> int:
         code = self[label] = len(self)
@@ -28,21 +28,21 @@ class _FirstSeen(dict[Hashable, int]):
 def coded(column: Sequence[Hashable] | NDArray[np.generic]) -> Coded:
     """Return the codes and labels of a column.
 
-    Labels of any hashable kind; whole-number arrays take a path without Python objects. Labels that are equal under
-    `==` are one label.
+    Labels may be of any hashable kind; whole-number arrays are handled without creating Python objects. Labels that are equal
+    under `==` count as one label.
     """
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "iu":
             return _coded_whole_numbers(column)
         column = column.tolist()
     seen = _FirstSeen()
-    # map and fromiter keep the loop over a million labels out of Python code.
+    # `map` and `fromiter` run the loop over a million labels outside of Python code.
     codes = np.fromiter(map(seen.__getitem__, column), np.int64, len(column))
     return _in_order(codes, tuple(seen))
 
 
 def places(column: Sequence[Hashable] | NDArray[np.generic]) -> tuple[Ints, int]:
-    """Return one code per distinct label, and a number above all codes; faster than `coded`, but with gaps and without labels."""
+    """Return one code per distinct label, and a number above all codes. Faster than `coded`, but has gaps and no labels."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size:
         low, high = int(column.min()), int(column.max())
         if low > -(2**62) and high - low <= 4 * column.size + 1024 and high < 2**62:
@@ -55,7 +55,7 @@ def places(column: Sequence[Hashable] | NDArray[np.generic]) -> tuple[Ints, int]
 def coded_together(
     first: Sequence[Hashable] | NDArray[np.generic], second: Sequence[Hashable] | NDArray[np.generic]
 ) -> tuple[tuple[Hashable, ...], Ints, Ints]:
-    """Return the labels that occur in either of two columns, and the codes of each column."""
+    """Return the labels that occur in at least one of two columns, and the codes of each column."""
     a, b = coded(first), coded(second)
     if a.labels == b.labels:
         return a.labels, a.codes, b.codes
@@ -74,7 +74,7 @@ def _coded_whole_numbers(column: NDArray[np.generic]) -> Coded:
     offset = column.astype(np.int64, copy=False)
     if low != 0:
         offset = offset - low
-    # Whole numbers that lie close together are coded by a table of flags, without a sort.
+    # Whole numbers that are close together are coded with a table of flags, without sorting.
     present = np.zeros(high - low + 1, np.bool_)
     present[offset] = True
     if present.all():
@@ -84,7 +84,7 @@ def _coded_whole_numbers(column: NDArray[np.generic]) -> Coded:
 
 
 def _in_order(codes: Ints, labels: tuple[Hashable, ...]) -> Coded:
-    # Sorted labels make every later sum independent of the order of the rows, as far as rounding allows.
+    # With sorted labels, later sums do not depend on the order of the rows, as far as rounding allows.
     order = _sorted_places(labels)
     if order == list(range(len(labels))):
         return Coded(codes=codes, labels=labels)

@@ -1,8 +1,8 @@
-"""Tests of fair reviewing: compare approval rates between candidates, and rejections by which candidate was ahead.
+"""Tests for fair reviewing: do approval rates differ between candidates, and do rejections depend on who was ahead?
 
-Rejecting only one candidate's poor trials biases a comparison and shows in the rates. A joint trial is rejected for all its
-candidates at once, so rates cannot differ; for joint trials, the score differences in rejected and in counted trials are
-compared, task by task.
+Rejecting only one candidate's poor trials biases a comparison, and this shows in the rates. A joint trial is rejected for all
+its candidates at once, so rates cannot differ. For joint trials, the score differences in rejected trials are therefore
+compared with those in counted trials, task by task.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,17 +18,17 @@ from assay.statistics.table import Column, Numbers
 
 MOST_TABLES = 200_000
 MOST_SPLITS = 200_000
-# More would take seconds to draw, and with so many trials the normal law is close to exact.
+# More draws would take seconds, and with so many trials the normal approximation is close to exact.
 MOST_NUMBERS_DRAWN = 30_000_000
-# Tables as likely as the observed one count too; rounding may separate them in the last digits.
+# Tables that are as likely as the observed one also count; rounding may make their last digits differ.
 SLACK = 1e-7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateTest:
-    """Test of whether rates differ between candidates. `method`: fisher_exact (2), freeman_halton_exact or freeman_halton_random.
+    """Test if rates differ between candidates. `method`: fisher_exact (2), freeman_halton_exact or freeman_halton_random.
 
-    `warning` is `unequal_approval` where p < .05.
+    `warning` is `unequal_approval` if p < .05.
     """
 
     candidates: tuple[Hashable, ...]
@@ -48,12 +48,12 @@ def approval_rates(
     rng: np.random.Generator | None = None,
     draws: int = 9999,
 ) -> RateTest:
-    """Test exactly that all candidates have the same rate of approval (or rejection, or rerun: any count of a total).
+    """Test exactly if all candidates have the same rate of approval (or of rejection, or rerun: any count out of a total).
 
     Args:
         candidates: names.
         approved, total: counts per candidate, 0 <= approved <= total.
-        rng: for more than two candidates with too many tables to list (over 200,000).
+        rng: used for more than two candidates if there are too many tables to enumerate (over 200,000).
         draws: number of random tables in that case.
 
     Raises:
@@ -64,10 +64,10 @@ def approval_rates(
         full enumeration.
     """
     if not len(candidates) == len(approved) == len(total):
-        raise ValueError("approval_rates: candidates, approved and total must be equally long")
+        raise ValueError("approval_rates: candidates, approved and total must have the same length")
     for name, k, n in zip(candidates, approved, total, strict=True):
         if not 0 <= k <= n:
-            raise ValueError(f"approval_rates: {name!r} has {k} of {n}; it takes 0 <= approved <= total")
+            raise ValueError(f"approval_rates: {name!r} has {k} of {n}; 0 <= approved <= total must hold")
     rates = tuple(k / n if n else None for k, n in zip(approved, total, strict=True))
     use = [(k, n) for k, n in zip(approved, total, strict=True) if n]
     p_value, method, reason = _rates_differ(use, rng, draws)
@@ -94,16 +94,17 @@ def _rates_differ(
     method = "fisher_exact" if len(counts) == 2 else "freeman_halton_exact"
     logs = _all_tables(n, hits)
     if logs is not None:
-        # The number of ways overflows a float from about a thousand assessments on: weigh by the largest.
+        # With about a thousand assessments or more, the number of ways overflows a float, so weights are relative to the
+        # largest.
         weights = np.exp(logs - logs.max())
         likely = logs <= seen + SLACK
         return min(1.0, float(weights[likely].sum() / weights.sum())), method, None
     if rng is None:
         return None, None, "needs_generator"
-    # NumPy's other method needs an array with an entry for every single assessment.
+    # NumPy's other method needs an array with one entry for every assessment.
     drawn = rng.multivariate_hypergeometric(n, hits, size=draws, method="marginals")
     rare = _log_ways(drawn, n).sum(axis=1) <= seen + SLACK
-    # The table that was seen is one of the draws, so that p is never 0.
+    # The observed table counts as one of the draws, so that p is never 0.
     return (1.0 + float(rare.sum())) / (1.0 + draws), "freeman_halton_random", None
 
 
@@ -112,7 +113,7 @@ def _log_ways(k: Ints, n: Ints) -> Floats:
 
 
 def _all_tables(n: Ints, hits: int) -> Floats | None:
-    """Return log weights of all tables with these totals and that many hits, or None if there are too many."""
+    """Return the log weights of all tables with these totals and this number of hits, or None if there are too many."""
     given, logs = np.zeros(1, np.int64), np.zeros(1)
     for place, size in enumerate(n):
         left = int(n[place + 1 :].sum())
@@ -130,10 +131,10 @@ def _all_tables(n: Ints, hits: int) -> Floats | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectiveRejection:
-    """Test of whether joint trials were rejected depending on which candidate was ahead.
+    """Test if the rejection of joint trials depended on which candidate was ahead.
 
-    `excess` is the mean raw difference a - b of rejected (and rerun) trials minus that of counted ones, within tasks.
-    Above 0, trials in which a was ahead were rejected more often. `warning` is `selective_rejection` where p < .05.
+    `excess` is the mean raw difference a - b in rejected (and rerun) trials minus that in counted trials, within tasks. If it
+    is above 0, trials in which a was ahead were rejected more often. `warning` is `selective_rejection` if p < .05.
     """
 
     excess: float | None
@@ -154,24 +155,24 @@ def selective_rejection(
     rng: np.random.Generator | None = None,
     draws: int = 9999,
 ) -> SelectiveRejection:
-    """Compare raw differences of rejected and counted joint trials, permuting within tasks.
+    """Compare the raw differences in rejected and in counted joint trials, by permutation within tasks.
 
-    Only tasks with both kinds of trials enter. Exact while there are at most 200,000 ways to choose the rejected trials,
-    else random from `rng` (by the normal law of large permutations where drawing would take seconds), else None with
-    reason `needs_generator`.
+    Only tasks with both kinds of trials are used. The test is exact if there are at most 200,000 ways to choose the rejected
+    trials. Otherwise it draws from `rng` (or uses the normal approximation if drawing would take seconds); without `rng`, the
+    result is None with the reason `needs_generator`.
 
     Args:
         task: task of each trial.
-        difference: raw a - b of the trial as the judge graded it, finite.
-        rejected: whether the trial was rejected or rerun.
+        difference: the difference a - b in the trial as the judge graded it; must be finite.
+        rejected: True if the trial was rejected or rerun.
 
     Raises:
-        ValueError: columns of unequal length or a difference that is not finite.
+        ValueError: columns of unequal length, or a difference that is not finite.
     """
     tasks = coded(task)
     d, out = np.asarray(difference, np.float64), np.asarray(rejected, np.bool_)
     if not tasks.codes.size == d.size == out.size:
-        raise ValueError("selective_rejection: task, difference and rejected must be equally long")
+        raise ValueError("selective_rejection: task, difference and rejected must have the same length")
     if not np.isfinite(d).all():
         raise ValueError("selective_rejection: a difference is not a finite number")
     strata = []
@@ -184,7 +185,8 @@ def selective_rejection(
     seen = sum(stratum[2] for stratum in strata)
     p_value, method, reason = _permuted(strata, seen, rng, draws)
     n_in = sum(k for _, k, _ in strata)
-    # The mean of rejected minus counted, not minus all: the factor n / (n - k) converts one to the other, task by task.
+    # The result is the mean of rejected trials minus that of counted trials, not minus that of all trials; the factor n / (n -
+    # k) converts the latter to the former, task by task.
     excess = sum(s * len(v) / (len(v) - k) for v, k, s in strata) / n_in if strata else None
     return SelectiveRejection(
         excess=excess,
@@ -203,11 +205,11 @@ def _permuted(
 ) -> tuple[float | None, str | None, str | None]:
     if not strata:
         return None, None, "no_task_with_both"
-    # Arrangements as extreme as the observed one count too, although rounding may separate them.
+    # Arrangements as extreme as the observed one also count, although rounding may make them differ.
     bar = abs(seen) - 1e-9
     ways = 1
     for values, k, _ in strata:
-        # Stops at the bound: the full product of thousands of trials has thousands of digits.
+        # Stops at the bound, because the full product for thousands of trials has thousands of digits.
         ways *= comb(len(values), k)
         if ways > MOST_SPLITS:
             break
@@ -228,7 +230,7 @@ def _permuted(
 
 
 def _by_normal(strata: list[tuple[Floats, int, float]], seen: float) -> float:
-    """Return the permutation p by the normal law with its mean (0) and variance; close to exact for thousands of trials."""
+    """Approximate the permutation p by a normal with the same mean (0) and variance; almost exact for thousands of trials."""
     variance = sum(
         k * (len(values) - k) / (len(values) - 1) * float((values * values).mean()) for values, k, _ in strata
     )
@@ -236,7 +238,7 @@ def _by_normal(strata: list[tuple[Floats, int, float]], seen: float) -> float:
 
 
 def _subset_sums(values: Floats, size: int) -> Floats:
-    """Return the sums of all subsets of that size."""
+    """Return the sums of all subsets of the given size."""
     groups: list[list[Floats]] = [[np.zeros(1)]] + [[] for _ in range(size)]
     for value in values:
         for taken in range(size, 0, -1):

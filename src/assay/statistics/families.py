@@ -1,14 +1,16 @@
 """Families of related tasks: questions on one passage, issues of one repository, variants of one template.
 
-Theory. Tasks of a family share what makes them easy or hard, so they are not independent: of 100 benchmarks of 8 families
-with 6 tasks, a test over tasks called a false winner in 32, and its 95% range covered 68%. The family is therefore the
-unit. Its value is the weighted mean of its tasks and its weight the sum of theirs; `across_tasks` then computes the CR2
-variance of the mean over families, whose tasks may correlate in any way. Tasks without a family are families of one.
+Theory. Tasks of a family share what makes them easy or hard, so they are not independent. In 100 benchmarks with 8 families of
+6 tasks each, a test over tasks declared a false winner in 32, and its 95% range covered only 68%. The family is therefore the
+unit. Its value is the weighted mean of its tasks and its weight is the sum of their weights. `across_tasks` then computes the
+CR2 variance of the mean over families; tasks within a family may correlate in any way. A task without a family is a family of
+one.
 
-Degrees of freedom. Kish's count families as if large ones varied less, Bell and McCaffrey's (Satterthwaite) as if all varied
-alike. With three of 20 families at 10 tasks and the others at 2, Kish's cover 93.9% and Bell and McCaffrey's 97.9%; with sizes
-drawn from 2 to 10, 94.3 to 95.6% and 95.0 to 97.0%. The truth depends on how much the tasks of a family share, so their
-mean is used. With families of equal size all three are the number of families less one.
+Degrees of freedom. Kish's formula treats large families as varying less, while Bell and McCaffrey's (Satterthwaite) treats all
+families as varying equally. If 3 of 20 families have 10 tasks and the others have 2, intervals with Kish's formula cover 93.9%
+and with Bell and McCaffrey's 97.9%; with sizes drawn from 2 to 10, they cover 94.3 to 95.6% and 95.0 to 97.0%. The truth
+depends on how much the tasks of a family have in common, so the mean of both is used. With families of equal size, all three
+equal the number of families minus one.
 """
 
 from dataclasses import replace
@@ -19,15 +21,15 @@ from assay.statistics.arrays import Floats, Ints
 from assay.statistics.standard_error import AcrossTasks, across_pairs, across_tasks, shares_of
 
 FEWEST_FAMILIES = 4
-"""Fewest families about which a statement on tasks like these is made."""
+"""Minimum number of families for a statement about tasks like these."""
 
 
 def by_family(values: Floats, weights: Floats, family: Ints) -> tuple[Floats, Floats]:
     """Return the weighted mean and the weight of each family, each of shape (..., families).
 
     Args:
-        values, weights: shape (..., tasks); weight 0 marks an absent task.
-        family: shape (tasks,), code of each task's family; families without a task present get weight 0.
+        values, weights: shape (..., tasks); weight 0 means that the task is absent.
+        family: shape (tasks,), code of each task's family; a family gets weight 0 if all its tasks are absent.
     """
     values, weights = np.broadcast_arrays(values, weights)
     order = np.argsort(family, kind="stable")
@@ -39,7 +41,7 @@ def by_family(values: Floats, weights: Floats, family: Ints) -> tuple[Floats, Fl
 
 
 def across(values: Floats, weights: Floats, family: Ints | None) -> AcrossTasks:
-    """Compute `across_tasks` with families as the units; without families the tasks are the units.
+    """Compute `across_tasks` with families as the units, or with tasks as the units if there are no families.
 
     Args:
         values, weights: as in `across_tasks`.
@@ -56,7 +58,7 @@ def across(values: Floats, weights: Floats, family: Ints | None) -> AcrossTasks:
 
 
 def across_family_pairs(values: Floats, weights: Floats, first: Ints, second: Ints, family: Ints | None) -> AcrossTasks:
-    """Compute `across_pairs` with families as the units; the arguments are those of `across_pairs` and `by_family`."""
+    """Compute `across_pairs` with families as the units; the arguments are as in `across_pairs` and `by_family`."""
     if family is None or family.size == 0:
         return across_pairs(values, weights, first, second)
     means, totals = by_family(values, weights, family)
@@ -71,7 +73,7 @@ def _of_families(moments: AcrossTasks, totals: Floats, weights: Floats) -> Acros
 
 
 def bell_mccaffrey(weights: Floats) -> Floats:
-    """Return Satterthwaite degrees of freedom of the CR2 variance of a weighted mean, at least 1; shape (...).
+    """Return the Satterthwaite degrees of freedom, at least 1, for the CR2 variance of a weighted mean; shape (...).
 
     Args:
         weights: shape (..., units), not negative.

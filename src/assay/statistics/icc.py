@@ -13,10 +13,10 @@ from assay.statistics.warnings import Caution, caution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntraclassCorrelations:
-    """ICCs in McGraw and Wong's names: A is absolute agreement, C consistency, 1 one rater, k the mean of all raters.
+    """ICCs, named as in McGraw and Wong: A means absolute agreement, C consistency, 1 a single rater, k the mean of all raters.
 
-    `icc_1`, `icc_1k`: raters of a unit taken at random. For several judges of the same trials read `icc_a1`. Values
-    below 0 are left as they are. Intervals are 95%.
+    `icc_1` and `icc_1k` assume that each unit's raters are chosen at random. If several judges graded the same trials, use
+    `icc_a1`. Values below 0 are not changed. Intervals are 95% intervals.
     """
 
     icc_1: float | None
@@ -34,7 +34,7 @@ class IntraclassCorrelations:
 
 
 def icc(unit: Column, rater: Column, score: Numbers) -> IntraclassCorrelations:
-    """Compute all six ICCs from the units that every rater scored; other units are left out with a warning.
+    """Compute all six ICCs from the units that every rater scored; other units are left out, with a warning.
 
     Raises:
         ValueError: columns of unequal length, a score that is not finite, or a rater who scored a unit twice.
@@ -58,7 +58,7 @@ def icc(unit: Column, rater: Column, score: Numbers) -> IntraclassCorrelations:
     ms_error = float((residual**2).sum()) / ((n - 1) * (k - 1))
     if grid.max() - grid.min() < NO_SPREAD:
         return _no_icc(n, k, "no_variation", warnings)
-    # Mean squares are squares of scores, so their threshold is the square of that of scores.
+    # Mean squares are squares of scores, so their threshold is the square of the threshold for scores.
     tiny = NO_SPREAD**2
     f1 = ms_unit / ms_within if ms_within > tiny else None
     return IntraclassCorrelations(
@@ -81,7 +81,7 @@ def _complete_grid(unit: Column, rater: Column, score: Numbers) -> tuple[Floats,
     units, raters = coded(unit), coded(rater)
     values = np.asarray(score, np.float64)
     if not units.codes.size == raters.codes.size == values.size:
-        raise ValueError("icc: unit, rater and score must be equally long")
+        raise ValueError("icc: unit, rater and score must have the same length")
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"row {row} (counted from 0): score {values[row]} is not a finite number")
@@ -89,7 +89,7 @@ def _complete_grid(unit: Column, rater: Column, score: Numbers) -> tuple[Floats,
     grid[units.codes, raters.codes] = values
     if int((~np.isnan(grid)).sum()) != values.size:
         raise ValueError("icc: a rater scored the same unit twice; average repeated ratings first")
-    # The formulas are those of a full table: a unit that a rater left out cannot be used in part.
+    # The formulas need a complete table, so a unit that one rater left out cannot be used at all.
     complete = ~np.isnan(grid).any(axis=1)
     return grid[complete], int((~complete).sum())
 

@@ -1,4 +1,4 @@
-"""Intervals for a mean between 0 and 1: on the logit scale, for identical scores, for yes-or-no scores."""
+"""Intervals for a mean between 0 and 1: on the logit scale, for identical scores, and for yes-or-no scores."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ from assay.statistics.distributions import beta_quantile, expit, logit, normal_q
 def logit_interval(mean: ArrayLike, std_err: ArrayLike, df: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
     """Compute the t-interval of a mean on the logit scale, so that it stays inside 0 to 1.
 
-    For `mean` strictly between 0 and 1. If the mean is 0 or 1, both bounds equal it; callers handle
-    that case before (`identical_interval`). Broadcasts.
+    Use it for a `mean` strictly between 0 and 1. If the mean is 0 or 1, both bounds equal it; callers must handle that case
+    first (`identical_interval`). The arguments broadcast.
 
     Source:
         Delta method on the logit; coverage against the plain interval in docs/explanation/statistics.md.
@@ -22,7 +22,7 @@ def logit_interval(mean: ArrayLike, std_err: ArrayLike, df: ArrayLike, *, level:
     inside = (mean > 0) & (mean < 1)
     safe = np.where(inside, mean, 0.5)
     centre = logit(safe)
-    # Close to an end the half width overflows to infinity, which expit turns into 0 and 1, as it should.
+    # Close to 0 or 1 the half width overflows to infinity, which expit correctly turns into 0 and 1.
     with np.errstate(over="ignore"):
         half = t_quantile(0.5 + level / 2, df) * std_err / (safe * (1.0 - safe))
     return np.where(inside, expit(centre - half), mean), np.where(inside, expit(centre + half), mean)
@@ -31,21 +31,22 @@ def logit_interval(mean: ArrayLike, std_err: ArrayLike, df: ArrayLike, *, level:
 def identical_interval(value: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
     """Compute an interval for the mean of scores in 0 to 1 if all n scores so far are equal.
 
-    An outcome seen n times in n has probability at least α^(1/n) with confidence 1 - α; the remaining mass may lie
-    anywhere in 0 to 1. Never of zero width. Broadcasts; n at least 1.
+    An outcome that occurred n times out of n has a probability of at least α^(1/n) with confidence 1 - α; the remaining
+    probability may be anywhere between 0 and 1. The interval never has zero width. The arguments broadcast; n must be at least
+    1.
 
     Source:
-        Closed form; for value 1 it is the one-sided Clopper-Pearson bound.
+        A closed form; for the value 1 it is the one-sided Clopper-Pearson bound.
     """
     value, n = np.asarray(value, np.float64), np.asarray(n, np.float64)
-    # Three trials near the ceiling are all equal in 27% of cases, yes-or-no trials that pass 80% of the time in 53%.
-    # Student's t has no width there, and so covers 70% and 47% in all instead of 95%.
+    # Three trials with scores near the maximum are all equal in 27% of cases, and three yes-or-no trials with a pass rate of
+    # 80% in 53%. Student's t interval then has no width, so overall it covers only 70% and 47% instead of 95%.
     mass = (1.0 - level) ** (1.0 / n)
     return value * mass, 1.0 - (1.0 - value) * mass
 
 
 def wilson_bounds(mean: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Compute Wilson score bounds for a share of successes. Broadcasts; n at least 1.
+    """Compute the Wilson score bounds for a share of successes. The arguments broadcast; n must be at least 1.
 
     Source:
         Wilson (1927), JASA 22:209-212; checked against statsmodels proportion_confint(method="wilson").
@@ -54,13 +55,13 @@ def wilson_bounds(mean: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tupl
     z2 = float(normal_quantile(0.5 + level / 2)) ** 2
     centre = (mean + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (mean * (1 - mean) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-    # At 0 of n and n of n the bounds are exactly 0 and 1, but for rounding that may pass them.
+    # At 0 of n and n of n the bounds are exactly 0 and 1, except for rounding, which may move them past these values.
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proportion:
-    """A share of successes with the interval that Assay prints (`ci95`) and other common intervals."""
+    """A share of successes, with the interval that Assay prints (`ci95`) and other common intervals."""
 
     mean: float
     n_trials: int
@@ -75,8 +76,8 @@ class Proportion:
 def proportion(successes: int, n: int) -> Proportion:
     """Return the share of successes in n independent tries, with 95% intervals.
 
-    `ci95` is Wilson's, or the identical-scores interval at 0 of n and n of n. Use Clopper-Pearson if the coverage must be
-    guaranteed and not only met on average.
+    `ci95` is Wilson's interval, or the interval for identical scores at 0 of n and n of n. Use Clopper-Pearson if the coverage
+    must be guaranteed in every case and not only on average.
 
     Args:
         successes: 0 to n.
@@ -91,11 +92,11 @@ def proportion(successes: int, n: int) -> Proportion:
     """
     if n < 1 or not 0 <= successes <= n:
         raise ValueError(
-            f"proportion: {successes} successes of {n} is not possible; it takes 0 <= successes <= n, n >= 1"
+            f"proportion: {successes} successes of {n} is not possible; 0 <= successes <= n and n >= 1 must hold"
         )
     mean = successes / n
     wilson = _pair(wilson_bounds(mean, n))
-    # Equal outcomes take the same interval as equal scores do, so that the two never disagree.
+    # Equal outcomes get the same interval as equal scores, so that the two never disagree.
     identical = successes in (0, n)
     z = float(normal_quantile(0.975))
     n_plus = n + z * z
@@ -122,7 +123,7 @@ def proportion(successes: int, n: int) -> Proportion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialIntervals:
-    """95% intervals of task means from their own trials; `method` is "" without one (fewer than 2 trials)."""
+    """95% intervals of task means from each task's own trials; `method` is "" if there is none (fewer than 2 trials)."""
 
     low: Floats
     high: Floats
@@ -131,17 +132,17 @@ class TrialIntervals:
 
 
 def trial_intervals(n: Floats, mean: Floats, m2: Floats, low: Floats, high: Floats) -> TrialIntervals:
-    """Compute each task's interval from its own trials: logit t, Wilson for yes-or-no scores, bounded for equal scores.
+    """Compute each task's interval from its own trials: logit t, Wilson's for yes-or-no scores, or bounded for equal scores.
 
     Args:
-        n, mean, m2, low, high: shape (tasks,): trials, mean, sum of squared deviations, smallest and largest score.
+        n, mean, m2, low, high: shape (tasks,): number of trials, mean, sum of squared deviations, smallest and largest score.
     """
     repeated = n >= 2
     nu = np.where(repeated, n - 1.0, 1.0)
     count = np.where(repeated, n, 1.0)
     sd = np.sqrt(np.where(repeated, m2, 0.0) / nu)
     identical = high - low < NO_SPREAD
-    # Σ(y - y²) is 0 exactly when every score is 0 or 1; the moments are enough to compute it.
+    # Σ(y - y²) is 0 if and only if every score is 0 or 1, and the moments are enough to compute it.
     binary = (low == 0) & (high == 1) & (np.abs(n * mean * (1 - mean) - m2) < 1e-9)
     plain = logit_interval(mean, sd / np.sqrt(count), nu)
     score = wilson_bounds(mean, count)

@@ -1,4 +1,4 @@
-"""Accuracy of a judge: its scores against people's scores of the same responses."""
+"""Accuracy of a judge: its scores compared with people's scores of the same responses."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,9 @@ from assay.statistics.arrays import NO_SPREAD, Floats, Interval
 from assay.statistics.distributions import normal_quantile, t_quantile, t_two_sided
 from assay.statistics.table import Numbers
 
-# Read at the lower end of the interval of the concordance, which falls with bias as well as with scatter.
+# Applied to the lower end of the interval for the concordance, which falls with bias as well as with scatter.
 BANDS = ((0.4, "poor"), (0.6, "fair"), (0.8, "good"))
-# A correlation of .90 has the range .53 to .98 over 8 pairs and .80 to .95 over 30.
+# A correlation of .90 has a range of .53 to .98 with 8 pairs, and of .80 to .95 with 30.
 ENOUGH_PAIRS = 30
 
 
@@ -18,10 +18,10 @@ ENOUGH_PAIRS = 30
 class Calibration:
     """Agreement of a judge's scores with people's scores.
 
-    `bias` is the mean of judge - human: above 0 the judge is too generous. `pass_rate` is the share of pairs within
-    `tolerance`. `limits_of_agreement` hold about 95% of single differences. `concordance` is Lin's: 1 only when the
-    two agree in value, not just in order. `label` is read at the lower end of `concordance_ci95`: poor, fair from .4,
-    good from .6, excellent from .8; None without such an interval. `pairs_advised` is 30.
+    `bias` is the mean of judge - human; above 0 means that the judge is too generous. `pass_rate` is the share of pairs within
+    `tolerance`. `limits_of_agreement` contain about 95% of single differences. `concordance` is Lin's coefficient, which is 1
+    only if the two agree in value, not just in order. `label` is based on the lower end of `concordance_ci95`: poor, fair from
+    .4, good from .6, excellent from .8; None without such an interval. `pairs_advised` is 30.
     """
 
     n: int
@@ -45,14 +45,14 @@ class Calibration:
 
 
 def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> Calibration:
-    """Compute bias, error and correlation of a judge's scores with people's, with intervals.
+    """Compute the bias, error and correlation of a judge's scores relative to people's scores, with intervals.
 
     Args:
         judge, human: scores of the same responses in the same order, finite.
-        tolerance: largest difference at which two scores agree, at least 0.
+        tolerance: the largest difference at which two scores agree, at least 0.
 
-    Reason `need_at_least_3_pairs` below 3 pairs (no correlation), `judge_has_no_variation` or
-    `no_variation` where one side is constant.
+    The reason is `need_at_least_3_pairs` below 3 pairs (no correlation), and `judge_has_no_variation` or `no_variation` if one
+    side is constant.
 
     Raises:
         ValueError: unequal lengths, a score that is not finite, a negative tolerance.
@@ -63,9 +63,9 @@ def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> C
     """
     a, b = np.asarray(judge, np.float64), np.asarray(human, np.float64)
     if a.shape != b.shape or a.ndim != 1:
-        raise ValueError(f"calibration: {a.size} scores of the judge, {b.size} of people")
+        raise ValueError(f"calibration: {a.size} scores by the judge, but {b.size} by people")
     if not tolerance >= 0:
-        raise ValueError(f"tolerance is {tolerance}; it takes a number of at least 0")
+        raise ValueError(f"tolerance is {tolerance}; it must be a number of at least 0")
     bad = ~(np.isfinite(a) & np.isfinite(b))
     if bad.any():
         raise ValueError(f"row {int(np.flatnonzero(bad)[0])} (counted from 0): a score is not a finite number")
@@ -83,7 +83,7 @@ def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> C
         mae=float(np.abs(error).mean()) if n else None,
         rmse=float(np.sqrt((error**2).mean())) if n else None,
         max_error=float(np.abs(error).max()) if n else None,
-        # As a float 0.4 - 0.3 is above 0.1, and still agrees within 0.10.
+        # In floating point, 0.4 - 0.3 is above 0.1, but should still count as within 0.10.
         pass_rate=float((np.abs(error) <= tolerance + NO_SPREAD).mean()) if n else None,
         tolerance=tolerance,
         pearson=relation.pearson,
@@ -92,7 +92,7 @@ def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> C
         concordance=relation.concordance,
         concordance_ci95=relation.concordance_ci95,
         limits_of_agreement=None if bias is None or spread is None else (bias - 1.96 * spread, bias + 1.96 * spread),
-        # Read from the concordance and not from Pearson's r, which is blind to bias.
+        # The label uses the concordance instead of Pearson's r, which does not detect bias.
         label=_label(relation.concordance_ci95),
         pairs_advised=ENOUGH_PAIRS,
         reason=reason,
@@ -138,7 +138,7 @@ def _relation(a: Floats, b: Floats) -> tuple[str | None, _Relation]:
 
 def _correlation(a: Floats, b: Floats) -> float:
     x, y = a - a.mean(), b - b.mean()
-    # Scaled first: the squares of tiny spreads would underflow.
+    # Scaled first, because the squares of tiny spreads would underflow.
     x, y = x / np.abs(x).max(), y / np.abs(y).max()
     return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
 
@@ -153,7 +153,7 @@ def _fisher_interval(r: float, n: int) -> Interval | None:
 
 
 def _lin(a: Floats, b: Floats) -> float:
-    # Moments divide by n, as Lin's do.
+    # Moments divide by n, as in Lin's paper.
     shift = float(a.mean() - b.mean())
     return 2 * float(((a - a.mean()) * (b - b.mean())).mean()) / (float(np.var(a)) + float(np.var(b)) + shift**2)
 

@@ -1,6 +1,6 @@
-"""Agreement on categories: Cohen's kappa for two raters, Fleiss' for more, each with percent agreement.
+"""Agreement on categories: Cohen's kappa for two raters and Fleiss' kappa for more, each with percent agreement.
 
-Kappa falls when one category dominates, whatever the raters do; percent agreement shows when that happens.
+Kappa falls if one category dominates, whatever the raters do; percent agreement shows if that is the case.
 """
 
 from collections.abc import Hashable, Sequence
@@ -16,7 +16,7 @@ from assay.statistics.factorize import coded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kappa:
-    """Agreement beyond chance and percent agreement; kappa is None if chance alone always agrees."""
+    """Agreement beyond chance, and percent agreement; kappa is None if raters would always agree by chance."""
 
     kappa: float | None
     std_err: float | None
@@ -31,21 +31,21 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable], *, weight
     """Compute Cohen's kappa of two raters over the same units, in the same order.
 
     Args:
-        one, other: the category each rater gave; None where a rater gave none (that unit is left out).
-        weights: `none` for categories, `linear` or `quadratic` for ordered grades (categories sorted; numbers are
-            spaced as they are, other labels evenly).
+        one, other: the category that each rater gave; None if a rater gave none (the unit is then left out).
+        weights: `none` for categories, `linear` or `quadratic` for ordered grades (categories are sorted; numbers keep their
+            distances, and other labels are spaced evenly).
 
     Raises:
-        ValueError: unequal lengths, or other weights.
+        ValueError: unequal lengths, or unknown weights.
 
     Source:
-        Cohen (1960, 1968); large-sample standard error of Fleiss, Cohen & Everitt (1969), Psych. Bulletin 72:323-327;
+        Cohen (1960, 1968); large-sample standard error from Fleiss, Cohen & Everitt (1969), Psych. Bulletin 72:323-327;
         checked against statsmodels cohens_kappa.
     """
     if len(first) != len(second):
-        raise ValueError(f"cohen_kappa: {len(first)} ratings of one rater, {len(second)} of the other")
+        raise ValueError(f"cohen_kappa: {len(first)} ratings by one rater, but {len(second)} by the other")
     if weights not in ("none", "linear", "quadratic"):
-        raise ValueError(f"weights is {weights!r}; it takes none, linear or quadratic")
+        raise ValueError(f"weights is {weights!r}; it must be none, linear or quadratic")
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
     n = len(pairs)
     if n == 0:
@@ -62,7 +62,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable], *, weight
     kappa = (observed - expected) / (1 - expected)
     mixed = (w @ columns)[:, None] + (rows @ w)[None, :]
     inner = float((table * (w - mixed * (1 - kappa)) ** 2).sum()) - (kappa - expected * (1 - kappa)) ** 2
-    # At perfect agreement the variance is 0, and rounding can carry it below.
+    # With perfect agreement the variance is 0, and rounding can make it negative.
     std_err = float(np.sqrt(max(inner, 0.0) / n)) / (1 - expected)
     half = float(normal_quantile(0.975)) * std_err
     return Kappa(
@@ -79,7 +79,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable], *, weight
 def _agreement_weights(labels: tuple[Hashable, ...], weights: str) -> Floats:
     if weights == "none" or len(labels) < 2:
         return np.eye(len(labels))
-    # Grades such as 1, 2 and 5 keep their distances; words have none and are spaced evenly.
+    # Grades such as 1, 2 and 5 keep their distances; words have no distances and are spaced evenly.
     numeric = all(isinstance(label, (int, float)) for label in labels)
     at = np.asarray(labels if numeric else range(len(labels)), np.float64)
     distance = np.abs(at[:, None] - at[None, :]) / (at.max() - at.min())
@@ -90,11 +90,11 @@ def fleiss_kappa(counts: ArrayLike) -> Kappa:
     """Compute Fleiss' kappa of several raters.
 
     Args:
-        counts: shape (units, categories): number of raters who put the unit into the category; every unit has the same
+        counts: shape (units, categories): number of raters who put the unit into the category; every unit must have the same
             number of ratings, at least 2.
 
     Raises:
-        ValueError: not a table of whole numbers of at least 0 with equal row sums of at least 2.
+        ValueError: the counts are not whole numbers of at least 0, or the row sums are not equal and at least 2.
 
     Source:
         Fleiss (1971), Psych. Bulletin 76:378-382; checked against its example and statsmodels fleiss_kappa.

@@ -1,4 +1,4 @@
-"""Multiple comparisons: adjust p-values so that false claims stay at the chosen level."""
+"""Multiple comparisons: adjust p-values so that the rate of false claims stays at the chosen level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from assay.statistics.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjusted:
-    """Adjusted p-values in the order given; None stays None and does not count as a comparison.
+    """Adjusted p-values, in the order given; None stays None and does not count as a comparison.
 
-    `holm`: the chance of even one false claim stays below the level. `bh`: the expected share of false claims does;
-    for screening lists. `bonferroni`: for intervals that accompany Holm's claims.
+    `holm` keeps the chance of even one false claim below the level. `bh` keeps the expected share of false claims below it,
+    which suits screening lists. `bonferroni` is for intervals that accompany claims by Holm's method.
     """
 
     holm: tuple[float | None, ...]
@@ -48,14 +48,14 @@ def multiplicity(p_values: Sequence[float | None]) -> Adjusted:
 
 
 def holm(p: Floats) -> Floats:
-    """Holm's step-down adjustment; shape (comparisons,) in and out."""
+    """Apply Holm's step-down adjustment; input and output have shape (comparisons,)."""
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate(np.minimum(p[order] * np.arange(p.size, 0, -1), 1.0))
     return _back(stepped, order)
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
-    """Benjamini and Hochberg's step-up adjustment; shape (comparisons,) in and out."""
+    """Apply Benjamini and Hochberg's step-up adjustment; input and output have shape (comparisons,)."""
     order = np.argsort(p, kind="stable")
     raised = np.minimum(p[order] * p.size / np.arange(1, p.size + 1), 1.0)
     return _back(np.minimum.accumulate(raised[::-1])[::-1], order)

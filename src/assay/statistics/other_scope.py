@@ -1,14 +1,16 @@
-"""Consistency of the two answers to one comparison: about tasks like these, and about exactly these tasks.
+"""Consistency of a comparison's two answers: about tasks like these, and about exactly these tasks.
 
-Theory. New tasks have the same trial noise as these and differ among themselves as well, so a range for tasks like these
-is in truth at least as wide as one for exactly these tasks. Both are estimates, and on few tasks the first can come out narrower,
-because the tasks happen to agree. Such an accident once printed "about tasks like these: +4.2 to +13.5, p = 0.026" below "Not
-decided, p = 0.19".
+Theory. New tasks have the same trial noise as these tasks and also differ among themselves, so the true range for tasks like
+these is at least as wide as the one for exactly these tasks. But both ranges are estimated, and with few tasks the first can
+come out narrower because the tasks happen to agree. This once led to the line "about tasks like these: +4.2 to +13.5, p =
+0.026" below "Not decided, p = 0.19".
 
-The headline is never changed. The second answer is withheld, with a reason, where it would contradict the headline:
+The headline is never changed. The second answer is withheld, with a reason, if it would contradict the headline:
 
-* about tasks like these, from fewer than 3 tasks, narrower than for exactly these tasks, or decided where those are not;
-* about exactly these tasks, where it is not decided although the headline about tasks like these is. A warning then says so.
+* an answer about tasks like these is withheld if there are fewer than 3 tasks, or if it is narrower than the one for exactly
+  these tasks, or decided when that one is not;
+* an answer about exactly these tasks is withheld if it is not decided although the headline about tasks like these is. A
+  warning then says so.
 """
 
 from dataclasses import replace
@@ -21,7 +23,7 @@ ALPHA = 0.05
 
 
 def why_withheld(headline: ScopedDifference, beside: ScopedDifference, *, n_tasks: int) -> str | None:
-    """Return the reason to withhold the second answer, or None."""
+    """Return the reason why the second answer must be withheld, or None."""
     if beside.p_value is None:
         return None
     if beside.scope != TASKS_LIKE_THESE:
@@ -38,14 +40,14 @@ def withheld(answer: ScopedDifference, reason: str) -> ScopedDifference:
 
 
 def wider_here(headline: ScopedDifference, beside: ScopedDifference) -> Caution | None:
-    """Return the warning about a decision on tasks like these that exactly these tasks do not support, or None."""
+    """Return a warning if a decision about tasks like these is not supported by exactly these tasks, or None."""
     if not _contradicts(headline, beside) or beside.p_value is None:
         return None
     return caution("narrower_by_chance", p=beside.p_value)
 
 
 def _contradicts(like: ScopedDifference, these: ScopedDifference) -> bool:
-    """True if the answer about tasks like these is decided, and the one about exactly these tasks is not or differs."""
+    """True if the answer about tasks like these is decided, but the one about exactly these tasks is not, or differs."""
     if like.p_value is None or like.p_value > ALPHA:
         return False
     if these.p_value is None or these.p_value > ALPHA:

@@ -1,8 +1,8 @@
-"""Jointly graded trials: the scores of one judge call are related, so differences are computed trial by trial.
+"""Jointly graded trials: scores from one judge call are related, so differences are computed trial by trial.
 
-A task is compared by trial if every counted trial of both candidates on it was graded jointly and at least one trial
-counts for both; otherwise the two count as graded apart. Pairing by trial is exact for any correlation between the two
-scores; treating them as independent errs whenever the correlation is not 0 (docs/explanation/statistics.md).
+A task is compared by trial if every counted trial of both candidates on it was graded jointly and at least one trial counts for
+both; otherwise the two are treated as graded separately. Pairing by trial is exact for any correlation between the two scores;
+treating them as independent is wrong whenever the correlation is not 0 (docs/explanation/statistics.md).
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTrials:
-    """Differences first - second per task, over trials that count for both; `n` is 0 for tasks graded apart.
+    """Differences first - second per task, over trials that count for both; `n` is 0 for tasks that were graded separately.
 
     All fields have shape (..., tasks). `middle` is the mean of the two candidates' scores over the same trials.
     """
@@ -28,10 +28,10 @@ class PairedTrials:
 
 
 def paired_trials(source: ScoreTable | Cells, first: Ints, second: Ints) -> PairedTrials | None:
-    """Return moments of the differences for pairs of candidate codes, or None if nothing was graded jointly.
+    """Return the moments of the differences for pairs of candidate codes, or None if nothing was graded jointly.
 
     Args:
-        first, second: shape (pairs,), candidate codes, distinct within a pair.
+        first, second: shape (pairs,), candidate codes; the two codes of a pair must differ.
     """
     cells = source.cells if isinstance(source, ScoreTable) else source
     if cells.pairs is not None:
@@ -49,7 +49,7 @@ def paired_trials(source: ScoreTable | Cells, first: Ints, second: Ints) -> Pair
 
 
 def paired_rows(table: ScoreTable, first: int, second: int, task: int) -> tuple[Floats, Floats] | None:
-    """Return the scores of one task's trials that count for both, in the same order; None if graded apart."""
+    """Return both candidates' scores in the trials of one task that count for both; None if graded separately."""
     if table.joint is None:
         return None
     rows_a, rows_b = table.rows_of(first, task), table.rows_of(second, task)
@@ -62,9 +62,9 @@ def paired_rows(table: ScoreTable, first: int, second: int, task: int) -> tuple[
 
 
 def kept_cells(table: ScoreTable) -> Cells:
-    """Make cells (sums per task and candidate) from a table, to keep and update; they share no memory with the table.
+    """Create cells (sums per task and candidate) from a table, to keep and update; they share no memory with the table.
 
-    They include the differences of all pairs if trials were graded jointly.
+    If trials were graded jointly, the cells include the differences of all pairs.
     """
     cells = Cells(
         tasks=table.tasks,
@@ -79,7 +79,7 @@ def kept_cells(table: ScoreTable) -> Cells:
     if table.joint is not None and len(table.candidates) > 1:
         pairs = PairCells(len(table.candidates), len(table.tasks))
         moments = paired_trials(table, pairs.first, pairs.second)
-        assert moments is not None  # the table is joint
+        assert moments is not None  # the table has jointly graded rows
         pairs.n, pairs.mean, pairs.m2, pairs.middle = moments.n, moments.mean, moments.m2, moments.middle
         cells.pairs = pairs
     return cells
@@ -88,16 +88,16 @@ def kept_cells(table: ScoreTable) -> Cells:
 def _from_pair_cells(pairs: PairCells, first: Ints, second: Ints) -> PairedTrials:
     low, high = np.minimum(first, second), np.maximum(first, second)
     at = low * pairs.n_candidates - low * (low + 1) // 2 + high - low - 1
-    # Kept pairs hold the lower code first; for the other order only the sign of the mean changes.
+    # Stored pairs have the lower code first; for the other order only the sign of the mean changes.
     sign = np.where(first < second, 1.0, -1.0)[:, None]
     return PairedTrials(n=pairs.n[at], mean=sign * pairs.mean[at], m2=pairs.m2[at], middle=pairs.middle[at])
 
 
 class _Layout:
-    """The joint rows as a matrix with one line per trial and one column per candidate."""
+    """The jointly graded rows as a matrix with one row per trial and one column per candidate."""
 
     def __init__(self, table: ScoreTable) -> None:
-        assert table.joint is not None  # asked only of joint tables
+        assert table.joint is not None  # called only for tables with joint rows
         n_trials = int(table.trial_codes.max(initial=0)) + 1
         self.n_tasks, n_candidates = len(table.tasks), len(table.candidates)
         joint = np.flatnonzero(table.joint)
@@ -111,7 +111,7 @@ class _Layout:
         self.present[table.candidate_codes[joint], line] = True
         cell = table.candidate_codes[joint] * self.n_tasks + table.task_codes[joint]
         n_joint = np.bincount(cell, minlength=n_candidates * self.n_tasks).reshape(n_candidates, self.n_tasks)
-        # A task with even one trial graded apart is not paired, because numbers of separate trials are arbitrary.
+        # A task is not paired if even one trial was graded separately, because the numbers of separate trials are arbitrary.
         self.wholly_joint = n_joint == table.cells.n
 
     def pair(self, first: int, second: int) -> PairedTrials:

@@ -1,9 +1,9 @@
-"""Scores from a partial review: three numbers, each with its assumption.
+"""Scores from a partial review: three numbers, each with its own assumption.
 
-* vetted only: trials that people reviewed. This is the default and the only headline.
-* the judge as it is: assumes that the judge is right, which nothing checks.
-* calibrated: the judge on everything, corrected by what people decided on a part that chance chose (`sampled_review`). Refused if
-  chance did not choose the part.
+* vetted only: uses the trials that people reviewed. This is the default and the only possible headline.
+* the judge as it is: assumes that the judge is right, which is not checked.
+* calibrated: uses the judge's scores of all trials, corrected by people's decisions on a random part (`sampled_review`). It is
+  refused if the part was not chosen at random.
 """
 
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from assay.statistics.table import Column, Numbers
 
 FEWEST_REVIEWS = 10
 FEWEST_YES_OR_NO = 15
-"""Fewest reviews if all scores are 0 or 1."""
+"""Minimum number of reviews if all scores are 0 or 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionPowered:
-    """A mean of judge scores corrected by the reviewed part, with the means of each part alone.
+    """A mean of judge scores that is corrected by the reviewed part, and the means of each part alone.
 
-    `judge_only_mean` is over all of the judge's scores, `rectifier` the mean of human - judge on the reviewed part,
-    `lam` the weight given to the judge. The interval is not cut at 0 and 1.
+    `judge_only_mean` is the mean of all of the judge's scores, `rectifier` the mean of human - judge on the reviewed part, and
+    `lam` the weight given to the judge. The interval may extend beyond 0 and 1.
     """
 
     mean: float | None
@@ -52,30 +52,30 @@ def ppi(
     lam: float | None = None,
     random: bool = True,
 ) -> PredictionPowered:
-    """Compute the prediction-powered mean of one pool of exchangeable trials; with tasks use `partial_review`.
+    """Compute the prediction-powered mean of one pool of exchangeable trials; if there are tasks, use `partial_review`.
 
     Args:
         human: people's scores of the reviewed trials.
         judge_on_human: the judge's scores of the same trials, in the same order.
-        judge_unlabelled: the judge's scores of the trials no person reviewed.
-        lam: weight of the judge, 0 to 1; None tunes it, which costs a degree of freedom.
-        random: whether chance chose the reviewed trials; if not, the answer is refused (`not_random_review`).
+        judge_unlabelled: the judge's scores of the trials that nobody reviewed.
+        lam: weight of the judge, between 0 and 1; None tunes it, which costs one degree of freedom.
+        random: True if the reviewed trials were chosen at random; if not, the result is refused (`not_random_review`).
 
     Raises:
-        ValueError: unequal lengths, a score that is not finite, lam outside 0 to 1.
+        ValueError: unequal lengths, a score that is not finite, or lam outside 0 to 1.
 
     Source:
-        Angelopoulos et al. (2023), Science 382:669-674; tuning of Angelopoulos, Duchi & Zrnic (2023),
-        arXiv:2311.01453; here with sample variances (n - 1) and Student's t, which holds its level at 10 reviews where
-        the normal does not. Checked against ppi_py.
+        Angelopoulos et al. (2023), Science 382:669-674; tuning from Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453; here
+        with sample variances (n - 1) and Student's t, which keeps its level at 10 reviews, while the normal does not. Checked
+        against ppi_py.
     """
     y, f, u = (np.asarray(column, np.float64) for column in (human, judge_on_human, judge_unlabelled))
     if y.shape != f.shape:
-        raise ValueError(f"ppi: {y.size} human scores, {f.size} of the judge on the same trials")
+        raise ValueError(f"ppi: {y.size} human scores, but {f.size} judge scores on the same trials")
     if not all(np.isfinite(column).all() for column in (y, f, u)):
         raise ValueError("ppi: a score is not a finite number")
     if lam is not None and not 0.0 <= lam <= 1.0:
-        raise ValueError(f"lam is {lam}; it takes a weight in 0 to 1")
+        raise ValueError(f"lam is {lam}; it must be a weight between 0 and 1")
     n, big_n = y.size, u.size
     reason = _refusal(n, random) or ("no_unreviewed_trials" if big_n < 2 else None)
     if reason is not None:
@@ -86,7 +86,7 @@ def ppi(
     variance = weight**2 * float(np.var(u, ddof=1)) / big_n + float(np.var(corrected, ddof=1)) / n
     df = n - 1.0
     if lam is None:
-        # Tuning costs a degree of freedom: at 10 reviews the normal covered 87%, this 94% and more.
+        # Tuning costs one degree of freedom: at 10 reviews the normal covered 87%, and this covers at least 94%.
         variance, df = variance * (n - 1) / (n - 2), n - 2.0
     std_err = float(np.sqrt(variance))
     half = float(t_quantile(0.975, df)) * std_err
@@ -138,10 +138,10 @@ def _refused(y: Floats, f: Floats, u: Floats, reason: str) -> PredictionPowered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialMean:
-    """One of the three numbers. `assumes` is a code: nothing, judge_is_right or random_review.
+    """One of the three numbers. `assumes` is a code for its assumption: nothing, judge_is_right or random_review.
 
-    `method` is set only for `calibrated`: `prediction_powered`, or `prediction_powered_stratified`. `lam` is then the weight of the
-    judge, `n_reviewed` the trials of the review sample that were decided.
+    `method` is set only for `calibrated`, to `prediction_powered` or `prediction_powered_stratified`. `lam` is then the weight
+    of the judge, and `n_reviewed` the number of trials in the review sample that were decided.
     """
 
     mean: float | None
@@ -159,7 +159,7 @@ class PartialMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialReview:
-    """The three numbers of a partial review, for tasks like these; only `vetted_only` may be a headline."""
+    """The three numbers from a partial review, for tasks like these; only `vetted_only` may be a headline."""
 
     vetted_only: PartialMean
     judge_as_it_is: PartialMean
@@ -177,21 +177,21 @@ def partial_review(
     sampled: Bools | None = None,
     stratum: Ints | None = None,
 ) -> PartialReview:
-    """Compute one candidate's score from vetted trials, from the judge, and from the judge corrected by a review sample.
+    """Compute a candidate's score from vetted trials, from the judge, and from the judge corrected by a review sample.
 
     Args:
         task: task of each trial.
-        judge: the judge's score of each trial, 0 to 1.
-        human: the person's score, NaN where no person kept the trial.
-        weight: of the task, the same on all its rows, at least 0; default 1.
-        random: True if chance chose which trials people reviewed.
+        judge: the judge's score of each trial, between 0 and 1.
+        human: the person's score of each trial; NaN if no person kept the trial.
+        weight: weight of each row's task, the same on all its rows, at least 0; by default 1.
+        random: True if the trials that people reviewed were chosen at random.
         family: code of the family of each row's task, the same on all its rows; None if tasks are independent.
-        sampled: True if chance put the trial into the sample and a person decided on it; None: where `human` is a score. A trial
-            that is sampled without a score was rejected.
-        stratum: code of the group of trials within which chance chose; None if it chose among all.
+        sampled: True if the trial was drawn for the sample and a person decided on it; if None, trials with a score in `human`
+            are used. A sampled trial without a score was rejected.
+        stratum: code of the group of trials within which the sample was drawn; None if it was drawn from all trials.
 
     Raises:
-        ValueError: columns of unequal length, a score outside 0 to 1, a weight that is not finite or negative.
+        ValueError: columns of unequal length, a score outside 0 to 1, or a weight that is negative or not finite.
 
     Source:
         As `sampled_review.influence`; coverage in bench/review_sample_simulation.py.
@@ -199,7 +199,7 @@ def partial_review(
     tasks = coded(task)
     f, y = np.asarray(judge, np.float64), np.asarray(human, np.float64)
     if not tasks.codes.size == f.size == y.size:
-        raise ValueError("partial_review: task, judge and human must be equally long")
+        raise ValueError("partial_review: task, judge and human must have the same length")
     seen = ~np.isnan(y)
     wrong = ~((f >= 0) & (f <= 1)) | (seen & ~((y >= 0) & (y <= 1)))
     if wrong.any():
@@ -208,7 +208,7 @@ def partial_review(
     weights = _weights_of(tasks.codes, weight, n_tasks)
     drawn = seen if sampled is None else np.asarray(sampled, np.bool_)
     n_all, judge_mean = _means(tasks.codes, f, np.ones(f.size, np.bool_), n_tasks)
-    # NaN times 0 is NaN, so scores that nobody gave become 0 before they are summed.
+    # NaN times 0 is NaN, so missing scores are replaced by 0 before summing.
     given = np.where(seen, y, 0.0)
     n_seen, human_mean = _means(tasks.codes, given, seen, n_tasks)
     of_task = None
@@ -236,8 +236,8 @@ def partial_review(
 
 
 def refusal(judge: Floats, human: Floats, sampled: Bools, random: bool, *, each: int = 1) -> str | None:
-    """Return the reason code for which a review sample gives no calibrated number, or None; `each` scores are one review."""
-    # With only 0 and 1, too few reviews often show no disagreement at all: at 10 the range covered 89 to 95%.
+    """Return a reason code if a review sample gives no calibrated number, or None; each review has `each` scores."""
+    # If all scores are 0 or 1, a few reviews often show no disagreement at all: with 10 reviews the range covered 89 to 95%.
     both = np.concatenate([judge[sampled], human[sampled]])
     yes_or_no = both.size > 0 and bool(np.isin(both, (0.0, 1.0)).all())
     n = int(sampled.sum()) // each
@@ -279,7 +279,7 @@ def _calibrated(parts: Influence, reason: str | None, *, n_tasks: int) -> Partia
 
 
 def method_of(parts: Influence) -> str:
-    """Return the name of the method: stratified if chance chose within strata."""
+    """Return the name of the method, which is the stratified one if the sample was drawn within strata."""
     return "prediction_powered" if parts.n_strata == 1 else "prediction_powered_stratified"
 
 

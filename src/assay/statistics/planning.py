@@ -1,10 +1,10 @@
-"""Plan benchmarks: the difference that a design can detect, and the tasks, trials and money to detect another.
+"""Plan benchmarks: the difference that a design can detect, and the tasks, trials and money needed to detect another one.
 
-Model. Over G tasks with n trials of each candidate on each, the variance of a mean difference is
+Model. With G tasks and n trials of each candidate on each task, the variance of a mean difference is
 (σ²_int + σ²_trial / n) / G, where σ²_int is how much the true difference varies from task to task and σ²_trial is the
-trial noise of a difference (both candidates' noise added, or the noise of paired differences). The smallest difference
-found with the wanted power is (t_.975 + t_power) · √variance; the normal version of that promises 80% and delivers
-62 to 70% at 6 to 10 tasks.
+trial noise of a difference (both candidates' noise added, or the noise of paired differences). The smallest difference that is
+detected with the desired power is (t_.975 + t_power) · √variance. The normal version of this formula promises 80% but delivers
+only 62 to 70% with 6 to 10 tasks.
 """
 
 from collections.abc import Callable
@@ -19,16 +19,16 @@ MOST = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignVariances:
-    """Variances of the difference between two candidates, from which a design is planned.
+    """Variances of the difference between two candidates, on which the planning of a design is based.
 
-    `interaction`: variance of true task differences. `trial`: variance of the difference of one trial each, both
-    candidates' noise together (paired: of the differences of joint trials). `n_tasks`, `n_trials`: the present size,
-    trials per task and candidate. `paired`: trials are graded jointly. `split_known` is False if no task has two
-    trials: `interaction` then holds both variances and nothing can be said about more trials. `below_zero`: the
-    interaction came out negative and was set to 0.
+    `interaction`: variance of the true task differences. `trial`: variance of the difference between one trial of each
+    candidate, with both candidates' noise (if paired, of the differences in joint trials). `n_tasks`, `n_trials`: the present
+    numbers of tasks and of trials per task and candidate. `paired`: True if trials are graded jointly. `split_known` is False
+    if no task has two trials: `interaction` then contains both variances, and nothing can be said about more trials.
+    `below_zero`: True if the interaction came out negative and was set to 0.
 
-    If tasks share families, `n_families` counts them, None otherwise; `between` is the variance of the difference of one
-    family, trial noise left out, and `evenness` the share of families that are effective after weighting.
+    If tasks share families, `n_families` is their number (otherwise None), `between` is the variance of a family's difference
+    without trial noise, and `evenness` is the share of families that are effective after weighting.
     """
 
     interaction: float
@@ -45,15 +45,15 @@ class DesignVariances:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Tasks or trials that detect a difference of `detect` with the given power at the two-sided 5% level.
+    """Tasks or trials needed to detect a difference of `detect` with the given power at the two-sided 5% level.
 
-    `mde`: smallest difference the present design detects. `tasks_needed`: tasks with the present trials per task, None
-    when only these tasks are asked about. `families_needed`: the families they must come from, each as large as now; None if
-    tasks share no families. `trials_needed`: trials per task on the present tasks; None with `more_trials_can_decide` False
-    when no number of trials on these tasks is enough (`floor_mde` is what infinitely many would detect), both None when that
-    is not known because no task has two trials yet. `best_trials`: trials per task that buy most per cost, None without
-    prices. `cost`: of the cheaper of the two ways from here, in the prices' currency, None without prices. Numbers above ten
-    million are None.
+    `mde`: smallest difference that the present design detects. `tasks_needed`: number of tasks with the present trials per
+    task; None if the question is about these tasks only. `families_needed`: number of families that these tasks must come from,
+    each as large as now; None if tasks share no families. `trials_needed`: number of trials per task on the present tasks. It
+    is None and `more_trials_can_decide` False if no number of trials on these tasks is enough (`floor_mde` is the difference
+    that infinitely many trials would detect); both are None if this is unknown because no task has two trials yet.
+    `best_trials`: number of trials per task that gives the most precision for the money; None without prices. `cost`: cost of
+    the cheaper of the two ways, in the currency of the prices; None without prices. Numbers above ten million are None.
     """
 
     detect: float
@@ -85,23 +85,23 @@ def plan(
     cost_task: float | None = None,
     cost_trial: float | None = None,
 ) -> Plan:
-    """Compute how many tasks, or trials per task, detect a difference of `detect`.
+    """Compute how many tasks, or trials per task, are needed to detect a difference of `detect`.
 
     Args:
         design: variances and the present size; see `designs.design_variances`.
-        detect: difference on 0 to 1, above 0.
+        detect: difference between scores of 0 to 1, above 0.
         power: strictly between 0 and 1.
-        scope: `these_tasks` plans for reruns of the same tasks, where the interaction plays no part.
-        cost_task: cost of one more task apart from its trials, at least 0.
-        cost_trial: cost of one trial of both candidates, above 0.
+        scope: `these_tasks` plans for reruns of the same tasks, for which the interaction does not matter.
+        cost_task: cost of one more task, without its trials; at least 0.
+        cost_trial: cost of one trial of both candidates; above 0.
 
     Raises:
-        ValueError: an argument outside its range.
+        ValueError: an argument is out of range.
     """
     _check_plan(detect, power, cost_task, cost_trial)
     same_tasks = scope != "tasks_like_these"
     by_families = design.n_families is not None and not same_tasks
-    # In place of tasks, families of the present size are the units: one more task of a family is no new one.
+    # The units are families of the present size instead of tasks: one more task of the same family is not a new unit.
     units = design.n_families if by_families and design.n_families is not None else design.n_tasks
     size = design.n_tasks / units if by_families and units else 1.0
     interaction = 0.0 if same_tasks else design.between if by_families else design.interaction
@@ -124,7 +124,7 @@ def plan(
     elif units >= fewest:
         floor = _bar(units * evenness - 1.0, power) * (interaction / units) ** 0.5
     can_decide = floor is not None and floor < detect and g > 0 and design.split_known
-    # Reruns of the same tasks need two trials before there is any trial noise to measure.
+    # With reruns of the same tasks, trial noise can be measured only if there are two trials.
     trials_needed = (
         _least(lambda trials: mde(units, trials), detect, start=2 if same_tasks else 1) if can_decide else None
     )
@@ -159,17 +159,17 @@ def _why_no_plan(*, same_tasks: bool, by_families: bool) -> str:
 
 def _check_plan(detect: float, power: float, cost_task: float | None, cost_trial: float | None) -> None:
     if not 0.0 < detect <= 1.0:
-        raise ValueError(f"detect is {detect}; it takes a difference above 0 and at most 1 (0.03 is 3 points)")
+        raise ValueError(f"detect is {detect}; it must be a difference above 0 and at most 1 (0.03 is 3 points)")
     _check_power(power)
     for name, cost in (("cost_task", cost_task), ("cost_trial", cost_trial)):
         if cost is not None and not 0.0 <= cost < float("inf"):
-            raise ValueError(f"{name} is {cost}; it takes a finite cost of at least 0")
+            raise ValueError(f"{name} is {cost}; it must be a finite cost of at least 0")
 
 
 def _check_power(power: float, alpha: float = 0.05) -> None:
     for name, value in (("power", power), ("alpha", alpha)):
         if not 0.0 < value < 1.0:
-            raise ValueError(f"{name} is {value}; it takes a number strictly between 0 and 1")
+            raise ValueError(f"{name} is {value}; it must be a number strictly between 0 and 1")
 
 
 def _costs(
@@ -190,26 +190,26 @@ def _costs(
 
 
 def cost_optimal_trials(interaction: float, trial: float, cost_task: float, cost_trial: float) -> float | None:
-    """Return the trials per task that give the least variance for the money, at least 1; None if more is always better.
+    """Return how many trials per task give the least variance for the money, at least 1; None if more is always better.
 
     Source:
         √((cost_task / cost_trial) · σ²_trial / σ²_int), the classical two-stage allocation (Cochran 1977, 10.6).
     """
     if interaction <= 0 or cost_trial <= 0:
         return None
-    # Roots are taken one by one: trial / interaction overflows where the interaction is almost 0.
+    # Square roots are taken separately, because trial / interaction overflows if the interaction is almost 0.
     best = max(sqrt(cost_task / cost_trial) * sqrt(trial) / sqrt(interaction), 1.0)
     return best if best <= MOST else None
 
 
 def _bar(df: float, power: float, alpha: float = 0.05) -> float:
     df = max(df, 1.0)
-    # Within 0.6% of the noncentral t, whose function in SciPy 1.17 returns NaN in its far tail.
+    # This is within 0.6% of the noncentral t, which is not used because SciPy 1.17 returns NaN in its far tail.
     return float(t_quantile(1 - alpha / 2, df)) + float(t_quantile(power, df))
 
 
 def _least(mde: Callable[[float], float], detect: float, *, start: int) -> int | None:
-    """Return the smallest whole number >= `start` whose minimum detectable difference `mde` is at most `detect`."""
+    """Return the smallest whole number >= `start` for which the minimum detectable difference `mde` is at most `detect`."""
     if mde(start) <= detect:
         return start
     low, high = start, start * 2
@@ -225,9 +225,9 @@ def _least(mde: Callable[[float], float], detect: float, *, start: int) -> int |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Power:
-    """The quantity that `power` solves for, with related numbers; numbers that were not requested are None.
+    """The quantity that `power` computes, with related numbers; numbers that do not apply are None.
 
-    `se_if_trials_doubled`, `se_if_tasks_doubled` and `floor_with_infinite_trials` show what buys precision.
+    `se_if_trials_doubled`, `se_if_tasks_doubled` and `floor_with_infinite_trials` show what would improve precision.
     """
 
     mde: float | None = None
@@ -251,17 +251,17 @@ def power(
     alpha: float = 0.05,
     power: float = 0.8,
 ) -> Power:
-    """Answer a sample-size question without data: leave out the quantity you want to know.
+    """Answer a sample-size question without data: leave out the quantity that you want to know.
 
-    * `n_tasks` and `sd_task_diff` (spread of task differences): the smallest detectable difference.
-    * `effect` and `sd_task_diff`: tasks needed.
-    * `effect` and `sd_trial`: trials needed of each candidate on one task, graded apart.
-    * `n_trials` and `sd_trial`: smallest detectable difference on one task.
-    * `var_interaction`, `var_trial` (each per candidate, so that differences have twice that), `n_tasks`, `n_trials`:
-      the standard error of the difference, and the standard error with twice the trials or tasks.
+    * `n_tasks` and `sd_task_diff` (spread of task differences) give the smallest detectable difference.
+    * `effect` and `sd_task_diff` give the number of tasks needed.
+    * `effect` and `sd_trial` give the number of separately graded trials of each candidate needed on one task.
+    * `n_trials` and `sd_trial` give the smallest detectable difference on one task.
+    * `var_interaction`, `var_trial` (each per candidate, so differences have twice that), `n_tasks` and `n_trials` give the
+      standard error of the difference, and the standard error with twice the trials or tasks.
 
     Raises:
-        ValueError: a combination that asks none of these, or a number out of range.
+        ValueError: the combination is not one of these, or a number is out of range.
 
     Source:
         (t_.975 + t_power) · SE, within 0.6% of the noncentral t; checked against statsmodels TTestPower and
@@ -270,12 +270,12 @@ def power(
     _check_power(power, alpha)
     for name, value in (("effect", effect), ("sd_task_diff", sd_task_diff), ("sd_trial", sd_trial)):
         if value is not None and not 0.0 < value < float("inf"):
-            raise ValueError(f"{name} is {value}; it takes a finite number above 0")
+            raise ValueError(f"{name} is {value}; it must be a finite number above 0")
     if var_interaction is not None and var_trial is not None and n_tasks and n_trials:
         return _design_error(var_interaction, var_trial, n_tasks, n_trials)
     if sd_task_diff is not None and n_tasks is not None and effect is None:
         if n_tasks < 2:
-            raise ValueError(f"n_tasks is {n_tasks}; a detectable difference takes at least 2")
+            raise ValueError(f"n_tasks is {n_tasks}; a detectable difference needs at least 2")
         return Power(mde=_bar(n_tasks - 1.0, power, alpha) * sd_task_diff / n_tasks**0.5)
     if sd_task_diff is not None and effect is not None:
         return Power(n_tasks=_least(lambda g: _bar(g - 1.0, power, alpha) * sd_task_diff / g**0.5, effect, start=2))
@@ -293,7 +293,7 @@ def power(
 
 def _design_error(var_interaction: float, var_trial: float, n_tasks: int, n_trials: float) -> Power:
     if var_interaction < 0 or var_trial < 0 or n_tasks < 1 or n_trials < 1:
-        raise ValueError("power: variances are at least 0, n_tasks and n_trials at least 1")
+        raise ValueError("power: variances must be at least 0, n_tasks and n_trials at least 1")
 
     def error(tasks: float, trials: float) -> float:
         return sqrt((2 * var_interaction + 2 * var_trial / trials) / tasks)

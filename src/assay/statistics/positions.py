@@ -1,4 +1,4 @@
-"""Effect of a candidate's position in a joint prompt on its score."""
+"""The effect of a candidate's position in a joint prompt on its score."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,16 @@ import numpy as np
 from assay.statistics.arrays import NO_SPREAD, Floats, Interval, Ints, finite_interval
 from assay.statistics.distributions import t_quantile
 
-LEAST_TASKS = 6  # or families; with 5 tasks of pass or fail scores, ranges covered 98%
+LEAST_TASKS = 6  # or families; with pass-or-fail scores on 5 tasks, ranges covered 98%
 _ALONE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionEffect:
-    """Effect of one position, counted from 1, on scores of 0 to 1.
+    """The effect of one position, counted from 1, on scores between 0 and 1.
 
-    `ci95` is None with `reason` `few_tasks`, which counts families. `effect` is None as well with `reason` `confounded`: no
-    candidate changed places.
+    If `reason` is `few_tasks` (or too few families), `ci95` is None. If it is `confounded`, because no candidate changed
+    places, `effect` is also None.
     """
 
     position: int
@@ -39,21 +39,21 @@ def position_effects(
 ) -> tuple[PositionEffect, ...]:
     """Estimate how much a candidate's position in the prompt raises the score that a judge gives it.
 
-    The model is score = candidate + sitting + position + noise, by least squares. Positions sum to 0, so that an effect is the
-    difference from the mean of all positions. With an order that is balanced within tasks, the estimate is the mean over
-    scores at this position less the candidates' means. Tasks are clusters, because a candidate is better at some tasks
-    than at others; with families, these are.
+    The model is score = candidate + sitting + position + noise, fitted by least squares. Position effects sum to 0, so an
+    effect is the difference from the mean of all positions. If the order is balanced within tasks, the estimate is the mean of
+    the scores at this position minus the candidates' means. Tasks are clusters, because a candidate is better at some tasks
+    than at others; if tasks share families, families are the clusters.
 
     Args:
-        score: on 0 to 1.
-        position: place in the prompt, from 1; the order has to be drawn by lot.
+        score: between 0 and 1.
+        position: place in the prompt, from 1; the order must be random.
         candidate, task: codes from 0.
-        sitting: code of the prompt, from 0; a sitting belongs to one task.
+        sitting: code of the prompt, from 0; each sitting belongs to one task.
         family: code of the task's family, from 0; None if no two tasks share one.
 
     Source:
         Bell & McCaffrey (2002), Survey Methodology 28:169-181, for the CR2 variance and its degrees of freedom; Pustejovsky
-        & Tipton (2018), JBES 36:672-683, for leaving sittings out of its weights (theorem 2). Checked against the matrix
+        & Tipton (2018), JBES 36:672-683, for leaving sittings out of the CR2 weights (theorem 2). Checked against the matrix
         form with all dummies in tests/property/test_position_effects.py, and for coverage by bench/position_coverage.py.
     """
     last = int(position.max(initial=0))
@@ -101,7 +101,7 @@ def _within(columns: Floats, groups: Ints) -> Floats:
 
 
 class _Fit:
-    """Least squares with the CR2 variance of contrasts, computed from matrices as small as the number of columns."""
+    """Least squares with the CR2 variance of contrasts, computed from matrices whose size is the number of columns."""
 
     def __init__(self, design: Floats, y: Floats, clusters: Ints) -> None:
         values, vectors = np.linalg.eigh(design.T @ design)
@@ -121,17 +121,17 @@ class _Fit:
         self._score = _sums(self._white * residual[:, None], codes)
 
     def variance(self, contrast: Floats) -> tuple[float, float]:
-        """Return the CR2 variance of a contrast and its Satterthwaite degrees of freedom, 0 if one cluster alone determines it."""
+        """Return a contrast's CR2 variance and Satterthwaite degrees of freedom, 0 if one cluster alone determines it."""
         share, axes = np.linalg.eigh(self._gram)
-        # A cluster that alone determines a coefficient has share 1 and no residual in that direction. Of 6 tasks of one
-        # trial each, one in which the order differs from all others is such; ranges without it covered 89%.
+        # A cluster that alone determines a coefficient has share 1 and no residual in that direction. With 6 tasks of one trial
+        # each, a task whose order differs from all others is such a cluster; without this rule, ranges covered 89%.
         room = np.maximum(1.0 - share, 0.0)
         target = self._half @ contrast
         along = np.einsum("gij,i->gj", axes, target)
         if np.any((room < _ALONE) & (along * along > _ALONE * (target @ target))):
             return 0.0, 0.0
         weight = 1.0 / np.sqrt(np.maximum(room, _ALONE))
-        adjusted = np.einsum("gij,gj->gi", axes, weight * along)  # B'A without the cluster's rows
+        adjusted = np.einsum("gij,gj->gi", axes, weight * along)  # B'A, without the cluster's rows
         terms = np.einsum("gi,gi->g", adjusted, self._score)
         variance = float(np.sum(terms * terms))
         square = np.sum(share * weight * weight * along * along, axis=1)  # a'a

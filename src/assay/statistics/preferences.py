@@ -1,13 +1,14 @@
 """Strengths from pairwise preferences: Bradley-Terry with ties as half a win, intervals clustered by task.
 
 Theory. Item i beats j with probability σ(θ_i - θ_j). With W_ij the wins of i over j (a tie gives half to each), the
-log-likelihood Σ W_ij log σ(θ_i - θ_j) is concave; Newton's method on Σθ = 0 takes a handful of solves. Comparisons of
-one task share its quirks, so the covariance is the sandwich I⁻ (G/(G-1) Σ g_t g_tᵀ) I⁻ with g_t the score of task t,
-and t(G - 1); without tasks it is the inverse information and the normal. A few tasks can agree by chance, and the sandwich
-then collapses: below `FEWEST_TASKS_TO_TRUST` no range is narrower than the one that takes comparisons for independent.
+log-likelihood Σ W_ij log σ(θ_i - θ_j) is concave; Newton's method on Σθ = 0 takes a handful of solves. Comparisons on the same
+task are not independent, so the covariance is the sandwich I⁻ (G/(G-1) Σ g_t g_tᵀ) I⁻ where g_t is the score of task t, with
+the t distribution with G - 1 degrees of freedom; without tasks it is the inverse information with the normal distribution. A
+few tasks can agree by chance, and the sandwich then collapses. With fewer than `FEWEST_TASKS_TO_TRUST` tasks, no range is
+therefore narrower than the one for independent comparisons.
 
-A maximum exists only where the win graph is strongly connected (Ford 1957). Items outside the largest strongly
-connected part have no finite strength relative to it and are reported as None, never as a large number.
+A maximum exists only if the win graph is strongly connected (Ford 1957). Items outside the largest strongly connected part have
+no finite strength relative to it, and are reported as None instead of a large number.
 """
 
 from collections.abc import Hashable, Sequence
@@ -24,15 +25,16 @@ from assay.statistics.table import Column, Numbers
 from assay.statistics.warnings import Caution, caution
 
 ELO_CENTRE, ELO_SCALE = 1500.0, 400.0 / float(np.log(10.0))
-# Without tasks the reference distribution is the normal; this many degrees of freedom are the same to nine digits.
+# Without tasks the reference distribution is the normal; with this many degrees of freedom, t agrees with it to nine digits.
 NORMAL_DF = 1e12
-# From this many tasks on the clustered range keeps its level in simulations; with fewer it takes at least the other's width.
+# With at least this many tasks, the clustered range keeps its level in simulations; with fewer, it is made at least as wide as
+# the one for independent comparisons.
 FEWEST_TASKS_TO_TRUST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrengthDifference:
-    """Difference of two strengths, a minus b in log-odds, and the probability that a is preferred to b."""
+    """Difference of two strengths (a minus b, in log-odds), and the probability that a is preferred to b."""
 
     a: Hashable
     b: Hashable
@@ -47,12 +49,13 @@ class StrengthDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BradleyTerry:
-    """Strengths in log-odds, centred at 0 over the items that have one.
+    """Strengths in log-odds, centred at 0 over the items that have a strength.
 
-    `log_strength`, `elo` (1500 centred, 400 points for odds of ten) and `borda` (share of opponents beaten, ties half) follow
-    `items`. `reason` is `separation` where some item never loses or never wins against the rest, `disconnected` where two
-    groups never met, `no_comparisons` without any; then the items in `separated` have None. `independent` is the covariance as
-    if comparisons did not share tasks; `spread` chooses which of the two a range uses.
+    `log_strength`, `elo` (centred at 1500, with 400 points for odds of ten) and `borda` (share of opponents beaten, where a tie
+    counts half) are in the order of `items`. `reason` is `separation` if an item never loses or never wins against the rest,
+    `disconnected` if two groups never met, and `no_comparisons` if there are none; the strengths of the items in `separated`
+    are then None. `independent` is the covariance as if comparisons did not share tasks; `spread` chooses which of the two
+    covariances a range uses.
     """
 
     items: tuple[Hashable, ...]
@@ -70,8 +73,8 @@ class BradleyTerry:
     def spread(self, weights: Floats) -> tuple[float, float] | None:
         """Return the standard error of Σ weights · strength and its degrees of freedom; `weights` has shape (items,).
 
-        The error is the clustered one. With few tasks it is the one of independent comparisons if that gives a wider range.
-        None if neither is known or there is no variance.
+        This is the clustered standard error. With few tasks, it is the one for independent comparisons if that gives a wider
+        range. None if neither is known or there is no variance.
         """
         if self.method is None:
             return None
@@ -80,7 +83,8 @@ class BradleyTerry:
         if clustered and self.n_tasks < FEWEST_TASKS_TO_TRUST:
             known.append((self.independent, NORMAL_DF))
         errors = [(float(np.sqrt(max(float(weights @ v @ weights), 0.0))), df) for v, df in known]
-        # Compared by width and not by standard error: t with few degrees of freedom can outweigh a smaller error.
+        # Ranges are compared by width instead of standard error, because t with few degrees of freedom can outweigh a smaller
+        # error.
         widest = max(errors, key=lambda error: error[0] * float(t_quantile(0.975, error[1])))
         return widest if widest[0] > 0 else None
 
@@ -93,7 +97,7 @@ class BradleyTerry:
         """Compare item a with item b.
 
         Raises:
-            ValueError: an item that is not among `items`.
+            ValueError: an item is not among `items`.
         """
         for name in (a, b):
             if name not in self.items:
@@ -113,7 +117,7 @@ class BradleyTerry:
                 reason=self.reason,
             )
         difference = strength_a - strength_b
-        # The whole covariance is used, because strengths of two items are correlated.
+        # The full covariance is used, because the strengths of two items are correlated.
         weights = np.zeros(len(self.items))
         weights[i], weights[j] = 1.0, -1.0
         spread = self.spread(weights) if i != j else None
@@ -158,14 +162,14 @@ def bradley_terry(
 
     Args:
         left, right: the two items of each comparison.
-        outcome: "left", "right" or "tie"; or 1, 0 or 0.5, the points of the left item.
-        count: number of times each comparison occurred, at least 0; default 1.
+        outcome: "left", "right" or "tie"; or the points of the left item, 1, 0 or 0.5.
+        count: number of times that each comparison occurred, at least 0; by default 1.
         task: task of each comparison; intervals are then clustered by task.
-        pseudo_wins: added to both directions of every pair that met; above 0 every strength is finite but shrunk, and
-            must be shown as such.
+        pseudo_wins: wins to add in both directions for every pair that met. If it is above 0, every strength is finite but
+            shrunk, and must be presented as such.
 
     Raises:
-        ValueError: columns of unequal length, an item compared with itself, another outcome, a negative count.
+        ValueError: columns of unequal length, an item compared with itself, an unknown outcome, or a negative count.
 
     Source:
         Bradley & Terry (1952), Biometrika 39:324-345; Ford (1957); checked against statsmodels GLM, choix and evalica,
@@ -173,7 +177,7 @@ def bradley_terry(
     """
     n_rows = len(left)
     if len(right) != n_rows or len(outcome) != n_rows or (count is not None and len(count) != n_rows):
-        raise ValueError("bradley_terry: left, right, outcome and count must be equally long")
+        raise ValueError("bradley_terry: left, right, outcome and count must have the same length")
     items, left_codes, right_codes = coded_together(left, right)
     points = _points(outcome)
     clusters = None if task is None else coded(task)
@@ -208,11 +212,11 @@ def bradley_terry_from_codes(
 
     Args:
         left, right: shape (comparisons,), codes from 0 below `n_items`.
-        twice_points: shape (comparisons,): 2 where left won, 1 for a tie, 0 where right won.
+        twice_points: shape (comparisons,): 2 if left won, 1 for a tie, 0 if right won.
         task: shape (comparisons,), codes from 0 below `n_tasks`.
 
     Raises:
-        ValueError: as `bradley_terry`, or a code out of range.
+        ValueError: as for `bradley_terry`, or a code is out of range.
     """
     _check(left, right, twice_points, count, n_items)
     meeting = left * n_items
@@ -273,11 +277,11 @@ def _points(outcome: Sequence[str | float] | NDArray[np.generic]) -> Ints:
             raise ValueError(f"row {wrong[0]} (counted from 0): outcome is not one of left, right, tie, 1, 0.5, 0")
         return values.astype(np.int64)
     twice = values.astype(np.float64) * 2
-    # NaN becomes some whole number here and then differs from itself below.
+    # NaN becomes an arbitrary whole number here, which the check below detects.
     with np.errstate(invalid="ignore"):
         codes = twice.astype(np.int64)
     bad = codes != twice
-    # Negative codes are huge when read without their sign.
+    # Read as unsigned numbers, negative codes are huge.
     bad |= codes.view(np.uint64) > 2
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
@@ -313,7 +317,8 @@ def _core(wins: Floats) -> tuple[Ints, str | None]:
 def _reachable(edges: Bools) -> Bools:
     reached = edges | np.eye(len(edges), dtype=np.bool_)
     while True:
-        # Each product doubles the length of the paths. Floats, because matrix products of booleans do not use BLAS.
+        # Each product doubles the length of the paths. The matrices hold floats, because matrix products of booleans do not use
+        # BLAS.
         further = (reached.astype(np.float64) @ reached.astype(np.float64)) > 0
         if (further == reached).all():
             return reached
@@ -323,14 +328,14 @@ def _reachable(edges: Bools) -> Bools:
 def _maximum(wins: Floats) -> Floats:
     games = wins + wins.T
     theta = np.zeros(len(wins))
-    # The likelihood is flat along equal shifts of all strengths; this term fixes their sum and makes the solve regular.
+    # Shifting all strengths equally does not change the likelihood; this term fixes their sum and makes the matrix regular.
     centre = np.full_like(wins, 1.0 / len(wins))
     for _ in range(100):
         p = expit(theta[:, None] - theta[None, :])
         slope = (wins - games * p).sum(axis=1)
         h = games * p * (1 - p)
         step = np.linalg.solve(np.diag(h.sum(axis=1)) - h + centre, slope)
-        # Far from the maximum the curvature is small and a Newton step may overshoot: 2 is the longest one.
+        # Far from the maximum the curvature is small and a Newton step may overshoot, so its length is limited to 2.
         step = step / max(1.0, float(np.abs(step).max()) / 2.0)
         theta = theta + step - step.mean()
         if np.abs(step).max() < 1e-12:
@@ -342,7 +347,7 @@ def _inverse_information(theta: Floats, wins: Floats) -> Floats:
     p = expit(theta[:, None] - theta[None, :])
     h = (wins + wins.T) * p * (1 - p)
     centre = np.full_like(h, 1.0 / len(h))
-    # The term 1 / n that made the matrix regular is taken out again, which leaves the pseudo-inverse.
+    # The term 1 / n that made the matrix regular is subtracted again, which leaves the pseudo-inverse.
     return np.asarray(np.linalg.inv(np.diag(h.sum(axis=1)) - h + centre) - centre)
 
 
@@ -358,7 +363,7 @@ def _meat(
     core: Ints,
     n_items: int,
 ) -> tuple[Floats, int]:
-    """Return G/(G-1) Σ g gᵀ over tasks with a comparison inside the core, and the number of those tasks."""
+    """Return G/(G-1) Σ g gᵀ over the tasks with a comparison inside the core, and the number of these tasks."""
     inside = np.zeros(n_items, np.bool_)
     inside[core] = True
     expected = expit(theta[:, None] - theta[None, :]).reshape(-1)

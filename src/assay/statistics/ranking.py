@@ -1,8 +1,8 @@
-"""Rankings of many candidates: all pairs, ranks with their uncertainty, and groups that cannot be told apart.
+"""Rankings of many candidates: all pairs, ranks with their uncertainty, and groups that cannot be separated.
 
-Theory. `contrasts` computes all pairs at once. A list of pairs is one claim, so Holm's p decides which candidate of a
-pair is better. Ranks and groups follow from these decisions alone: a rank is possible unless a decided pair rules it
-out.
+Theory. `contrasts` computes all pairs at once. A list of pairs is a single claim, so the p-value adjusted by Holm's method
+decides which candidate of a pair is better. Ranks and groups follow from these decisions alone: a rank is possible unless a
+decided pair rules it out.
 """
 
 from collections.abc import Hashable
@@ -26,10 +26,11 @@ from assay.statistics.warnings import Caution, about_sample, caution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A candidate with its rank by mean and the ranks the data support.
+    """A candidate with its rank by mean and the ranks that the data support.
 
-    `rank` is 1 for the highest mean, equal means sharing it; None without counted trials. `rank_low` is 1 plus the
-    number of candidates shown to be better (Holm), `rank_high` the number of candidates minus those shown to be worse.
+    `rank` is 1 for the highest mean; candidates with equal means share a rank, and it is None without counted trials.
+    `rank_low` is 1 plus the number of candidates shown to be better (Holm), and `rank_high` the number of candidates minus the
+    number shown to be worse.
     """
 
     candidate: Hashable
@@ -42,10 +43,10 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedPair:
-    """One of all pairs. `decision` uses Holm's p, which guards the whole list; `decision_alone` the p of this pair.
+    """One of all pairs. `decision` uses the p-value adjusted for the whole list (Holm), `decision_alone` that of this pair alone.
 
-    `ci95` is for this pair alone; `ci_simultaneous` covers all pairs together (Bonferroni). For effect sizes and a second opinion
-    use `compare`.
+    `ci95` is for this pair alone; `ci_simultaneous` covers all pairs together (Bonferroni). For effect sizes and a second
+    opinion, use `compare`.
     """
 
     a: Hashable
@@ -68,9 +69,10 @@ class RankedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Candidates from best to worst, all pairs in that order, and the groups no pair of which can be told apart.
+    """Candidates from best to worst, all pairs in that order, and the groups of candidates that cannot be separated.
 
-    A group is a longest run of neighbours in rank order without a Holm-significant pair; groups may overlap.
+    A group is a run of neighbours in rank order, as long as possible, without a pair that is significant after Holm's
+    adjustment; groups may overlap.
     """
 
     candidates: tuple[Ranked, ...]
@@ -81,25 +83,26 @@ class Ranking:
 
     @property
     def compared(self) -> tuple[RankedPair, ...]:
-        """Return the pairs that share a counted task; the others cannot be compared."""
+        """Return the pairs that share a counted task; other pairs cannot be compared."""
         return tuple(pair for pair in self.pairs if pair.n_tasks > 0)
 
     @property
     def n_tested(self) -> int:
-        """Return the number of tested pairs, over which Holm's p is adjusted."""
+        """Return the number of tested pairs, for which p-values are adjusted by Holm's method."""
         return sum(pair.p_value is not None for pair in self.pairs)
 
 
 def rank(scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None) -> Ranking:
-    """Rank all candidates with the uncertainty of the ranks, and compare all pairs.
+    """Rank all candidates, with the uncertainty of their ranks, and compare all pairs.
 
     Args:
-        scores: a table, or kept cells.
-        scope: as in `compare`; the same for all pairs, except that the result of a pair with one shared task is about that task.
+        scores: a table, or cells.
+        scope: as in `compare`; it is the same for all pairs, except that a pair with only one shared task is compared on that
+            task.
         margin: as in `compare`.
 
     Raises:
-        ValueError: another scope, or a margin out of range.
+        ValueError: the scope is unknown, or the margin is out of range.
 
     Source:
         Rank ranges: Mogstad, Romano, Shaikh & Wilhelm (2024), Rev. Econ. Stud. 91:476-518, pairwise construction;
@@ -142,7 +145,8 @@ def _scoped_pairs(
     sketch = Contrasts(scores, first, second, pair_trials=False)
     few = cells.planned_units < FEWEST_TASKS_TO_GENERALISE if asked is None else asked != TASKS_LIKE_THESE
     lonely = asked is None and bool((sketch.n_shared == 1).any())
-    # Joint trials matter only to reruns of the same tasks; task means absorb the pairing, and it costs a pass a pair.
+    # Joint trials matter only for reruns of the same tasks: in task means the pairing has no effect, and it would cost a pass
+    # per pair.
     both = Contrasts(scores, first, second) if few or lonely else sketch
     like = LikeThese(both)
     these = TheseTasks(both) if few or lonely else None
@@ -171,10 +175,10 @@ def _pairs(
     second: Ints,
     margin: float | None,
 ) -> tuple[RankedPair, ...]:
-    # Unadjusted, five equal candidates gave a false "better" in a third of simulated benchmarks. Flipping signs for all
-    # pairs at once was tried in place of Holm: it erred in 6.4% and had less power.
+    # Without adjustment, five equal candidates gave a false "better" in a third of simulated benchmarks. Flipping signs for all
+    # pairs at once was tried instead of Holm's method: it erred in 6.4% and had less power.
     adjusted = multiplicity([difference.p_value for difference in differences])
-    # Pairs that share no task were never tested and must not widen the ranges of the others.
+    # Pairs without a shared task were never tested, and must not widen the ranges of the other pairs.
     made = sum(difference.p_value is not None for difference in differences)
     factor = t_quantile(
         1 - ALPHA / 2 / max(made, 1),
@@ -227,9 +231,9 @@ def _ranked(each: tuple[Estimate, ...], better: Bools, i: int) -> Ranked:
     return Ranked(
         candidate=each[i].candidate,
         mean=mean,
-        # Equal means share a rank although their sums were rounded differently.
+        # Equal means must share a rank, even if their sums were rounded differently.
         rank=None if mean is None else 1 + sum(other > mean + 1e-12 for other in known),
-        # Of five equal candidates, bootstrap percentiles held all true ranks in 13% of benchmarks, these ranges in 95%.
+        # With five equal candidates, bootstrap percentiles contained all true ranks in 13% of benchmarks, these ranges in 95%.
         rank_low=None if mean is None else 1 + int(better[:, i].sum()),
         rank_high=None if mean is None else len(known) - int(better[i].sum()),
         estimate=each[i],
@@ -257,13 +261,13 @@ def _warnings(cells: Cells, each: tuple[Estimate, ...]) -> tuple[Caution, ...]:
     if mine.size and (mine != mine[0]).any():
         results.append(caution("unequal_tasks"))
     n_families = None if cells.family is None else cells.planned_families
-    # The effective number of tasks belongs to a candidate, whose own warnings show it.
+    # The effective number of tasks concerns one candidate, and the candidate's own warnings show it.
     return (*results, *about_sample(cells.planned_tasks, n_families, n_eff=2.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Friedman:
-    """Omnibus test that all candidates are equal, on ranks within tasks."""
+    """Omnibus test, based on ranks within tasks, that all candidates are equal."""
 
     chi_square: float | None
     p_value: float | None
@@ -272,16 +276,16 @@ class Friedman:
 
 
 def friedman(scores: ScoreTable | Cells) -> Friedman:
-    """Run Friedman's test on task means over the tasks that every candidate has; ties share the middle rank.
+    """Run Friedman's test on task means, over the tasks that all candidates have; ties share the middle rank.
 
-    If tasks share families, the means of families are ranked, because tasks of a family are not independent.
+    If tasks share families, family means are ranked instead, because tasks of a family are not independent.
 
     Source:
         Friedman (1937); checked against scipy.stats.friedmanchisquare.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     complete = cells.counted.all(axis=0)
-    # Means that tie can differ in their last digits, and a rank cannot see that they tie.
+    # Equal means can differ in their last digits, and ranking would then not treat them as tied.
     own = cells.mean[:, complete]
     if cells.family is not None and own.size:
         own, _ = by_family(own, cells.weight[complete], cells.family[complete])

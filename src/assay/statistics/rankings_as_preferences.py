@@ -1,4 +1,4 @@
-"""Convert jointly graded trials to pairwise preferences between candidates."""
+"""Converts jointly graded trials to pairwise preferences between candidates."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Preferences:
-    """Pairwise comparisons as columns, in codes of the table; `twice_points`: 2 where left scored higher, 1 for a tie, else 0."""
+    """Pairwise comparisons as columns, in the table's codes; `twice_points`: 2 if left scored higher, 1 for a tie, else 0."""
 
     left: Ints
     right: Ints
@@ -20,10 +20,11 @@ class Preferences:
 
 
 def preferences_of(table: ScoreTable) -> Preferences:
-    """Return a comparison of every pair of candidates in every trial that both have; the higher score wins.
+    """Compare every pair of candidates in every trial that both have; the higher score wins.
 
-    Made for joint trials, whose scores come from one judge call; where candidates were graded apart, trial k of one
-    and trial k of the other meet by number only. Scores within 1e-12 are a tie. Tasks of weight 0 are left out.
+    This is meant for joint trials, whose scores come from one judge call. If candidates were graded separately, trial k of one
+    and trial k of the other are paired only because they have the same number. Scores within 1e-12 of each other are a tie.
+    Tasks with weight 0 are left out.
     """
     n_trials = int(table.trial_codes.max(initial=0)) + 1
     rows = np.flatnonzero((table.weight > 0)[table.task_codes])
@@ -43,7 +44,7 @@ def preferences_of(table: ScoreTable) -> Preferences:
 
 
 def strengths(table: ScoreTable) -> BradleyTerry:
-    """Estimate Bradley-Terry strengths of a table's candidates from the rankings within its trials.
+    """Estimate the Bradley-Terry strengths of a table's candidates from the rankings within its trials.
 
     Comparisons are clustered by task, or by family if tasks share any.
     """

@@ -1,4 +1,4 @@
-"""Compute all estimates and all pairs from a score table, or from its cells (sums per task and candidate) alone."""
+"""Computes all estimates and all pairs from a score table, or only from its cells (sums per task and candidate)."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Estimates in label order and the ranking of the same candidates."""
+    """Estimates in label order, and the ranking of the same candidates."""
 
     estimates: tuple[Estimate, ...]
     ranking: Ranking
@@ -19,11 +19,11 @@ class Report:
 def report(scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None) -> Report:
     """Compute the estimates of all candidates and the ranking with all pairs.
 
-    From cells the cost does not depend on the number of rows: the page of a million-row suite can refresh after
+    If computed from cells, the time does not depend on the number of rows: the page of a million-row suite can refresh after
     each decision.
 
     Raises:
-        ValueError: as `rank`.
+        ValueError: as for `rank`.
     """
     ranking = rank(scores, scope, margin)
     cells = scores.cells if isinstance(scores, ScoreTable) else scores

@@ -1,8 +1,8 @@
-"""Differences and ranks from a review sample, and the number of further reviews that would decide a difference.
+"""Differences and ranks from a review sample, and the number of additional reviews that would decide a difference.
 
-Theory. A review of n of N trials leaves the variance V(n) = floor + saved · (1/n - 1/N) / (1/n₀ - 1/N): `floor` is that of a
-review of everything and `saved` what the n₀ present reviews leave beyond it. As in `planning`, a difference is found with
-the wanted power once it reaches (t_.975 + t_power) · √V.
+Theory. A review of n of N trials leaves the variance V(n) = floor + saved · (1/n - 1/N) / (1/n₀ - 1/N): `floor` is the variance
+if everything is reviewed, and `saved` the additional variance with the present n₀ reviews. As in `planning`, a difference is
+detected with the desired power if it is at least (t_.975 + t_power) · √V.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,11 @@ from assay.statistics.sampled_review import Influence, difference, sampled_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledDifference:
-    """The difference A - B over the tasks of both, for tasks like these, from a review sample; never the result itself.
+    """The difference A - B over the tasks of both, for tasks like these, from a review sample; never used as the result.
 
-    `lam` is the weight of the judge's difference; `n_reviewed` of `n_trials` are reviewed. `floor` is the variance after a
-    review of everything. `decision` uses p alone; in a list of pairs `p_holm` is set and decides. `assumes` is `random_review`.
+    `lam` is the weight of the judge's difference; `n_reviewed` of `n_trials` trials are reviewed. `floor` is the variance that
+    would remain if everything were reviewed. `decision` is based on p alone; in a list of pairs, `p_holm` is set and decides
+    instead. `assumes` is `random_review`.
     """
 
     difference: float | None
@@ -48,9 +49,9 @@ def sampled_difference(a: Influence, b: Influence, *, n_tasks: int, refused: str
     """Compare two candidates over the same trials.
 
     Args:
-        a, b: influences of single candidates, from `sampled_review.influence` with equal trials, units and strata.
-        n_tasks: tasks of both.
-        refused: reason code for which there is no answer, if known already.
+        a, b: influences of single candidates, from `sampled_review.influence` with the same trials, units and strata.
+        n_tasks: number of tasks that both have.
+        refused: reason code if it is already known that there is no answer.
 
     Source:
         As `sampled_review.sampled_mean`; coverage in bench/review_sample_simulation.py.
@@ -91,7 +92,7 @@ def sampled_difference(a: Influence, b: Influence, *, n_tasks: int, refused: str
 
 
 def adjusted(pairs: Sequence[SampledDifference]) -> tuple[SampledDifference, ...]:
-    """Return all pairs of a list with Holm's p, which decides each of them."""
+    """Return all pairs of a list with Holm-adjusted p-values, which decide each of them."""
     holm = multiplicity([pair.p_value for pair in pairs]).holm
     return tuple(
         replace(pair, p_holm=p, decision=_decision(pair.difference or 0.0, p))
@@ -106,14 +107,16 @@ def _decision(value: float, p: float | None) -> str:
 
 
 def more_reviews(pair: SampledDifference, *, detect: float, power: float = 0.8) -> int | None:
-    """Return how many more trials to review to detect `detect` with the given power; None if a full review is not enough.
+    """Return how many more trials to review to detect `detect` with the given power; None if even all are not enough.
 
     Args:
-        detect: difference on 0 to 1, above 0; the present one answers how many would decide this comparison.
+        detect: difference between scores of 0 to 1, above 0; with the present difference, the result says how many reviews
+            would decide this comparison.
         power: strictly between 0 and 1.
 
     Source:
-        Cochran (1977), Sampling Techniques, 12.3 (variance in two phases by size of the second).
+        Cochran (1977), Sampling Techniques, 12.3 (variance in two-phase sampling as a function of the size of the second
+        phase).
     """
     n, all_trials = pair.n_reviewed, pair.n_trials
     if pair.std_err is None or pair.floor is None or pair.df is None or detect <= 0 or n >= all_trials:

@@ -1,21 +1,22 @@
-"""Estimates from grades of which people reviewed a part that chance chose: prediction-powered inference over tasks.
+"""Estimates from grades of which people reviewed a random part: prediction-powered inference over tasks.
 
-Theory. Every trial i of a candidate has a score f_i of the judge, and a trial in the review sample S has the verdict of a
-person: kept with the score y_i, or not kept. With task weights W_t spread over the trials of a task (w_i, which sum to 1),
-strata h of the sample and q_h = Σ_h w / Σ_(h,S) w,
+Theory. Every trial i of a candidate has a score f_i from the judge, and every trial in the review sample S has a person's
+verdict: kept with the score y_i, or not kept. The task weights W_t are spread over the trials of each task (w_i, which sum to
+1). With strata h of the sample and q_h = Σ_h w / Σ_(h,S) w,
 
     θ(λ) = ȳ + λ (f̄ - f̄_S),    ȳ = Σ_S q w y [kept] / Σ_S q w [kept],    f̄ = Σ w f,    f̄_S = Σ_S q w f.
 
-f̄ - f̄_S has mean 0 whatever the judge does, so no λ can bias θ. It estimates the mean of the trials that people would keep:
-a rejected trial of the sample stays in f̄_S and gives no y. With λ = 1 and a review in every task, θ is the judge's mean
-corrected task by task; with one trial per task and λ tuned it is PPI++, which is the regression estimator of survey sampling.
+f̄ - f̄_S has mean 0 whatever the judge does, so no λ can bias θ. θ estimates the mean over the trials that people would keep: a
+rejected trial of the sample stays in f̄_S but has no y. With λ = 1 and a review in every task, θ is the judge's mean corrected
+task by task; with one trial per task and λ tuned it is PPI++, which is the regression estimator of survey sampling.
 
-Each trial's influence on θ is linear in λ. Influences are summed over a task (or a family), the independent unit, as over
-the ultimate cluster of a survey, and their squares give the variance. The difference of two candidates has the difference of
-their influences, so that pairs and ranks need nothing else.
+Each trial's influence on θ is linear in λ. Influences are summed over each independent unit, which is a task (or a family), as
+over the ultimate clusters of a survey; the squares of these sums give the variance. The influence on the difference of two
+candidates is the difference of their influences, so pairs and ranks need nothing else.
 
-House rules. Everything broadcasts over leading axes, so that a simulation asks for thousands of reviews at once; the last axis
-is the trial. Codes of tasks, strata and families are shared by all. λ is the value that minimises the variance, in 0 to 1.
+House rules. Everything broadcasts over leading axes, so that a simulation can compute thousands of reviews at once; the last
+axis is the trial. All of them share the codes of tasks, strata and families. λ is the value between 0 and 1 that minimises the
+variance.
 """
 
 from dataclasses import dataclass
@@ -27,18 +28,18 @@ from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
 from assay.statistics.families import bell_mccaffrey
 
 FEWEST_TO_TUNE = 5.0
-"""Fewest effective units with a review for which λ is tuned; below, the judge is taken at full weight."""
+"""Minimum number of effective units with a review for tuning λ; with fewer, the judge gets full weight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Influence:
-    """The parts of θ(λ) = human + λ · shift for one candidate, and how much each trial moves them.
+    """The parts of θ(λ) = human + λ · shift for one candidate, and the influence of each trial on them.
 
-    `of_human`, `of_shift`: influence of each independent unit, shape (..., units). `own_human`, `own_shift`: the part of it that
-    comes from which trials were drawn, shape (..., trials). `spared`: the share of that part's variance which a review of
-    everything would remove, shape (..., trials). `leverage`: each unit's share in the reviewed part, shape (..., units); it sums
-    to 1, and is 0 for a unit without a review. `n_reviewed`, `n_trials`: trials decided on, and all of them.
-    `known` is False if nothing was kept, or a stratum has no review.
+    `of_human`, `of_shift`: influence of each independent unit, shape (..., units). `own_human`, `own_shift`: the part of the
+    influence that is due to the random choice of trials, shape (..., trials). `spared`: the share of that part's variance that
+    a review of everything would remove, shape (..., trials). `leverage`: each unit's share in the reviewed part, shape (...,
+    units); it sums to 1, and is 0 for a unit without a review. `n_reviewed`, `n_trials`: number of trials that were decided on,
+    and of all trials. `known` is False if nothing was kept, or a stratum has no review.
     """
 
     human: Floats
@@ -60,8 +61,8 @@ class Influence:
 class SampledMean:
     """A mean or a difference from a review sample; every field has the leading axes of the input.
 
-    `floor` is the variance that would be left after a review of everything, `tuned` is False if the judge was taken at full
-    weight because too few units have a review. `n_units` counts the independent units with a review.
+    `floor` is the variance that would remain if everything were reviewed. `tuned` is False if the judge got full weight because
+    too few units have a review. `n_units` is the number of independent units with a review.
     """
 
     estimate: Floats
@@ -89,12 +90,12 @@ def influence(
     """Compute how each independent unit moves the mean of one candidate.
 
     Args:
-        judge, human: shape (..., trials), 0 to 1; human scores are read only where `kept`, but must be finite.
-        sampled: shape (..., trials), True if chance put the trial into the sample and a person decided on it.
-        kept: shape (..., trials), True if the person kept the trial; only where `sampled`.
+        judge, human: shape (..., trials), between 0 and 1; human scores are used only if `kept`, but must be finite.
+        sampled: shape (..., trials), True if the trial was drawn for the sample and a person decided on it.
+        kept: shape (..., trials), True if the person kept the trial; only possible if `sampled`.
         weights: shape (..., trials), the weight of each trial's task divided by its number of trials, 0 if absent.
         unit: shape (trials,), code of the task or family below `n_units`.
-        stratum: shape (trials,), code of the stratum within which chance chose; None if it chose among all.
+        stratum: shape (trials,), code of the stratum within which the sample was drawn; None if it was drawn from all trials.
         by_family: True if units are families, whose degrees of freedom are counted more carefully.
 
     Source:
@@ -166,11 +167,11 @@ def sampled_mean(parts: Influence, *, lam: float | None = None) -> SampledMean:
     """Compute the mean or difference, its variance and degrees of freedom.
 
     Args:
-        lam: weight of the judge, 0 to 1; None tunes it if enough units have a review.
+        lam: weight of the judge, between 0 and 1; None tunes it if enough units have a review.
 
     Source:
-        Variance: Bell & McCaffrey (2002), CR2 with the leverage of the reviewed units, which without a judge is
-        `across_tasks`. One degree of freedom is lost to λ and one to each stratum but the first.
+        Variance: Bell & McCaffrey (2002), CR2 with the leverage of the reviewed units; without a judge this equals
+            `across_tasks`. One degree of freedom is lost for λ and one for each stratum except the first.
     """
     leverage = parts.leverage
     square = (leverage * leverage).sum(axis=-1, keepdims=True)
@@ -184,7 +185,7 @@ def sampled_mean(parts: Influence, *, lam: float | None = None) -> SampledMean:
     both = (scale * parts.of_human * parts.of_shift).sum(axis=-1)
     shift2 = (scale * parts.of_shift * parts.of_shift).sum(axis=-1)
     tuned = (df >= FEWEST_TO_TUNE - 1.0) if lam is None else np.zeros(df.shape, np.bool_)
-    # A judge who gives everything the same score shifts nothing, and any weight is as good.
+    # A judge that gives everything the same score shifts nothing, so any weight is equally good.
     shifts = shift2 > NO_SPREAD**2
     best = np.where(shifts, np.clip(-both / np.where(shifts, shift2, 1.0), 0.0, 1.0), 0.0)
     weight = np.where(tuned, best, 1.0 if lam is None else lam)
@@ -193,7 +194,7 @@ def sampled_mean(parts: Influence, *, lam: float | None = None) -> SampledMean:
     own = parts.own_human + weight[..., None] * parts.own_shift
     grow = parts.n_reviewed / np.maximum(parts.n_reviewed - 1.0, 1.0)
     saved = (parts.spared * own * own).sum(axis=-1) * grow
-    # Without the loss for λ, ranges of the tuned estimate covered 91% at 10 reviews.
+    # Without subtracting a degree of freedom for λ, ranges of the tuned estimate covered 91% at 10 reviews.
     variance = np.where(tuned, variance * df / np.maximum(df - 1.0, 1.0), variance)
     return SampledMean(
         estimate=parts.human + weight * parts.shift,
@@ -209,13 +210,13 @@ def sampled_mean(parts: Influence, *, lam: float | None = None) -> SampledMean:
 
 def _sums(values: Floats, code: Ints, n: int) -> Floats:
     """Return sums over the last axis by code, shape (..., n)."""
-    flat = values.reshape(prod(values.shape[:-1]), values.shape[-1])  # -1 is ambiguous without any trial
+    flat = values.reshape(prod(values.shape[:-1]), values.shape[-1])  # -1 would be ambiguous if there are no trials
     rows = np.arange(flat.shape[0])[:, None] * n + code
     sums = np.bincount(rows.reshape(-1), flat.reshape(-1), flat.shape[0] * n)
     return np.asarray(sums.reshape(*values.shape[:-1], n), np.float64)
 
 
 def _centres(values: Floats, seen: Floats, strata: Ints, n_strata: int) -> Floats:
-    """Return the mean of the reviewed trials of each trial's stratum."""
+    """Return, for each trial, the mean of the reviewed trials in its stratum."""
     part = _sums(seen, strata, n_strata)
     return (_sums(seen * values, strata, n_strata) / np.where(part > 0, part, 1.0))[..., strata]

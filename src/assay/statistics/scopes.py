@@ -1,8 +1,8 @@
-"""Scopes of an interval (new tasks of the kind, exactly these tasks, one task) and the rule for the default one.
+"""Scopes of an interval (new tasks of the same kind, exactly these tasks, one task) and the rule for the default scope.
 
-The ranges of the two scopes differ by a factor of 2 to 5, so every number names its scope. The default counts the tasks
-*planned*, so that it cannot flip while reviews come in; choosing the scope that happens to be significant is a form of
-peeking.
+The ranges of the two scopes differ by a factor of 2 to 5, so every number names its scope. The default depends on the number of
+*planned* tasks, so that it cannot change while reviews come in: choosing the scope that happens to be significant would be a
+form of peeking.
 """
 
 TASKS_LIKE_THESE = "tasks_like_these"
@@ -11,28 +11,28 @@ THIS_TASK_ONLY = "this_task_only"
 
 FEWEST_TASKS_TO_GENERALISE = 6
 FEWEST_TASKS_BESIDE = 3
-"""Fewest tasks from which a result for exactly these tasks is accompanied by a range for tasks like these."""
+"""Minimum number of tasks for a result about exactly these tasks to come with a range for tasks like these."""
 
 
 def checked_scope(scope: str | None) -> str | None:
-    """Return the scope if it is valid; None stands for the default rule.
+    """Return the scope if it is valid; None means the default rule.
 
     Raises:
-        ValueError: any other word.
+        ValueError: the word is not a scope.
     """
     if scope in (None, "auto"):
         return None
     if scope in (TASKS_LIKE_THESE, THESE_TASKS):
         return scope
-    raise ValueError(f"scope is {scope!r}; it takes None, {TASKS_LIKE_THESE!r} or {THESE_TASKS!r}")
+    raise ValueError(f"scope is {scope!r}; it must be None, {TASKS_LIKE_THESE!r} or {THESE_TASKS!r}")
 
 
 def default_scope(*, planned_units: int, repeated: bool) -> str:
     """Return the scope of the headline by the default rule.
 
     Args:
-        planned_units: tasks planned in the selected runs, or their families.
-        repeated: True if the data show trial noise (some task has two trials).
+        planned_units: number of tasks planned in the selected runs, or of their families.
+        repeated: True if the data show trial noise (a task has at least two trials).
     """
     if planned_units >= FEWEST_TASKS_TO_GENERALISE:
         return TASKS_LIKE_THESE

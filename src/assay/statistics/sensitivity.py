@@ -1,4 +1,4 @@
-"""Test how rejected trials affect a comparison, by repeating it with them counted at the judge's score."""
+"""Tests how rejected trials affect a comparison, by repeating it with these trials counted at the judge's score."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """A comparison without and with rejected trials; `changes` is True if the decisions differ."""
+    """A comparison without and with the rejected trials; `changes` is True if the two decisions differ."""
 
     counted: Comparison
     with_rejected: Comparison
@@ -25,12 +25,12 @@ def sensitivity(
     scope: str | None = None,
     margin: float | None = None,
 ) -> Sensitivity:
-    """Compare a and b on counted trials, and on counted plus rejected trials at their raw scores.
+    """Compare a and b on counted trials, and again with rejected trials added at their raw scores.
 
-    The second is compared in the scope of the first, so that only the trials differ.
+    The second comparison has the scope of the first, so that only the trials differ.
 
     Raises:
-        ValueError: as `compare`.
+        ValueError: as for `compare`.
     """
     comparison = compare(counted, a, b, scope, margin)
     same = scope if scope is not None else _asked_for(comparison.scope)

@@ -1,8 +1,8 @@
 """Sequential testing: planned looks (interim tests), and an e-value that stays valid however often you look.
 
-A fixed-size test read after every new task from the 3rd to the 30th errs in 21 to 28% of benchmarks. Either plan a few
-looks with stricter thresholds, or use the mixture-t e-value: decide as soon as it reaches 20, at any time; it costs about 1.6
-times the width of the fixed interval.
+A fixed-size test that is read after every new task from the 3rd to the 30th errs in 21 to 28% of benchmarks. Either plan a few
+looks with stricter thresholds, or use the mixture-t e-value: you may decide as soon as it reaches 20, at any time. In return,
+its interval is about 1.6 times as wide as the fixed one.
 """
 
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from numpy.typing import ArrayLike
 from assay.statistics.arrays import NO_SPREAD, Floats, Interval
 from assay.statistics.distributions import normal_below, normal_quantile
 
-# exp overflows a float at 709.8.
+# exp overflows a float above 709.8.
 LARGEST_LOG = 700.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EValue:
-    """Evidence against no difference at one moment.
+    """Evidence that there is a difference, at one point in time.
 
-    `anytime_p` is min(1, 1 / e_value). `half_width_over_se` times the standard error is the half width of the interval
-    that holds at all times; None with reason `interval_not_finite_yet` while there are too few observations.
+    `anytime_p` is min(1, 1 / e_value). `half_width_over_se` times the standard error is the half width of the interval that is
+    valid at all times. It is None, with the reason `interval_not_finite_yet`, if there are too few observations.
     """
 
     e_value: float | None
@@ -37,7 +37,7 @@ class EValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedLooks:
-    """Two-sided p-value thresholds, one for each of equally spaced looks; with 1 look, that of the fixed-size test."""
+    """Two-sided p-value thresholds for equally spaced looks; with 1 look, the threshold of the fixed-size test."""
 
     looks: int
     alpha: float
@@ -47,9 +47,9 @@ class PlannedLooks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EProcess:
-    """Evidence after each of a series of task differences.
+    """Evidence after each task difference in a series.
 
-    `max_e_value` decides: 20 or more is a claim at 5% whenever it was reached. `ci95` holds now and at all other times;
+    `max_e_value` decides: 20 or more is significant at 5%, whenever it was reached. `ci95` is valid now and at all other times;
     `decision` is better, worse or not_decided.
     """
 
@@ -71,10 +71,10 @@ def sequential(
     alpha: float = 0.05,
     looks: int | None = None,
 ) -> EValue | PlannedLooks:
-    """Compute planned looks if `looks` is given, or the e-value if `n` (and `t`) is given.
+    """Compute planned looks if `looks` is given, or the e-value if `n` (and optionally `t`) is given.
 
     Raises:
-        ValueError: neither or both of n and looks, or a number out of range.
+        ValueError: neither or both of n and looks are given, or a number is out of range.
     """
     if looks is not None and n is None:
         return planned_looks(looks, alpha=alpha)
@@ -87,13 +87,13 @@ def e_value(t: float | None, n: float, *, g: float = 1.0, alpha: float = 0.05) -
     """Compute the mixture-t e-value of a one-sample t statistic over n differences.
 
     Args:
-        t: the statistic; None for the interval alone, or where all differences are equal so far (e-value 1).
-        n: differences so far, at least 1; degrees of freedom plus 1 if they have unequal weights.
+        t: the statistic; None for the interval alone, or if all differences are equal so far (the e-value is then 1).
+        n: number of differences so far, at least 1; if they have unequal weights, the degrees of freedom plus 1.
         g: variance of the prior on the standardised difference, above 0.
         alpha: 1 minus the confidence level of the interval.
 
     Raises:
-        ValueError: an argument out of range.
+        ValueError: an argument is out of range.
 
     Source:
         Gönen et al. (2005), Am. Statistician 59:252-257; valid at any time by Wang & Ramdas, arXiv:2310.03722;
@@ -107,7 +107,7 @@ def e_value(t: float | None, n: float, *, g: float = 1.0, alpha: float = 0.05) -
         log_e = -0.5 * log(k) + (nu + 1) / 2 * (log1p(t * t / nu) - log1p(t * t / (nu * k)))
     half = None
     if n >= 2:
-        # Up to 4 observations r stays above k (at 5%), and no finite interval holds at all times.
+        # With up to 4 observations, r stays above k (at 5%), and no finite interval is valid at all times.
         r = exp(min((2.0 / (nu + 1)) * (0.5 * log(k) - log(alpha)), LARGEST_LOG))
         half = sqrt(nu * (r - 1) / (1 - r / k)) if r < k else None
     return EValue(
@@ -121,10 +121,10 @@ def e_value(t: float | None, n: float, *, g: float = 1.0, alpha: float = 0.05) -
 
 
 def e_process(differences: ArrayLike, *, g: float = 1.0, alpha: float = 0.05) -> EProcess:
-    """Compute the e-value after each task difference, in the order in which tasks were completed.
+    """Compute the e-value after each task difference, in the order in which the tasks were completed.
 
-    Inside one task, pair trial k of A with trial k of B in order of arrival, for this purpose only. Near-symmetric
-    differences are assumed; with strongly skewed ones it errs as the t-test does.
+    Within a single task, pair trial k of A with trial k of B in order of arrival, for this purpose only. Differences are
+    assumed to be nearly symmetric; if they are strongly skewed, this method errs like the t-test.
 
     Raises:
         ValueError: a difference that is not finite.
@@ -146,7 +146,7 @@ def e_process(differences: ArrayLike, *, g: float = 1.0, alpha: float = 0.05) ->
     mean, std_err, log_e = _path(d, g)
     now = e_value(None, d.size, g=g, alpha=alpha)
     best = float(log_e.max())
-    # A claim is kept, with the direction it had when the evidence was strongest.
+    # A claim is kept, with the direction that it had when the evidence was strongest.
     at = int(log_e.argmax())
     ci95 = None
     if now.half_width_over_se is not None and std_err[-1] >= NO_SPREAD:
@@ -167,9 +167,9 @@ def e_process(differences: ArrayLike, *, g: float = 1.0, alpha: float = 0.05) ->
 
 
 def _path(d: Floats, g: float) -> tuple[Floats, Floats, Floats]:
-    """Return the running mean, standard error and log e-value; the e-value is 1 while all differences are equal."""
+    """Return the running mean, standard error and log e-value; the e-value is 1 as long as all differences are equal."""
     n = np.arange(1, d.size + 1, dtype=np.float64)
-    # Shifted by the first difference, so that the running sums of squares do not cancel.
+    # Values are shifted by the first difference, so that the running sums of squares do not cancel.
     centred = d - d[0]
     mean = np.cumsum(centred) / n
     scatter = np.maximum(np.cumsum(centred * centred) - n * mean * mean, 0.0)
@@ -186,8 +186,8 @@ def _path(d: Floats, g: float) -> tuple[Floats, Floats, Floats]:
 def planned_looks(looks: int, *, alpha: float = 0.05) -> PlannedLooks:
     """Compute O'Brien-Fleming and Pocock thresholds for equally spaced looks at a two-sided test.
 
-    The constants are found by integrating the path of the statistic from look to look and kept to three decimals, as
-    they are printed.
+    The constants are computed by integrating the path of the statistic from look to look, and rounded to three decimals, as in
+    the printed tables.
 
     Raises:
         ValueError: looks outside 1 to 20, or alpha outside (0, 0.5).
@@ -210,7 +210,7 @@ def planned_looks(looks: int, *, alpha: float = 0.05) -> PlannedLooks:
 
 
 def _constant(bars: Callable[[float], Floats], alpha: float) -> float:
-    # With one look the bar is this quantile itself, so the bracket has to begin below it.
+    # With one look the threshold is this quantile itself, so the search interval must begin below it.
     low, high = float(normal_quantile(1 - alpha / 2)) - 1e-9, 8.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -220,7 +220,7 @@ def _constant(bars: Callable[[float], Floats], alpha: float) -> float:
 
 def _crossing(bars: Floats, points: int = 201) -> float:
     """Probability that a standardised random walk leaves ± bars[k] at some look k, by Simpson's rule on the sums."""
-    # The normal has less than 1e-18 of its mass beyond 9; a wider grid would only be coarser.
+    # The normal distribution has less than 1e-18 of its mass beyond 9; a wider grid would only be coarser.
     limits = np.minimum(bars, 9.0) * np.sqrt(np.arange(1, bars.size + 1))
     simpson = np.ones(points)
     simpson[1:-1:2], simpson[2:-1:2] = 4.0, 2.0

@@ -2,15 +2,15 @@
 
 Theory. Let W_t be the normalised task weights, m_t the task values (means, or differences of means) and θ = Σ W_t m_t.
 
-* *Tasks like these*: the tasks are a sample. The variance of θ is the CR2 estimate with identity working covariance,
-  V = Σ W_t² (m_t - θ)² / (1 - 2 W_t + Σ W²), and its degrees of freedom are Kish's effective number of tasks less one.
+* *Tasks like these*: the tasks are a sample. The variance of θ is the CR2 estimate with an identity working covariance,
+  V = Σ W_t² (m_t - θ)² / (1 - 2 W_t + Σ W²), and its degrees of freedom are Kish's effective number of tasks minus one.
   With equal weights this is the ordinary t-interval on task means.
-* *These tasks*: the tasks are fixed, only the trials within them are a sample. V = Σ W_t² s²_t / n_t with
-  Satterthwaite's degrees of freedom; a task with one trial borrows the variance of the others, in proportion to their
+* *These tasks*: the tasks are fixed, and only the trials within them are a sample. V = Σ W_t² s²_t / n_t with
+  Satterthwaite's degrees of freedom; a task with only one trial uses the pooled variance of the others, weighted by their
   degrees of freedom.
 
-House rules. Everything broadcasts over leading axes; the last axis is the task. Weight 0 marks an absent task. No division
-returns NaN: a mask flags values that cannot be computed, and the arrays hold 0 there.
+House rules. Everything broadcasts over leading axes; the last axis is the task. Weight 0 means that a task is absent. No
+division returns NaN: a mask marks values that cannot be computed, and the arrays contain 0 there.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcrossTasks:
-    """Moments of a weighted mean when tasks are a sample; every field has the leading axes of the input.
+    """Moments of a weighted mean if tasks are a sample; every field has the leading axes of the input.
 
-    `n_tasks` counts tasks of positive weight, `n_units` the independent ones among them (tasks, or their families),
-    `n_eff` is Kish's 1 / Σ W² of the units, `df` is max(n_eff - 1, 1), `constant`
-    says that all values of units are equal up to rounding, `share` holds the normalised weights, shape (..., tasks). Without
-    any task `estimate` is 0 and `n_tasks` is 0.
+    `n_tasks` is the number of tasks with positive weight, `n_units` that of independent units among them (tasks, or their
+    families), `n_eff` is Kish's 1 / Σ W² of the units, and `df` is max(n_eff - 1, 1). `constant` is True if the values of all
+    units are equal up to rounding, and `share` has the normalised weights, shape (..., tasks). Without any tasks, `estimate`
+    and `n_tasks` are 0.
     """
 
     estimate: Floats
@@ -41,11 +41,11 @@ class AcrossTasks:
 
 
 def across_tasks(values: Floats, weights: Floats) -> AcrossTasks:
-    """Compute CR2 variance and Kish degrees of freedom of Σ W_t m_t.
+    """Compute the CR2 variance and Kish degrees of freedom of Σ W_t m_t.
 
     Args:
-        values: shape (..., tasks); entries of weight 0 are ignored but must be finite.
-        weights: shape (..., tasks), finite and non-negative, 0 for an absent task; need not be normalised.
+        values: shape (..., tasks); entries with weight 0 are ignored but must be finite.
+        weights: shape (..., tasks), finite and not negative, 0 for an absent task; they need not be normalised.
 
     Source:
         Bell & McCaffrey (2002), Survey Methodology 28:169-181 (CR2); Kish (1965). The closed form was checked
@@ -61,26 +61,26 @@ def across_tasks(values: Floats, weights: Floats) -> AcrossTasks:
     estimate = np.einsum("...t,...t->...", share, values)
     square = share * share
     sum_square = square.sum(axis=-1, keepdims=True)
-    # (Σw)²/Σw² rather than 1/ΣW²: exactly the number of tasks where the weights are equal.
+    # (Σw)²/Σw² instead of 1/ΣW², because it is exactly the number of tasks if the weights are equal.
     n_eff = (total * total / np.where(total > 0, (scaled * scaled).sum(axis=-1, keepdims=True), 1.0))[..., 0]
     off = values - estimate[..., None]
     off *= off
     off *= square
     rest = (1.0 + sum_square) - 2.0 * share
-    # 1 - 2W + ΣW² cancels catastrophically only where one weight is nearly all of it; that task is computed separately.
+    # 1 - 2W + ΣW² loses precision by cancellation only if one task has nearly all the weight; that task is computed separately.
     crowded = share > 0.5
     if crowded.any():
         terms = off / np.where(crowded, 1.0, rest)
         terms = np.where(crowded, _dominant_terms(values, scaled, share, crowded), terms)
     else:
         terms = np.divide(off, rest, out=off)
-    # Absent tasks have share 0, and so do their terms.
+    # Absent tasks have share 0, so their terms are 0 too.
     variance = terms.sum(axis=-1)
     return AcrossTasks(
         estimate=estimate,
         variance=variance,
-        # With weights 1 x 7, 5, 5, 10 these degrees of freedom cover 95.5%; G - 1 covers 88%, and Bell and McCaffrey's
-        # 99.6% at 1.75 times the width.
+        # With weights of 1 (seven times), 5, 5 and 10, these degrees of freedom cover 95.5%. G - 1 covers 88%, and Bell and
+        # McCaffrey's formula 99.6% at 1.75 times the width.
         df=np.maximum(n_eff - 1.0, 1.0),
         n_eff=n_eff,
         n_tasks=n_tasks,
@@ -91,19 +91,19 @@ def across_tasks(values: Floats, weights: Floats) -> AcrossTasks:
 
 
 def across_pairs(values: Floats, weights: Floats, first: Ints, second: Ints) -> AcrossTasks:
-    """Compute `across_tasks` of values[first] - values[second] for many pairs that all have every task, by one matrix product.
+    """Compute `across_tasks` of values[first] - values[second] for many pairs with every task, by one matrix product.
 
-    With r_a the deviations of candidate a and q_t = W_t² / (1 - 2 W_t + Σ W²), the variance of a pair is
-    Q_aa + Q_bb - 2 Q_ab, Q = Σ_t q_t r_at r_bt. Pairs so alike that this cancels are done one by one. `share` has the
-    shape (tasks,).
+    If r_a are the deviations of candidate a and q_t = W_t² / (1 - 2 W_t + Σ W²), the variance of a pair is
+    Q_aa + Q_bb - 2 Q_ab, Q = Σ_t q_t r_at r_bt. Pairs that are so similar that this loses precision are computed one by one.
+    `share` has the shape (tasks,).
 
     Args:
         values: shape (candidates, tasks).
         weights: shape (tasks,), as in `across_tasks`.
-        first, second: shape (pairs,), places of candidates.
+        first, second: shape (pairs,), indices of candidates.
     """
     share = shares_of(weights)
-    # A task with more than half the weight needs the rewritten term, which is no matrix product.
+    # A task with more than half the weight needs the rewritten term, which is not a matrix product.
     if not 0.0 < share.max(initial=0.0) <= 0.5:
         return across_tasks(values[first] - values[second], weights)
     square = share * share
@@ -115,7 +115,7 @@ def across_pairs(values: Floats, weights: Floats, first: Ints, second: Ints) -> 
     both = own[first] + own[second]
     variance = both - 2.0 * cross[first, second]
     constant = np.zeros(first.size, np.bool_)
-    # Floats hold 16 digits: above this bound at least nine survive the subtraction.
+    # Floats have 16 digits; above this bound at least nine of them survive the subtraction.
     alike = np.flatnonzero(variance <= 1e-7 * both)
     if alike.size:
         exact = across_tasks(values[first[alike]] - values[second[alike]], weights)
@@ -135,7 +135,7 @@ def across_pairs(values: Floats, weights: Floats, first: Ints, second: Ints) -> 
 
 
 def _constant(values: Floats, present: Bools, variance: Floats) -> Bools:
-    # Values within 1e-12 of each other have a variance below 1e-23, so the ranges need no look where it is larger.
+    # Values within 1e-12 of each other have a variance below 1e-23, so the ranges are checked only if the variance is smaller.
     if (variance > 1e-18).all():
         return np.zeros(variance.shape, np.bool_)
     low = np.where(present, values, np.inf).min(axis=-1, initial=np.inf)
@@ -144,9 +144,9 @@ def _constant(values: Floats, present: Bools, variance: Floats) -> Bools:
 
 
 def _dominant_terms(values: Floats, scaled: Floats, share: Floats, crowded: Bools) -> Floats:
-    """Return the CR2 term of a task that holds more than half the weight, computed without cancellation.
+    """Return the CR2 term of a task with more than half the weight, computed without cancellation.
 
-    With ω the weights of the other tasks normalised among themselves, (m - θ)² / (1 - 2W + ΣW²) equals
+    If ω are the weights of the other tasks, normalised among themselves, (m - θ)² / (1 - 2W + ΣW²) equals
     (m - Σ ω m)² / (1 + Σ ω²).
     """
     others = np.where(crowded, 0.0, scaled)
@@ -161,11 +161,11 @@ def _dominant_terms(values: Floats, scaled: Floats, share: Floats, crowded: Bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithinTasks:
-    """Moments of a weighted mean when only trials are a sample.
+    """Moments of a weighted mean if only trials are a sample.
 
-    `variance` is Σ c_t s²_t, `df_denominator` is Σ (c_t s²_t)² / (n_t - 1), so that several sources of noise add up:
+    `variance` is Σ c_t s²_t, `df_denominator` is Σ (c_t s²_t)² / (n_t - 1), so that several sources of noise can be added:
     df = (Σ variance)² / Σ df_denominator. `known` is False if single-trial tasks have weight and no task has
-    two trials. `single` counts the tasks with one trial, `constant` says that no task shows any spread.
+    two trials. `single` is the number of tasks with only one trial; `constant` is True if no task shows any spread.
     """
 
     variance: Floats
@@ -176,21 +176,21 @@ class WithinTasks:
 
 
 def within_tasks(n: Floats, m2: Floats, shares: Floats) -> WithinTasks:
-    """Compute the variance of Σ W_t m_t over reruns of the same tasks, and the terms of Satterthwaite's degrees of freedom.
+    """Compute the variance of Σ W_t m_t over reruns of the same tasks, and the terms for Satterthwaite's degrees of freedom.
 
     Args:
-        n: shape (..., tasks), trials per task.
+        n: shape (..., tasks), number of trials per task.
         m2: shape (..., tasks), sums of squared deviations from the task means.
-        shares: shape (..., tasks), task weights that sum to 1 over the tasks in use (0 for a task not in use).
+        shares: shape (..., tasks), task weights that sum to 1 over the tasks in use (0 for a task that is not in use).
 
     Source:
-        Satterthwaite (1946), Biometrics Bulletin 2:110-114; for one task and two candidates it is Welch (1947),
+        Satterthwaite (1946), Biometrics Bulletin 2:110-114; for one task and two candidates it is Welch's (1947) test,
         checked against scipy.stats.ttest_ind(equal_var=False).
     """
     used = shares > 0
     repeated = used & (n >= 2)
     nu = np.where(repeated, n - 1.0, 0.0)
-    # Each task keeps its own variance. A pooled variance gives slightly narrower ranges, but with selective rejection they
+    # Each task keeps its own variance. A pooled variance gives slightly narrower ranges, but with selective rejection these
     # covered 90.6% instead of 93.2%.
     s2 = np.where(repeated, m2, 0.0) / np.where(repeated, n - 1.0, 1.0)
     square = shares * shares
@@ -210,14 +210,14 @@ def within_tasks(n: Floats, m2: Floats, shares: Floats) -> WithinTasks:
 
 
 def satterthwaite(variance: Floats, df_denominator: Floats) -> Floats:
-    """Return degrees of freedom V² / Σ(terms² / ν), at least 1; 1 if the variance is 0."""
+    """Return the degrees of freedom V² / Σ(terms² / ν), at least 1; they are 1 if the variance is 0."""
     positive = df_denominator > 0
     df = variance * variance / np.where(positive, df_denominator, 1.0)
     return np.where(positive, np.maximum(df, 1.0), 1.0)
 
 
 def shares_of(weights: Floats) -> Floats:
-    """Return weights divided by their sum over the last axis; all 0 if the sum is 0."""
+    """Return the weights divided by their sum over the last axis; all 0 if the sum is 0."""
     largest = weights.max(axis=-1, keepdims=True, initial=0.0)
     scaled = weights / np.where(largest > 0, largest, 1.0)
     total = scaled.sum(axis=-1, keepdims=True)

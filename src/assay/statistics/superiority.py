@@ -12,17 +12,17 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Superiority:
-    """Share of trial pairs on the same task that A wins, ties counted half; no interval at 0, at 1, or on one task."""
+    """Share of trial pairs on the same task that A wins (a tie counts half); no interval at 0, at 1, or on a single task."""
 
     value: float
     ci95: Interval | None
 
 
 def superiority(table: ScoreTable, a: int, b: int, shared: Bools) -> Superiority:
-    """Compute the probability of superiority of candidate code a over b, tasks weighted, with an interval over tasks.
+    """Compute the weighted probability of superiority of candidate code a over b, with an interval over tasks.
 
     Args:
-        shared: shape (tasks,), the tasks both have counted trials on; at least one.
+        shared: shape (tasks,), True for tasks on which both have counted trials; at least one.
 
     Source:
         Mann-Whitney U / (n_a n_b) per task; checked against scipy.stats.mannwhitneyu.
@@ -39,12 +39,12 @@ def superiority(table: ScoreTable, a: int, b: int, shared: Bools) -> Superiority
 
 
 def superiority_by_task(table: ScoreTable, a: int, b: int) -> Floats:
-    """Return shape (tasks,): U / (n_a n_b) of each task, 0 if either candidate has no trial."""
+    """Return shape (tasks,): U / (n_a n_b) of each task; 0 if one of the candidates has no trials."""
     rows_a, rows_b = table.rows_of(a), table.rows_of(b)
     rows = np.concatenate([rows_a, rows_b])
     n_tasks = len(table.tasks)
     task = table.task_codes[rows]
-    # Averages of judge calls that should be equal differ in the last digit; those are ties.
+    # Averages of judge calls that should be equal may differ in the last digit; these count as ties.
     score = np.round(table.score[rows], 12)
     order = np.lexsort((score, task))
     rank = np.empty(rows.size)

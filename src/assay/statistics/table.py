@@ -1,4 +1,4 @@
-"""The score table, which is the input of all statistics: one row for each trial, checked once when it is built."""
+"""The score table, which is the input of all statistics. It has one row for each trial, and is checked once when it is built."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ Numbers: TypeAlias = Sequence[float] | NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCalls:
-    """Spread of repeated judge calls that were averaged, per trial (row of the table).
+    """Spread of the repeated judge calls that were averaged, for each trial (row of the table).
 
-    `count`: calls averaged; `m2`: sum of squared deviations of the calls from their mean.
+    `count`: number of averaged calls; `m2`: sum of squared deviations of the calls from their mean.
     """
 
     count: Floats
@@ -28,18 +28,18 @@ class JudgeCalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreTable:
-    """Counted scores, one row for each (task, candidate, trial), with their cells (sums per task and candidate).
+    """Counted scores, with one row for each (task, candidate, trial), and their cells (sums per task and candidate).
 
-    Make one with `from_columns`. Only trials that count belong in it; the caller must leave out rejected and waiting
-    trials. The order of the rows given is irrelevant.
+    Create a table with `from_columns`. It must contain only trials that count; the caller must leave out rejected and pending
+    trials. The order of the given rows does not matter.
 
     Attributes:
         tasks, candidates: distinct labels, in sorted order.
         task_codes, candidate_codes, trial_codes: shape (rows,).
-        score: shape (rows,), 0 to 1, repeated judge calls already averaged.
-        joint: shape (rows,), one judge call graded this trial for all candidates; None where no row is joint.
-        cells: moments per task and candidate; carries weights, families and the number of planned tasks.
-        calls: spread of repeated judge calls, None where every trial has one.
+        score: shape (rows,), between 0 and 1; repeated judge calls are already averaged.
+        joint: shape (rows,), True if one judge call graded this trial for all candidates; None if no row is joint.
+        cells: moments per task and candidate; also holds weights, families and the number of planned tasks.
+        calls: spread of repeated judge calls; None if every trial has only one call.
     """
 
     tasks: tuple[Hashable, ...]
@@ -66,33 +66,36 @@ class ScoreTable:
         family: Column | None = None,
         planned_families: int | None = None,
     ) -> "ScoreTable":
-        """Build the table of these columns, all equally long.
+        """Build the table from these columns, which must all have the same length.
 
         Args:
             task, candidate, trial: labels. A trial is identified by (task, candidate, trial): rows that agree in all three
                 are repeated judge calls and are averaged. Candidates graded by one joint judge call share the trial.
             score: 0 to 1.
-            weight: of the task, finite and not negative, the same on all rows of a task; 0 leaves the task out;
-                default 1.
-            joint: whether one judge call graded all candidates of the trial; for all rows, or per row.
-            planned_tasks: how many tasks the selected runs plan, which decides the default scope so that it cannot
-                flip while reviews come in; default: the tasks of the table with positive weight.
-            family: source that the task shares with others (a passage, a repository, a template), the same on all rows
-                of a task; None or "" for a task that shares none. Tasks of a family are not independent, so statements
-                about tasks like these take families as the units.
-            planned_families: families among the planned tasks; default: those of the table with positive weight.
+            weight: weight of each row's task, finite and not negative, the same on all rows of a task; 0 leaves the task out;
+                by default 1.
+            joint: True if one judge call graded all candidates of the trial; one value for all rows, or one per row.
+            planned_tasks: number of tasks that the selected runs plan. It decides the default scope, so that the scope cannot
+                change while reviews come in. By default, the number of tasks in the table with positive weight.
+            family: source that the task shares with other tasks (a passage, a repository, a template), the same on all rows of
+                a task; None or "" for a task that shares none. Tasks of a family are not independent, so for statements about
+                tasks like these the units are families.
+            planned_families: number of families among the planned tasks; by default, of those in the table with positive
+                weight.
 
         Raises:
             ValueError: columns of unequal length; a score that is NaN or outside 0 to 1; a weight that is negative or
-                not finite; a weight or family that is not the same throughout a task. The first offending row is named,
-                counted from 0.
+                not finite; a weight or family that is not the same on all rows of a task. The message names the first offending
+                row, counted from 0.
         """
         n_rows = len(score)
         for name, column in (("task", task), ("candidate", candidate), ("trial", trial), ("family", family)):
             if column is not None and len(column) != n_rows:
-                raise ValueError(f"{name} has {len(column)} rows, score has {n_rows}; all columns must be equally long")
+                raise ValueError(
+                    f"{name} has {len(column)} rows, score has {n_rows}; all columns must have the same length"
+                )
         if planned_tasks is not None and planned_tasks < 0:
-            raise ValueError(f"planned_tasks is {planned_tasks}; it is a number of tasks, at least 0")
+            raise ValueError(f"planned_tasks is {planned_tasks}; it must be a number of tasks, at least 0")
         tasks, candidates = coded(task), coded(candidate)
         trials, n_trials = places(trial)
         scores = _numbers("score", score, n_rows)
@@ -113,7 +116,7 @@ class ScoreTable:
         return _assembled(tasks, candidates, (trials, n_trials), scores, is_joint, cells)
 
     def including(self, candidates: Sequence[Hashable]) -> "ScoreTable":
-        """Return the table with these candidates added, so that results also list a candidate without any trial."""
+        """Return the table with these candidates added, so that results also list candidates without trials."""
         missing = [name for name in dict.fromkeys(candidates) if self.cells.candidate_code(name) is None]
         if not missing:
             return self
@@ -145,7 +148,7 @@ class ScoreTable:
         return self.cells.planned_tasks
 
     def rows_of(self, candidate: int, task: int | None = None) -> Ints:
-        """Return the places of a candidate's rows (code), on one task (code) or on all tasks of positive weight."""
+        """Return the indices of a candidate's rows, on one task or on all tasks with positive weight; both are given as codes."""
         mine = self.candidate_codes == candidate
         mine &= (self.task_codes == task) if task is not None else (self.weight > 0)[self.task_codes]
         return np.flatnonzero(mine)
@@ -198,7 +201,7 @@ def _task_weights(weight: Numbers | float | None, tasks: Coded, where: _Rows, n_
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(f"{where.name(row)}: weight {column[row]} is not a finite number of at least 0")
     of_task = np.ones(len(tasks.labels))
-    # Backwards, because the last assignment wins: a message should compare with the first weight given.
+    # Assigned in reverse, because the last assignment wins: a message should compare with the first weight that was given.
     of_task[tasks.codes[::-1]] = column[::-1]
     differs = of_task[tasks.codes] != column
     if differs.any():
@@ -209,11 +212,11 @@ def _task_weights(weight: Numbers | float | None, tasks: Coded, where: _Rows, n_
 
 
 def _task_families(family: Column, tasks: Coded, where: _Rows) -> Ints:
-    """Return the code of each task's family; a task without one gets a code of its own."""
+    """Return the code of each task's family; a task without a family gets its own code."""
     if isinstance(family, np.ndarray) and family.dtype.kind in "iu":
         families = coded(family)
     else:
-        # A task without a family is a family of one. Its label is a pair, which no label of a column is equal to.
+        # A task without a family is a family of one. Its label is a pair, so it cannot equal any label in a column.
         own = ((None, int(code)) for code in tasks.codes)
         families = coded([mine if label in (None, "") else label for label, mine in zip(family, own, strict=True)])
     of_task = np.zeros(len(tasks.labels), np.int64)
@@ -232,7 +235,7 @@ def _joint_rows(joint: bool | Sequence[bool] | NDArray[np.generic], n_rows: int)
         return np.ones(n_rows, np.bool_) if joint and n_rows else None
     column = np.asarray(joint, dtype=np.bool_)
     if column.shape != (n_rows,):
-        raise ValueError(f"joint has {len(joint)} rows, score has {n_rows}; all columns must be equally long")
+        raise ValueError(f"joint has {len(joint)} rows, score has {n_rows}; all columns must have the same length")
     return column if column.any() else None
 
 
@@ -251,7 +254,8 @@ def _assembled(
     key *= max(n_trials, 1)
     key += trial_codes
     size = len(candidates.labels) * len(tasks.labels) * n_trials
-    # Judge calls are averaged: 5 trials of 3 calls taken for 15 trials erred in 20% of benchmarks, averaged in 4.4%.
+    # Judge calls are averaged: if 5 trials with 3 calls each were treated as 15 trials, tests erred in 20% of benchmarks;
+    # averaged, in 4.4%.
     if _has_repeats(key, size):
         _, first, place, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
         place = place.reshape(-1)
@@ -259,13 +263,13 @@ def _assembled(
         low, high = np.full(len(first), np.inf), np.full(len(first), -np.inf)
         np.minimum.at(low, place, score)
         np.maximum.at(high, place, score)
-        # The mean of equal calls can miss them by a last digit, and then a constant would seem to vary.
+        # The mean of equal calls can differ from them in the last digit, and constant scores would then seem to vary.
         mean = np.clip(mean, low, high)
         off = score - mean[place]
         calls = JudgeCalls(count=count.astype(np.float64), m2=np.bincount(place, weights=off * off).astype(np.float64))
         task_codes, candidate_codes, trial_codes = task_codes[first], candidate_codes[first], trial_codes[first]
         if joint is not None:
-            # A trial is joint only if each of its calls was.
+            # A trial is joint only if each of its calls was joint.
             joint = np.bincount(place, weights=joint) == count
         score = mean
     cells.fill(task_codes, candidate_codes, score)
@@ -285,7 +289,7 @@ def _assembled(
 def _has_repeats(key: Ints, size: int) -> bool:
     if key.size < 2:
         return False
-    # A table of flags beats sorting unless it would be mostly empty.
+    # A table of flags is faster than sorting, unless it would be mostly empty.
     if size <= 16 * key.size + 4096:
         seen = np.zeros(size, np.bool_)
         seen[key] = True

@@ -14,9 +14,9 @@ from assay.statistics.warnings import Caution, caution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWay:
-    """Mean squares of tasks and of trials within tasks, with the variances they estimate.
+    """Mean squares of tasks and of trials within tasks, and the variances that they estimate.
 
-    `balance` is n0, the trials per task of the equivalent balanced design. `below_zero` says that the task variance
+    `balance` is n0, the number of trials per task in the equivalent balanced design. `below_zero` is True if the task variance
     came out negative and was set to 0.
     """
 
@@ -31,10 +31,10 @@ class OneWay:
 
 
 def one_way(n: Floats, mean: Floats, m2: Floats) -> OneWay | None:
-    """Compute the analysis of variance of trials grouped by task; None without two tasks and one repeated trial.
+    """Compute the analysis of variance of trials grouped by task; needs two tasks and one repeated trial, else None.
 
     Args:
-        n, mean, m2: shape (tasks,), trials (at least 1), mean and sum of squared deviations of each task.
+        n, mean, m2: shape (tasks,), number of trials (at least 1), mean and sum of squared deviations of each task.
 
     Source:
         Henderson's method I; checked against statsmodels anova_lm.
@@ -51,7 +51,7 @@ def one_way(n: Floats, mean: Floats, m2: Floats) -> OneWay | None:
     return OneWay(
         ms_task=ms_task,
         ms_trial=ms_trial,
-        # Chance alone makes it negative in 1.5% of simulated benchmarks of 5 tasks with 3 trials.
+        # It is negative by chance alone in 1.5% of simulated benchmarks of 5 tasks with 3 trials.
         var_task=max(var_task, 0.0),
         var_trial=ms_trial,
         balance=balance,
@@ -62,9 +62,9 @@ def one_way(n: Floats, mean: Floats, m2: Floats) -> OneWay | None:
 
 
 def total_variance(n: Floats, mean: Floats, m2: Floats) -> float | None:
-    """Return the variance of one trial of one task drawn at random: between tasks plus within them.
+    """Return the variance of one trial of a randomly drawn task: the variance between tasks plus that within them.
 
-    With one trial a task the two cannot be separated, but their sum is the variance of the scores. On one task it is
+    With one trial per task the two cannot be separated, but their sum is the variance of the scores. With a single task, it is
     the variance of its trials. None with fewer than two observations.
     """
     split = one_way(n, mean, m2)
@@ -77,11 +77,11 @@ def total_variance(n: Floats, mean: Floats, m2: Floats) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceComponents:
-    """One candidate's variance, split into tasks, trials and, if trials had several judge calls, judge calls.
+    """One candidate's variance, split into tasks, trials and, if trials had several judge calls, the judge.
 
-    `icc1`: share of the variance of a single trial that tasks explain, with its F interval (None if tasks share families).
-    `reliability`: the same for the mean of `n_trials_per_task` trials, None where trials per task differ. With one judge call
-    a trial, trial and judge noise cannot be told apart: `var_trial` then holds both and `var_judge` is None.
+    `icc1`: share of a single trial's variance that tasks explain, with its F interval (None if tasks share families).
+    `reliability`: the same for the mean of `n_trials_per_task` trials; None if trials per task differ. With one judge call per
+    trial, trial and judge noise cannot be separated: `var_trial` then contains both, and `var_judge` is None.
     """
 
     candidate: Hashable
@@ -103,8 +103,8 @@ class VarianceComponents:
 def variance_components(scores: ScoreTable | Cells, candidate: Hashable) -> VarianceComponents:
     """Estimate how much of a candidate's variance comes from the tasks, the trials and the judge.
 
-    Reason `need_repeated_trials` without a task of two trials, `need_at_least_2_tasks` with a single task. A task
-    variance below zero is set to 0 and warned of.
+    The reason is `need_repeated_trials` if no task has two trials, and `need_at_least_2_tasks` if there is a single task. A
+    task variance below zero is set to 0, with a warning.
 
     Source:
         Henderson's method I; Shrout & Fleiss (1979), Psych. Bulletin 86:420-428 for the interval of the ICC; checked
@@ -131,7 +131,7 @@ def variance_components(scores: ScoreTable | Cells, candidate: Hashable) -> Vari
         var_trial=split.var_trial if var_trial is None else var_trial,
         var_judge=var_judge,
         icc1=split.var_task / total if total > NO_SPREAD**2 else None,
-        # The F distribution takes tasks for independent, which tasks of a family are not.
+        # The F distribution assumes that tasks are independent, which tasks of a family are not.
         icc1_ci95=None if cells.family is not None else icc1_interval(split),
         reliability=max(reliable, 0.0) if reliable is not None and balanced else None,
         n_trials_per_task=split.balance,
@@ -143,7 +143,7 @@ def variance_components(scores: ScoreTable | Cells, candidate: Hashable) -> Vari
 
 
 def icc1_interval(split: OneWay) -> Interval | None:
-    """Return the 95% interval of ICC(1) from the F distribution; None if trials do not vary or nothing does."""
+    """Return the 95% interval of ICC(1) from the F distribution; None if trials do not vary, or if nothing varies."""
     if split.ms_trial < NO_SPREAD**2:
         return None
     ratio = split.ms_task / split.ms_trial
@@ -154,7 +154,7 @@ def icc1_interval(split: OneWay) -> Interval | None:
 
 
 def split_judge(table: ScoreTable, code: int | None, ms_trial: float) -> tuple[float | None, float | None]:
-    """Return the judge-call variance and the rest of the trial variance, or (None, None) without repeated calls."""
+    """Return the variance between judge calls and the rest of the trial variance, or (None, None) without repeated calls."""
     if table.calls is None or code is None:
         return None, None
     rows = table.rows_of(code)

@@ -3,24 +3,24 @@
 from dataclasses import dataclass
 
 SENTENCES = {
-    "few_tasks": "Only {n_tasks} tasks: a result for exactly these tasks may not hold for other tasks of the kind.",
-    "few_families": "Only {n_families} families of tasks: a range over so few is rough, and a result for exactly these tasks may "
-    "not hold for other families.",
-    "too_few_families": "A statement about other tasks of the kind takes at least 4 families of tasks, and there are "
-    "{n_families}: no result goes beyond exactly these tasks.",
+    "few_tasks": "Only {n_tasks} tasks: a result for exactly these tasks may not hold for other tasks of the same kind.",
+    "few_families": "Only {n_families} families of tasks: a range over so few families is rough, and a result for exactly these "
+    "tasks may not hold for other families.",
+    "too_few_families": "A statement about other tasks of the same kind needs at least 4 families of tasks, but there "
+    "are {n_families}: no result goes beyond exactly these tasks.",
     "one_family_dominates": "The weights make this nearly one family of tasks: {n_eff:.1f} effective families.",
     "one_task_dominates": "The weights make this nearly one task: {n_eff:.1f} effective tasks.",
     "zero_variance": "{values} are equal; the range shows how much {n} equal results support.",
     "narrower_by_chance": "For exactly these tasks the difference is not decided (p = {p:.2g}): the tasks agree more closely than "
-    "the noise of their trials explains. Chance can do this, so add trials before relying on it.",
-    "dropped_tasks": "{n} of the tasks lack counted trials of one side and are left out: {names}.",
-    "one_shared_task": "Only one task has counted trials of both, so this says nothing about other tasks.",
-    "single_trial_tasks": "{n} tasks have a single trial; their noise is borrowed from the other tasks.",
+    "their trial noise explains. Chance can do this, so add trials before relying on it.",
+    "dropped_tasks": "{n} of the tasks lack counted trials of one candidate and are left out: {names}.",
+    "one_shared_task": "Only one task has counted trials of both candidates, so this says nothing about other tasks.",
+    "single_trial_tasks": "{n} tasks have a single trial; their noise is estimated from the other tasks.",
     "permutation_cannot_reach_alpha": "With so few observations no permutation test can reach 5%, so there is no second opinion.",
-    "unpaired_trials_left_out": "{n} jointly graded trials count for one side only and are left out.",
+    "unpaired_trials_left_out": "{n} jointly graded trials count for only one candidate and are left out.",
     "unequal_tasks": "The candidates do not all have counted trials on the same tasks; each mean covers the candidate's own tasks.",
-    "task_variance_below_zero_clipped": "The tasks differ less than trial noise explains; the variance between them is 0.",
-    "incomplete_units_left_out": "{n} units lack a rating by some rater and are left out.",
+    "task_variance_below_zero_clipped": "The tasks differ less than trial noise explains; their variance is estimated as 0.",
+    "incomplete_units_left_out": "{n} units were not rated by every rater and are left out.",
     "all_ties": "Every comparison is a tie.",
 }
 
@@ -34,12 +34,12 @@ class Caution:
 
 
 def caution(code: str, **facts: object) -> Caution:
-    """Return the warning with this code, its facts filled in."""
+    """Return the warning with this code, with its facts filled in."""
     return Caution(code=code, text=SENTENCES[code].format(**facts))
 
 
 def about_sample(n_tasks: int, n_families: int | None, n_eff: float) -> list[Caution]:
-    """Return the warnings about few tasks or families, and about one that holds most of the weight.
+    """Return the warnings about too few tasks or families, and about a single one with most of the weight.
 
     Args:
         n_families: None if tasks share no families.
@@ -55,14 +55,14 @@ def about_sample(n_tasks: int, n_families: int | None, n_eff: float) -> list[Cau
         return warnings
     if 2 <= n_tasks <= 5:
         warnings.append(caution("few_tasks", n_tasks=n_tasks))
-    # Two tasks of equal weight have an n_eff of 2 but for rounding, and neither dominates.
+    # Two tasks with equal weights have an n_eff of 2, apart from rounding, and neither dominates.
     if n_tasks > 1 and n_eff < 2 - 1e-9:
         warnings.append(caution("one_task_dominates", n_eff=n_eff))
     return warnings
 
 
 def few_names(labels: list[object], *, shown: int = 5) -> str:
-    """Return the first labels, separated by commas, and the number of the others."""
+    """Return the first labels, separated by commas, and how many others there are."""
     rest = len(labels) - shown
     head = ", ".join(str(label) for label in labels[:shown])
     return f"{head} and {rest} more" if rest > 0 else head

@@ -1,21 +1,18 @@
-"""Store the calibrations of judges. A calibration is never changed; a newer one of the same judge replaces it."""
+"""Store the calibrations of judges. A calibration is never changed; a newer calibration of the same judge replaces it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_bytes, plain
-from assay.store.database.connections import take_keys
+from assay.store.database.connections import Database, take_keys
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from assay.store.database.connections import Database
     from assay.store.execution.writer_thread import Writer
 
 
@@ -59,7 +56,7 @@ class StoreCalibrations:
         Args:
             model: only calibrations of this model.
             newest_only: only the newest calibration of each identity.
-            before: only those with lower numbers.
+            before: only calibrations with lower numbers.
             limit: the maximum number of calibrations.
         """
         table, body = schema.calibration, schema.body

@@ -1,4 +1,4 @@
-"""Rename and merge candidates, and undo both. Each change is one transaction, which an event records.
+"""Rename and merge candidates, and undo these changes. Each change is one transaction, which is recorded by an event.
 
 A run's own records never change: its plan, its assessments and `run_candidate.name`. A rename changes the name of a
 candidate. A merge moves the rows of one candidate's runs to another. The old name still refers to the candidate
@@ -10,28 +10,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.renaming import CandidateRow, NameEvent, NameVerb
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_text, plain
-from assay.store.database.name_keys import remember
+from assay.store.database.name_keys import NameKeys, remember
 from assay.store.queries.filters import HIDDEN_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sqlalchemy import Connection, Row
-
     from assay.ports import Clock
     from assay.store.database.connections import Database
-    from assay.store.database.name_keys import NameKeys
     from assay.store.execution.writer_thread import Writer
 
 _BY_RUN: Final = (schema.run_candidate, schema.call, schema.assessment, schema.score, schema.grade)
-"""Tables with a candidate and a run in each row. Responses have no run, and are found by their trials."""
+"""Tables with a candidate and a run in each row. Responses have no run, so they are found through their trials."""
 
 
 @dataclass(slots=True)
@@ -99,7 +96,7 @@ class Renaming:
                 raise Refused(target, "is already its name.")
             self._names.forget()
             alias = schema.candidate_alias
-            # It may be an old name of this same candidate, which becomes the name again.
+            # It may be an old name of this same candidate, which becomes its current name again.
             connection.execute(delete(alias).where(alias.c.folded == folded(name)))
             connection.execute(update(table).where(table.c.key == row.key).values(name=name, folded=folded(name)))
             if folded(name) != row.folded:
@@ -186,7 +183,7 @@ class Renaming:
 
     @staticmethod
     def _check_free(connection: Connection, name: str, key: int) -> None:
-        """Refuse a name that a rename or merge gave up: an undo of that change needs the name to be free."""
+        """Refuse a name that a rename or merge freed, because an undo of that change needs the name to be free."""
         candidate, alias = schema.candidate, schema.candidate_alias
         same = folded(name)
         called = connection.execute(

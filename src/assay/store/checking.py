@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from assay.store.database.connections import Database
 
 SHOWN: Final = 5
-"""Problems listed for each part; more would repeat the same fault."""
+"""Maximum number of problems listed for each part; more would only repeat the same fault."""
 
 _AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedPart:
-    """One part of the check: its name, the number of things that were checked, and the first problems."""
+    """One part of the check: its name, the number of things checked, and the first problems."""
 
     name: str
     checked: int
@@ -103,14 +103,14 @@ def _values(connection: Connection) -> tuple[int, list[str]]:
 
 
 def _wrong_values(connection: Connection, column: Column[Any]) -> ColumnElement[bool] | None:
-    """Return an SQL condition that matches impossible values of a column; None if the database itself refuses them."""
+    """Return an SQL condition that matches impossible values of a column; None if the database itself refuses such values."""
     conditions: list[ColumnElement[bool]] = []
     if connection.dialect.name == "sqlite":
         kinds = next(names for kind, names in _KINDS if isinstance(column.type, kind))
         conditions.append(func.typeof(column).not_in(kinds))
         if isinstance(column.type, String) and column.type.length == _TIME_LENGTH:
             no_time = column.op("NOT GLOB")("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:*")
-            # Many imported calls have no time.
+            # Many imported calls have no recorded time.
             conditions.append(and_(no_time, column != "") if column.table.name == "call" else no_time)
         if (column.table.name, column.name) in _JSON:
             conditions.append(func.json_valid(column) == 0)
@@ -127,7 +127,7 @@ _KINDS: Final = (
     (Integer, ("integer",)),
     (String, ("text",)),
 )
-"""The storage classes of SQLite for the types of columns; the first type that fits decides."""
+"""SQLite's storage classes for each column type; the first matching type decides."""
 
 _JSON: Final = frozenset(
     {
@@ -141,7 +141,7 @@ _JSON: Final = frozenset(
 """Text columns that hold JSON."""
 
 _TIME_LENGTH: Final = 30
-"""The length of columns that hold a time, and of no others."""
+"""The length of columns that hold a time; no other columns have this length."""
 
 _STATES: Final[dict[tuple[str, str], type[RunState | TrialState | AssessmentState | Standing]]] = {
     ("run", "state"): RunState,
@@ -155,7 +155,7 @@ _STATES: Final[dict[tuple[str, str], type[RunState | TrialState | AssessmentStat
 
 
 def _references(connection: Connection) -> tuple[int, list[str]]:
-    """Check every foreign key, including those that imports write while the database's own check is off."""
+    """Check every foreign key, including keys that imports wrote while the database's own check was off."""
     checked, problems = 0, []
     for table in schema.metadata.sorted_tables:
         for key in table.foreign_keys:
@@ -188,7 +188,7 @@ def _votes(connection: Connection) -> tuple[int, list[str]]:
 
 
 def _counters(connection: Connection) -> tuple[int, list[str]]:
-    """Compare the counters of runs with their rows, and the states of scores with those of their assessments."""
+    """Compare the counters of runs with their rows, and the states of scores with the states of their assessments."""
     trial, assessment, score = schema.trial, schema.assessment, schema.score
     counted: dict[tuple[int, str, str], int] = {}
     for subject, table, column in (
@@ -210,12 +210,12 @@ def _counters(connection: Connection) -> tuple[int, list[str]]:
     differing = differing.where(
         or_(score.c.state != assessment.c.state, score.c.run_key != assessment.c.run_key)
     ).distinct()
-    problems += [f"a{key}: its scores have another state or run" for key in connection.execute(differing).scalars()]
+    problems += [f"a{key}: its scores have a different state or run" for key in connection.execute(differing).scalars()]
     return len(counted), problems
 
 
 def _contents(connection: Connection) -> tuple[int, list[str]]:
-    """Compare tasks with their digests, and read every plan, task, assessment and response."""
+    """Compare tasks with their digests, and try to read every plan, task, assessment and response."""
     checked, problems = 0, []
     task, run, copy, body = schema.task, schema.run, schema.suite_copy, schema.body
     for table, column, read in (

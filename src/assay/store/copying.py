@@ -5,21 +5,19 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Integer, String, delete, func, select, text
+from sqlalchemy import ColumnElement, Connection, Integer, Select, String, Table, delete, func, select, text
 
 from assay.domain.errors import Refused, StoreError
 from assay.store.database import schema
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Select, Table
-
     from assay.store.database.connections import Database
 
 _AT_ONCE: Final = 1_000
 
 
 def copy_rows(source: Database, target: Database) -> int:
-    """Copy all rows of a store, as one snapshot, and return their number; the target stays empty unless all are equal.
+    """Copy all rows of a store, as one snapshot, and return their number; the target stays empty unless all rows are equal.
 
     Raises:
         Refused: the target holds results.
@@ -47,7 +45,7 @@ def _copy_table(reader: Connection, writer: Connection, target: Database, table:
 
 
 def _compare(reader: Connection, writer: Connection, target: Database, table: Table) -> None:
-    """Raise `StoreError` at the first row that is not the same in both stores."""
+    """Raise `StoreError` at the first row that differs between the two stores."""
     rows = zip_longest(reader.execute(_all_rows(reader, table)), writer.execute(_all_rows(writer, table)))
     for number, (original, copy) in enumerate(rows, 1):
         if original is None or copy is None or tuple(original) != tuple(copy):
@@ -59,7 +57,7 @@ def _compare(reader: Connection, writer: Connection, target: Database, table: Ta
 
 
 def _all_rows(connection: Connection, table: Table) -> Select[tuple[object, ...]]:
-    """Return the query of all rows in the same order on both databases, whatever the collation of the server."""
+    """Return the query of all rows in the same order on both databases, regardless of the server's collation."""
     order: list[ColumnElement[Any]] = [
         column.collate("C") if connection.dialect.name != "sqlite" and isinstance(column.type, String) else column
         for column in table.primary_key

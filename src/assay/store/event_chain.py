@@ -1,4 +1,4 @@
-"""Append review events. Each is hashed together with the hash of the event before, which reveals a later edit."""
+"""Append review events. Each one is hashed together with the previous event's hash, which reveals later edits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, Row, insert, select
 
 from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import AssessmentState, Verb
@@ -18,7 +18,6 @@ from assay.store.database.codec import bytes_json, json_bytes, json_text, plain
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sqlalchemy import Connection, Row
 
 _AT_ONCE: Final = 5_000
 
@@ -61,7 +60,7 @@ def event_values(
     decision: Decision, *, before: AssessmentState, after: AssessmentState, at: str
 ) -> dict[str, str | int | bool | None]:
     """Return the columns of an event that come from its decision, without the columns of the hash chain."""
-    # In a fixed order: the hash must not depend on the order in which a page sent them.
+    # Sorted, because the hash must not depend on the order in which a page sent the corrections.
     corrections = sorted(
         ([candidate, criterion, value] for (candidate, criterion), value in decision.corrections.items()),
         key=lambda row: (row[0], row[1] is not None, row[1] or ""),
@@ -100,7 +99,7 @@ def events_of(connection: Connection, assessments: Collection[int]) -> dict[int,
 
 
 def first_broken(connection: Connection) -> int | None:
-    """Return the id of the first event whose hash does not follow from the one before; None if the chain is whole."""
+    """Return the id of the first event whose hash does not follow from the previous event; None if the chain is intact."""
     last, checked = 0, 1
     while checked:
         checked, last, broken = chain_part(connection, after=last, limit=_AT_ONCE)
@@ -113,8 +112,8 @@ def chain_part(connection: Connection, *, after: int, limit: int) -> tuple[int, 
     """Check up to `limit` events above a number.
 
     Returns:
-        The number of events checked, the last one that follows from the one before (`after` if none does), and the first
-        one that does not.
+        The number of events checked, the last event whose hash follows from the previous event (`after` if none does), and the
+        first event whose hash does not.
     """
     table = schema.review_event
     before = select(table.c.hash).where(table.c.id <= after).order_by(table.c.id.desc()).limit(1)
@@ -129,7 +128,7 @@ def chain_part(connection: Connection, *, after: int, limit: int) -> tuple[int, 
 
 
 def hash_of(values: Mapping[str, Any]) -> str:
-    """Return the hash of an event over all columns except its id and hash; it covers the hash of the event before."""
+    """Return the hash of an event over all columns except its id and hash; it covers the previous event's hash."""
     hashed = [values[column.name] for column in schema.review_event.c if column.name not in ("id", "hash")]
     return hashlib.sha256(json_bytes(hashed)).hexdigest()
 

@@ -13,7 +13,7 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from sqlalchemy import URL, create_mock_engine, insert, inspect, select
+from sqlalchemy import URL, Connection, create_mock_engine, insert, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -22,12 +22,13 @@ from assay.store.calibrations import StoreCalibrations
 from assay.store.candidate_names import Renaming
 from assay.store.checking import StoreCheck
 from assay.store.claims.claims import Claims
-from assay.store.claims.process_locks import AdvisoryLocks, FileLocks, alone
+from assay.store.claims.process_locks import AdvisoryLocks, FileLocks, OwnerLocks, alone
 from assay.store.database import schema
 from assay.store.database.connections import WAIT_S, Database
 from assay.store.database.identity import identity_of
 from assay.store.database.name_keys import NameKeys
 from assay.store.execution.group_commit import Recorder
+from assay.store.execution.jobs import StoreJobs
 from assay.store.execution.journal import StoreJournal
 from assay.store.execution.writer_thread import Writer
 from assay.store.imports.import_runs import StoreImports
@@ -45,11 +46,9 @@ from assay.store.review.votes import StoreArena
 from assay.store.set_aside import RunRemoval
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
     from sqlalchemy.schema import ExecutableDDLElement
 
     from assay.ports import Clock
-    from assay.store.claims.process_locks import OwnerLocks
 
 KEYED: Final = ("task", "trial", "call", "response", "assessment", "body")
 """Tables whose keys come from `key_source`."""
@@ -62,6 +61,7 @@ class Store:
     """An open store, with one object for each kind of work on it."""
 
     journal: StoreJournal
+    jobs: StoreJobs
     decisions: StoreDecisions
     archive: Archive
     calibrations: StoreCalibrations
@@ -81,7 +81,7 @@ class Store:
     database: Database
 
     def identity(self) -> str:
-        """Return 16 hexadecimal digits that no other store has."""
+        """Return the 16 hexadecimal digits that identify this store."""
         return identity_of(self.database)
 
     def close(self) -> None:
@@ -99,8 +99,8 @@ def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool =
         read_only: never create, upgrade or change the store; every write raises `StoreError`.
 
     Raises:
-        SettingsError: the address is not one of these.
-        StoreError: the store cannot be opened, is damaged, is not ours or was written by a newer Assay.
+        SettingsError: the address has neither of these forms.
+        StoreError: the store cannot be opened, is damaged, is not a store of Assay, or was written by a newer Assay.
     """
     address = _address(url)
     where = address.database if address.get_backend_name() == "sqlite" else address.render_as_string()
@@ -127,6 +127,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool =
     decisions = StoreDecisions(database, writer, clock)
     return Store(
         journal=StoreJournal(database, writer, names, claims, clock),
+        jobs=StoreJobs(database, writer, claims, clock),
         decisions=decisions,
         archive=Archive.of(database, claims),
         calibrations=StoreCalibrations(database, writer),
@@ -169,7 +170,7 @@ def _prepare_file(path: Path, *, where: str, create: bool) -> None:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         mode = None
-    except (OSError, ValueError) as error:  # a folder that may not be searched, a name that is too long, a NUL
+    except (OSError, ValueError) as error:  # a folder without search permission, a name that is too long, or a NUL
         problem = f"cannot be reached: {getattr(error, 'strerror', None) or error}."
         raise StoreError(where, problem, remedy="Check the permissions of its folder, or name another file.") from error
     if mode is not None:
@@ -189,10 +190,10 @@ def _prepare_file(path: Path, *, where: str, create: bool) -> None:
 def _begin_in_wal(path: Path) -> None:
     """Create the file with a write-ahead log from the start.
 
-    The switch needs the file exclusively: of two processes that have it open and both want to switch, neither succeeds.
-    Errors are ignored here, because the opening that follows reports them better.
+    The switch needs exclusive use of the file: if two processes have it open and both try to switch, neither succeeds.
+    Errors are ignored here, because opening the file afterwards reports them better.
     """
-    # Under load, six processes that opened a new file at once waited 30 s for each other.
+    # Under load, six processes that opened a new file at the same time waited 30 s for each other.
     with suppress(sqlite3.Error, OSError), alone(path.absolute().parent / "workers" / "opening.lock", most_s=WAIT_S):
         connection = sqlite3.connect(path, timeout=WAIT_S)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, Row, insert, select, update
 
 from assay.domain.errors import UnknownName
 from assay.domain.people import Person, VisitorRole
@@ -12,21 +12,19 @@ from assay.store.database import schema
 from assay.store.database.codec import plain
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
-
     from assay.store.database.connections import Database
     from assay.store.execution.writer_thread import Writer
 
 
 class StorePeople:
-    """Stores invitations; may be used from any thread, and several processes at once."""
+    """Stores invitations; may be used from any thread and by several processes at once."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
     def invite(self, person: Person, /, *, digest: str) -> None:
-        """Store an invitation. It replaces an earlier one of the same name, whose token stops working."""
+        """Store an invitation. It replaces an earlier invitation of the same name, whose token stops working."""
         table = schema.person
 
         def store(connection: Connection) -> None:
@@ -42,7 +40,7 @@ class StorePeople:
         self._writer.call(store)
 
     def revoke(self, name: str, /, *, at: str) -> None:
-        """End a person's invitation; raises `UnknownName` if there is none."""
+        """End a person's invitation; raises `UnknownName` if the person has no invitation."""
 
         def end(connection: Connection) -> None:
             if not _end(connection, name, at=at):

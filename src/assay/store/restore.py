@@ -1,7 +1,7 @@
 """Store runs again from their records, and rebuild the chain of decisions.
 
 Each run is stored in one transaction, whole or not at all. In a store without runs everything keeps its number (`t5`, `a17`,
-event 3), and the hashes of the decisions come out as they were; if one does not, somebody changed the record. In a store
+event 3), and the hashes of the decisions come out unchanged; if one differs, somebody changed the record. In a store
 with other runs, trials, assessments and decisions get new numbers.
 """
 
@@ -18,7 +18,7 @@ from sqlalchemy import func, insert, select, update
 from assay.domain.candidate_identity import identity_of
 from assay.domain.errors import InputError
 from assay.domain.identifiers import folded
-from assay.domain.lifecycle import TrialState
+from assay.domain.lifecycle import TO_COME, RunState, TrialState
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_bytes, plain, plan_record
 from assay.store.database.connections import take_keys
@@ -43,7 +43,7 @@ class Restored:
     """The result of a restore: the runs that were stored, and decisions whose records had been changed.
 
     Attributes:
-        runs: ids of the runs stored now; `there` has those that the store had already, which stay unchanged.
+        runs: ids of the runs stored now; `there` has those that the store already had, which stay unchanged.
         renumbered: True if trials and assessments got new numbers.
         altered, altered_votes: numbers of decisions and votes whose hash differs from the one in the record.
     """
@@ -63,10 +63,10 @@ class Restored:
 
 @dataclass(slots=True)
 class _Keys:
-    """Keys in the store by the numbers in the record."""
+    """Keys in the store, by the numbers in the record."""
 
     verbatim: bool
-    task: dict[int, int] = field(default_factory=dict)  # by position in the run
+    task: dict[int, int] = field(default_factory=dict)  # keyed by position in the run
     trial: dict[int, int] = field(default_factory=dict)
     call: dict[int, int] = field(default_factory=dict)
     assessment: dict[int, int] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Restoring:
     """Stores runs from records.
 
     Args:
-        database, writer, names: those of the store.
+        database, writer, names: the store's own.
     """
 
     def __init__(self, database: Database, writer: Writer, names: NameKeys) -> None:
@@ -88,13 +88,13 @@ class Restoring:
         self._verbatim = False
 
     def restore(self, records: Iterable[tuple[str, Callable[[], Iterator[Line]]]]) -> Restored:
-        """Store the runs that the store lacks, in the given order: a run before its regrades.
+        """Store the runs that the store lacks, in the given order, in which a run comes before its regrades.
 
         Args:
-            records: a run's id, and a function that yields its lines: `run` first, one line per trial, `mark` last.
+            records: for each run, its id and a function that yields its lines: `run` first, one line per trial, `mark` last.
 
         Raises:
-            InputError: a record that this Assay cannot read; runs before it are stored.
+            InputError: this version of Assay cannot read a record; the runs before it are stored.
         """
         with self._database.reading() as connection:
             self._verbatim = connection.execute(select(schema.run.c.key).limit(1)).first() is None
@@ -135,7 +135,7 @@ class Restoring:
         )
 
     def _run(self, connection: Connection, lines: Iterator[Line], hashes: dict[int, str]) -> Counter[str] | None:
-        """Store one run; None if the store has it already."""
+        """Store one run; return None if the store already has it."""
         head = next(lines)
         if head.get("kind") != "run" or head.get("format") != FORMAT or head["store"] > schema.VERSION:
             where = str(head.get("run", {}).get("id", "record"))
@@ -146,7 +146,7 @@ class Restoring:
         if connection.execute(select(schema.run.c.key).where(schema.run.c.id == identifier)).first() is not None:
             return None
         taken = select(schema.run.c.key).where(schema.run.c.key == head["run"]["key"])
-        if connection.execute(taken).first() is not None:  # the folder holds runs of several stores
+        if connection.execute(taken).first() is not None:  # the folder holds runs from several stores
             self._verbatim = False
         verbatim = self._verbatim
         keys = _Keys(verbatim=verbatim)
@@ -176,6 +176,9 @@ class Restoring:
                     )
         self._tasks(connection, run_key, suite_key, tasks, keys)
         self._trials(connection, run_key, waiting, keys, changes, counts, hashes)
+        # Its jobs are those of another store, so that collecting must not ask for its trials again.
+        submitted = (schema.run.c.key == run_key, schema.run.c.state == RunState.SUBMITTED.value)
+        connection.execute(update(schema.run).where(*submitted).values(state=RunState.INTERRUPTED.value))
         changes.write(connection)
         if verbatim:
             _go_on_after(connection)
@@ -209,7 +212,7 @@ class Restoring:
             row = {"run_key": run_key, "candidate_key": key, "position": line["position"], "name": line["name"]}
             row["identity"] = plain(identities.get(line["name"], ""))
             connection.execute(insert(own).values(**row))
-            if folded(line["name"]) != folded(line["candidate"]):  # renamed since; the old name still means it
+            if folded(line["name"]) != folded(line["candidate"]):  # renamed since; the old name still refers to it
                 remember(connection, line["name"], key)
         for line in head.get("imported", ()):
             row = {**_known(schema.imported, line), "suite_key": suite_key, "run_key": run_key}
@@ -282,7 +285,7 @@ class Restoring:
         counts: Counter[str],
         hashes: dict[int, str],
     ) -> None:
-        """Store some trials. New keys follow the order of the old ones, because a response's key is compared with a limit."""
+        """Store some trials. New keys keep the order of the old ones, because a response's key is compared with a limit."""
         if not lines:
             return
         calls = [item for line in lines for item in line["calls"]]
@@ -309,8 +312,8 @@ class Restoring:
         events: list[Line] = []
         for line in lines:
             own = {"run_key": run_key, "trial_key": new["trial"][line["key"]], "task_key": keys.task[line["position"]]}
-            # A claim ends with its process, so nobody holds this trial any more.
-            state = TrialState.PENDING.value if line["state"] == TrialState.RUNNING.value else line["state"]
+            # A claim ends with its process, and jobs at providers belong to the store that sent them.
+            state = TrialState.PENDING.value if line["state"] in TO_COME else line["state"]
             rows["trial"].append({**line, **own, "key": own["trial_key"], "state": state, "owner": None, "rest": None})
             changes.add(run_key, TRIAL, state)
             changes.add(run_key, STANDING, line["standing"])
@@ -349,7 +352,7 @@ class Restoring:
         votes = [
             {**vote, "run_key": run_key, "trial_key": new["trial"][line["key"]]}
             for line in lines
-            for vote in line.get("votes", ())  # records of older stores have none
+            for vote in line.get("votes", ())  # records of older stores lack this
         ]
         counts["votes"] += len(votes)
         _restore_votes(connection, votes, keys, self._vote_hashes)
@@ -375,7 +378,7 @@ def _event(connection: Connection, event: Line, keys: _Keys, hashes: dict[int, s
                 select(table.c.id).where(table.c.idempotency_key == values["idempotency_key"])
             ).first()
         ):
-            # A decision in this store has this unique key already, so the restored event gets none.
+            # A decision in this store already has this unique key, so the restored event gets none.
             values["idempotency_key"] = None
     number = connection.execute(insert(table).values(**values).returning(table.c.id)).scalar_one()
     hashes[int(number)] = event["hash"]
@@ -406,7 +409,7 @@ def _chained(
     after: int,
     hashes: dict[int, str],
 ) -> list[int]:
-    """Compute the hash chain again after a row; return the rows whose hash differs from the record."""
+    """Recompute the hash chain after a row; return the rows whose hash differs from the record."""
     previous = ""
     if after:
         previous = connection.execute(select(table.c.hash).where(table.c.id == after)).scalar_one()
@@ -437,7 +440,7 @@ def _by_key(rows: list[Line]) -> list[Line]:
 
 
 def _known(table: Any, values: Line) -> Line:
-    """Return the values for which the table has columns; a record of another version may hold fewer or more."""
+    """Return the values for which the table has columns; a record of another version may have fewer or more."""
     return {name: value for name, value in values.items() if name in table.c}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import func, insert, or_, select, update
+from sqlalchemy import Connection, func, insert, or_, select, update
 
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import RunId
@@ -13,13 +13,12 @@ from assay.domain.lifecycle import SET_ASIDE, RunState
 from assay.domain.run_removal import RunEvent
 from assay.store.database import schema
 from assay.store.database.codec import plain
+from assay.store.execution.job_requests import waits_for_jobs
 from assay.store.queries.filters import HIDDEN_STATES, find_run
 from assay.store.queries.run_summaries import left_alone
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-
-    from sqlalchemy import Connection
 
     from assay.ports import Clock
     from assay.store.claims.claims import Claims
@@ -37,7 +36,7 @@ class RunNote:
 
 
 _VERBS: Final = {"deleted": "delete", "replaced": "replace", "archived": "archive"}
-"""The verb of the event that led to a state of `SET_ASIDE`; any other state is a return."""
+"""The verb of the event that leads to each state in `SET_ASIDE`; an event that leads to any other state brings the run back."""
 
 
 class RunRemoval:
@@ -56,7 +55,8 @@ class RunRemoval:
 
         Raises:
             UnknownName: there is no such run.
-            Refused: a process is executing a run, a run that stays grades its answers, or a run is archived.
+            Refused: a process is executing one of the runs, one waits for jobs at a provider, a remaining run grades their
+                answers, or a run is already archived.
         """
         after = RunState.ARCHIVED if archived else RunState.DELETED
         note = RunNote(reviewer=reviewer, reason=reason, at=self._clock.now())
@@ -69,6 +69,9 @@ class RunRemoval:
                 state = connection.execute(select(table.c.state).where(table.c.key == key)).scalar_one()
                 if state == RunState.RUNNING.value and not left_alone(connection, self._claims, [key]):
                     raise Refused(run, "is being executed.", remedy="Cancel it first, or wait until it ends.")
+                if waits_for_jobs(connection, key):
+                    remedy = f"Collect them: assay batch collect {run}; or give them up: assay cancel {run}"
+                    raise Refused(run, "waits for jobs at a provider.", remedy=remedy)
                 if state == RunState.ARCHIVED.value:
                     raise Refused(run, "is archived.", remedy=f"Bring it back first: assay archive {run} --undo")
                 refuse_regraded(connection, run, keys)
@@ -78,10 +81,10 @@ class RunRemoval:
         return self._writer.call(take_out)
 
     def restore(self, run: str, /, *, reviewer: str, reason: str, archived: bool = False) -> RunEvent:
-        """Bring a deleted or replaced run back into use, as it was; with `archived`, one that was archived.
+        """Bring a deleted or replaced run back into use unchanged; with `archived`, bring back an archived one.
 
         Raises:
-            UnknownName: no such run has this id.
+            UnknownName: no run out of use has this id.
             Refused: a run in use holds the same results, which would then count twice.
         """
 
@@ -134,7 +137,7 @@ def set_aside(
 
 
 def refuse_regraded(connection: Connection, run: str, leaving: Collection[int]) -> None:
-    """Raise `Refused` if a run that stays in use grades the answers of runs that leave."""
+    """Raise `Refused` if a run that stays in use grades the answers of a run to be taken out."""
     table = schema.run
     staying = connection.execute(
         select(table.c.id)
@@ -153,7 +156,7 @@ def _key_of(connection: Connection, run: RunId) -> int:
 
 
 def _same_results(connection: Connection, run_key: int) -> str | None:
-    """Return a run in use that holds results of another run, by the identity of the evaluation or of responses."""
+    """Return a run in use that contains results of another run, recognised by the identity of the evaluation or its responses."""
     run, imported, response = schema.run, schema.imported, schema.imported_response
     mine = connection.execute(
         select(imported.c.identity, imported.c.content).where(imported.c.run_key == run_key)

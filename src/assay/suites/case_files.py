@@ -1,23 +1,20 @@
 """Test-case files: `{name, systemPrompt, testCases}`, or a list of cases with `expectedOutput` and `scoringMethod`.
 
 Their `exact-match` gives credit for near misses, so it becomes `similarity`, which computes the same scores. A case is read as
-a task; problems keep the names of its file.
+a task; problems use the names in the case's file.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.suites.grammar import FREE, NAME, TEXT, Keys, Kind, choice, key, list_of, made_of
-from assay.suites.problems import dotted
-from assay.suites.tasks import read_task
+from assay.suites.grammar import FREE, NAME, TEXT, Keys, Kind, ReadContext, choice, key, list_of, made_of
+from assay.suites.problems import Location, Path, dotted
+from assay.suites.tasks import TaskRules, read_task
 
 if TYPE_CHECKING:
     from assay.domain.suite import Task
-    from assay.suites.grammar import ReadContext
     from assay.suites.located_yaml import Value
-    from assay.suites.problems import Location, Path
-    from assay.suites.tasks import TaskRules
 
 METHOD_OF: Final = {
     "exact-match": "similarity",
@@ -26,7 +23,7 @@ METHOD_OF: Final = {
     "boolean": "boolean",
     "llm-judge": "judge",
 }
-"""Assay's method by the name that a test case gives it."""
+"""Assay's scoring method for each name that a test case may use."""
 
 _NAME_OF: Final = {"expected": "expectedOutput", "score": "scoringMethod"}
 _IN_METADATA: Final = ("category", "difficulty", "tags")
@@ -41,7 +38,7 @@ class MetadataKeys(Keys):
 
 
 class CaseKeys(Keys):
-    """The keys of a test case; values that a task has too are checked by `read_task`."""
+    """The keys of a test case; values that tasks also have are checked by `read_task`."""
 
     id = key(FREE)
     prompt = key(FREE, required="Write the question.")
@@ -72,21 +69,21 @@ class CaseFileKeys(Keys):
 
 
 def _own_path(part: str | int) -> Path:
-    """Return the path in a case to a key of a task."""
+    """Return the path in a test case that corresponds to a key of a task."""
     if part in _IN_METADATA:
         return ("metadata", part)
     return (_NAME_OF.get(str(part), part),)
 
 
 def has_test_cases(value: Value) -> bool:
-    """True if the content of a file is a file of test cases, or a list of them."""
+    """True if the content of a file is a test-case file, or a list of test cases."""
     if isinstance(value, list):
         return bool(value) and isinstance(value[0], dict) and "scoringMethod" in value[0]
     return isinstance(value, dict) and "testCases" in value and "tasks" not in value
 
 
 def read_case_file(value: Value, context: ReadContext) -> CaseFileKeys:
-    """Return the keys of a file of test cases; a bare list has only cases."""
+    """Return the keys of a test-case file; a bare list has only cases."""
     if isinstance(value, list):
         keys = CaseFileKeys()
         keys.test_cases = _CASES.read(value, (), context)
@@ -97,7 +94,7 @@ def read_case_file(value: Value, context: ReadContext) -> CaseFileKeys:
 
 
 def tasks_of_cases(cases: list[tuple[Path, CaseKeys]], context: ReadContext, rules: TaskRules) -> tuple[Task, ...]:
-    """Return a task for each case; report ids that repeat."""
+    """Return a task for each case, and report repeated ids."""
 
     def locate(path: Path, at_key: bool) -> Location:
         return context.locate(tuple(step for part in path for step in _own_path(part)), at_key)

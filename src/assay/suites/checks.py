@@ -25,7 +25,7 @@ JUDGED: Final = frozenset({"judge", "code_arena"})
 
 
 def parsed_ref(ref: str) -> ModelSpec:
-    """Return the model that a reference names: `provider/name`, or `echo`; raises InputError for anything else."""
+    """Return the model that a reference names (`provider/name`, or `echo`); raises InputError for anything else."""
     provider, slash, name = ref.partition("/")
     if ref in ("echo", PERSON):
         return ModelSpec(provider=ref, name="")
@@ -48,7 +48,7 @@ def no_template_problems(template: str) -> tuple[str, ...]:
 
 
 def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
-    """Return the problem of an empty reference if the method needs one, as the end of a sentence about `expected`."""
+    """Return the problem with an empty reference if the method needs one, as the end of a sentence about `expected`."""
     if method in COMPARING and not (expected or "").strip():
         return (f"is empty, but `score: {method}` compares with it. Write the expected answer.",)
     return ()
@@ -56,16 +56,17 @@ def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalChecks:
-    """Checks of values that only other packages can judge.
+    """Checks of values that only other packages can make.
 
     Attributes:
-        parse_ref: returns the model of a reference; raises InputError whose `problem` ends a sentence about the field.
-        methods: names of all ways of scoring.
-        plugins: names of the methods that installed packages offer.
+        parse_ref: returns the model that a reference names; raises InputError with a `problem` that is the end of a sentence
+            about the field.
+        methods: names of all scoring methods.
+        plugins: names of the scoring methods that installed packages offer.
         agents: names of the agents that installed packages offer.
-        option_problems: problems of a method's options, each the end of a sentence about `score`.
-        template_problems: problems of a judge's own prompt; whole sentences.
-        reference_problems: problems of `expected` for a method, each the end of a sentence about it.
+        option_problems: returns the problems with a method's options, each as the end of a sentence about `score`.
+        template_problems: returns the problems with a judge's own prompt, as whole sentences.
+        reference_problems: returns the problems with `expected` for a method, each as the end of a sentence about it.
     """
 
     parse_ref: Callable[[str], ModelSpec] = parsed_ref

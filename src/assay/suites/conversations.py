@@ -1,4 +1,4 @@
-"""Conversations of a suite: the turns of a task, and the simulated user."""
+"""Conversations in a suite: the turns of a task, and the simulated user."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from assay.domain.conversation import MOST_TURNS, SimulatedUser, Turn
 from assay.domain.model import Parameters
 from assay.domain.suite import PERSON
 from assay.suites.expected import EXPECTED
-from assay.suites.grammar import NAME, TEXT, Keys, Kind, choice, key, list_of, made_of, read_text, whole
+from assay.suites.grammar import NAME, TEXT, Keys, Kind, ReadContext, choice, key, list_of, made_of, read_text, whole
 from assay.suites.models import ModelKeys, described_model
 
 if TYPE_CHECKING:
-    from assay.suites.grammar import ReadContext
     from assay.suites.located_yaml import Value
     from assay.suites.problems import Path
 
@@ -24,7 +23,7 @@ GRADE_BY: Final = choice((CONVERSATION, TURN))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredUser:
-    """The simulated user of a suite, with the persona of tasks that name none."""
+    """The simulated user of a suite, with the default persona for tasks that do not name one."""
 
     user: SimulatedUser
     persona: str
@@ -35,7 +34,7 @@ class UserKeys(ModelKeys):
 
     model = key(NAME, required="Add `model: provider/name`, the model that plays the user.")
     persona = key(TEXT, "Who the user is and what they want; may name columns of the task, {{name}}.")
-    turns = key(whole(1, MOST_TURNS), "The most replies of a candidate in one conversation.")
+    turns = key(whole(1, MOST_TURNS), "The maximum number of replies by a candidate in one conversation.")
 
 
 def _declared_user(keys: UserKeys) -> DeclaredUser | None:
@@ -83,7 +82,7 @@ _LIST: Final = list_of(_TURN, empty="is an empty list, expected the user's messa
 
 def _read_turns(value: Value, path: Path, context: ReadContext) -> tuple[Turn, ...] | None:
     if isinstance(value, list) and len(value) > MOST_TURNS:
-        context.report(path, f"has {len(value)} messages, and at most {MOST_TURNS} are allowed.")
+        context.report(path, f"has {len(value)} messages, but at most {MOST_TURNS} are allowed.")
         return None
     turns = _LIST.read(value, path, context)
     return None if turns is None else tuple(turn for _, turn in turns)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.suites.grammar import Kind, read_text
+from assay.suites.grammar import Kind, ReadContext, Schema, read_text
 
 if TYPE_CHECKING:
-    from assay.suites.grammar import ReadContext, Schema
     from assay.suites.located_yaml import Value
     from assay.suites.problems import Path
 

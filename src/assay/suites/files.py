@@ -1,4 +1,4 @@
-"""Read the files that a suite names, as text or images and only within its folders, and keep their digests."""
+"""Reads the files that a suite names, as text or images and only within its folders, and keeps their digests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGEST_FILE: Final = 256 * 2**20
 
 LARGEST_FOLDER: Final = 64 * 2**20
 MOST_FILES: Final = 1000
-"""Bytes and files of one folder given as a snippet; more is a mistaken path far more often than a snippet."""
+"""Maximum bytes and files in a folder that is given as a snippet; a larger folder is most likely a wrong path."""
 
 LARGEST_IMAGE: Final = 4 * 2**20
 _PICTURES: Final = (
@@ -35,16 +35,16 @@ _PICTURES: Final = (
 _LFS = b"version https://git-lfs.github.com/spec/"
 
 SIGNATURES: Final = (b"%PDF", b"\x89PNG", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"\xff\xd8\xff", b"GIF8", b"PAR1")
-"""First bytes of binary files that are often named by mistake."""
+"""First bytes of kinds of binary files that are often named by mistake."""
 
 BINARY: Final = "is a binary file, expected text."
 
 
 def whole_text(path: FilePath) -> str:
-    """Return the text of a file without its byte-order mark; UTF-16 with a mark is accepted too.
+    """Return the text of a file without its byte-order mark; UTF-16 with such a mark is also accepted.
 
     Raises:
-        UnreadableText: there is no such file, or it is a folder, too large, binary, or not UTF-8.
+        UnreadableText: the file does not exist, or it is a folder, too large, binary, or not UTF-8.
     """
     try:
         if path.is_dir():
@@ -57,7 +57,7 @@ def whole_text(path: FilePath) -> str:
         if size > LARGEST_FILE:
             raise UnreadableText(
                 None,
-                f"has {size / 2**20:,.0f} MB, more than the {LARGEST_FILE / 2**20:,.0f} MB that are read at once.",
+                f"has {size / 2**20:,.0f} MB, more than the {LARGEST_FILE / 2**20:,.0f} MB that Assay reads at once.",
                 "Keep many tasks in a JSONL file and name it with `tasks: {file: ...}`, which is read line by line.",
             )
         data = path.read_bytes()
@@ -86,12 +86,12 @@ def unreadable(path: FilePath) -> str | None:
 
 
 def decoded(data: bytes) -> str:
-    """Decode UTF-8 with or without byte-order mark, or UTF-16 with one; raises UnreadableText for anything else."""
+    """Decode UTF-8 with or without a byte-order mark, or UTF-16 with one; raises UnreadableText for anything else."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
             return data.decode("utf-16")
         except UnicodeDecodeError as error:
-            raise UnreadableText(None, "starts like UTF-16 text but is none.", "Save it as UTF-8.") from error
+            raise UnreadableText(None, "starts like UTF-16 text but is not valid.", "Save it as UTF-8.") from error
     if data.startswith(_LFS):
         raise UnreadableText(None, "is a Git LFS pointer, not the file itself.", "Fetch it with `git lfs pull`.")
     if data.startswith(SIGNATURES) or b"\0" in data:
@@ -107,7 +107,7 @@ def decoded(data: bytes) -> str:
 
 
 def _neighbour(path: FilePath) -> str:
-    """Return a hint that names a similarly named file in the same folder; a common extension is not enough."""
+    """Return a hint about a similarly named file in the same folder; sharing only the extension is not enough."""
     try:
         names = {entry.name for entry in os.scandir(path.parent)}
     except OSError:
@@ -118,14 +118,14 @@ def _neighbour(path: FilePath) -> str:
 
 
 class NamedFiles:
-    """Reads files relative to the suite's folder, and keeps the digest of every file read."""
+    """Reads files relative to the suite's folder, and keeps the digest of every file that it reads."""
 
     def __init__(
         self, folder: FilePath, *, also: Iterable[FilePath] = (), texts: Mapping[str, str] | None = None
     ) -> None:
-        """Read below `folder` and the folders in `also`, and nowhere else, because the contents are sent to models.
+        """Allow reading only below `folder` and the folders in `also`, because the contents are sent to models.
 
-        `texts` replace files with these names.
+        `texts` are used instead of files with these names.
         """
         self._texts = texts or {}
         self.folder = folder
@@ -133,10 +133,10 @@ class NamedFiles:
         self._digests: dict[str, str] = {}
 
     def within(self, named: str, path: Path, problems: Problems) -> bool:
-        """Return True if a suite may name this file; report at `path` if it lies outside or is hidden, even through a link."""
+        """True if a suite may name this file; reports at `path` if it is outside the folders or hidden, even through a link."""
         try:
             place = _resolved(self.folder / named)
-        except (OSError, ValueError):  # too long, or with a NUL character: its reader reports it
+        except (OSError, ValueError):  # too long, or with a NUL character; the function that reads it reports this
             return True
         inside = [place.relative_to(root) for root in self._roots if place.is_relative_to(root)]
         if any(not _hidden(within) for within in inside):
@@ -156,7 +156,7 @@ class NamedFiles:
         return False
 
     def text(self, named: str, path: Path, problems: Problems) -> str | None:
-        """Return the text of a file, or None after a report at `path`."""
+        """Return the text of a file, or report a problem at `path` and return None."""
         if named in self._texts:
             self.record(named, text_digest(self._texts[named]))
             return self._texts[named]
@@ -174,7 +174,7 @@ class NamedFiles:
         return content
 
     def image(self, named: str, path: Path, problems: Problems) -> Image | None:
-        """Return the picture in a file, or None after a report at `path`."""
+        """Return the picture in a file, or report a problem at `path` and return None."""
         if not self.within(named, path, problems):
             return None
         try:
@@ -201,7 +201,7 @@ class NamedFiles:
         self._digests[named] = content_digest
 
     def folder_texts(self, named: str, path: Path, problems: Problems) -> list[tuple[str, str]] | None:
-        """Return the text files below a folder as (path within it, content), sorted, without hidden ones and caches."""
+        """Return the text files below a folder as (path within it, content), sorted, without hidden files and caches."""
         if not self.within(named, path, problems):
             return None
         root = self.folder / named
@@ -236,7 +236,7 @@ class NamedFiles:
         return texts
 
     def digest(self, text: str) -> str:
-        """Return a digest of a suite's text and every file read for it."""
+        """Return a digest of a suite's text and of every file that was read for it."""
         return digest([text_digest(text), [[name, self._digests[name]] for name in sorted(self._digests)]])
 
     def _hint(self) -> str:
@@ -255,7 +255,7 @@ def _hidden(within: FilePath) -> bool:
 
 
 def _below(root: FilePath) -> list[str]:
-    """Return the sorted paths of the files below a folder; stops soon after MOST_FILES."""
+    """Return the sorted paths of the files below a folder; stops shortly after MOST_FILES."""
     paths: list[str] = []
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")

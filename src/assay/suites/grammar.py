@@ -1,11 +1,11 @@
-"""Building blocks of the grammar of suite files.
+"""Building blocks for the grammar of suite files.
 
 A `Kind` knows how to read a value and how to describe it as JSON Schema, so that the reader and the published schema
 cannot disagree. A `Keys` class declares the keys of a mapping, each with its kind.
 
-A reader returns None after it has reported a problem, and the caller goes on, so that an author sees all mistakes at once. A
-key without a value (`context:` and nothing more) is an absent key. Pydantic was not used: it returns no partly read mapping to
-check against the rest of the suite, and its unions report every branch that did not fit.
+When a reader has reported a problem, it returns None and the caller continues, so that an author sees all mistakes at once. A
+key without a value (just `context:`) counts as absent. Pydantic is not used because it does not return a partly read mapping
+that could be checked against the rest of the suite, and because its unions report every branch that did not match.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from assay.domain.digest import JsonValue
 from assay.domain.errors import did_you_mean
 from assay.domain.names import LONGEST_NAME, name_problem
 from assay.suites.located_yaml import Value, as_written, plain, shown
-from assay.suites.problems import Path, Problems
+from assay.suites.problems import Locate, Path, Problems
 
 if TYPE_CHECKING:
     from enum import StrEnum
 
     from assay.suites.checks import ExternalChecks
     from assay.suites.files import NamedFiles
-    from assay.suites.problems import Locate
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -36,7 +35,7 @@ Schema: TypeAlias = dict[str, JsonValue]
 
 
 class ReadContext(Problems):
-    """Problems found so far, with the files a suite may name and the checks of other packages."""
+    """The problems found so far, the files that a suite may name, and the checks from other packages."""
 
     __slots__ = ("checks", "files")
 
@@ -46,7 +45,7 @@ class ReadContext(Problems):
         self.files = files
 
     def at(self, locate: Locate, *, files: NamedFiles | None = None) -> ReadContext:
-        """Return a view on the same problems, for paths that are located elsewhere."""
+        """Return a view of the same problems, for paths that are located elsewhere."""
         view = ReadContext(locate, checks=self.checks, files=files or self.files)
         view._gathered = self._gathered
         return view
@@ -57,7 +56,7 @@ Reader: TypeAlias = Callable[[Value, Path, ReadContext], T | None]
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """A kind of value: `read` returns what it means, or None after a report; `schema` describes it to editors."""
+    """A kind of value: `read` returns its meaning, or reports a problem and returns None; `schema` describes it for editors."""
 
     read: Reader[T]
     schema: Schema
@@ -68,7 +67,7 @@ class Kind(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredKey:
-    """A key of a mapping. `required` is the remedy if it is absent; None makes it optional."""
+    """A key of a mapping. `required` is the remedy for a missing key; if it is None, the key is optional."""
 
     kind: Kind[Any]
     about: str = ""
@@ -81,9 +80,9 @@ def key(kind: Kind[T], about: str = "", *, required: str | None = None, name: st
 
     Args:
         kind: reads the value and describes it.
-        about: shown by editors.
-        required: the remedy when the key is absent; None if it is optional.
-        name: of the key, if it cannot be the attribute's.
+        about: description that editors show.
+        required: the remedy if the key is missing; None if the key is optional.
+        name: the key's name, if it cannot be the same as the attribute's.
     """
     return cast("T | None", DeclaredKey(kind, about, required, name))
 
@@ -98,7 +97,7 @@ class Table:
         self.required = [(name, declared.required) for name, declared in keys.items() if declared.required is not None]
 
     def read(self, values: Mapping[str, Value], path: Path, context: ReadContext) -> dict[str, Any]:
-        """Read the keys that are present and right; report absent required keys and unknown ones."""
+        """Read the keys that are present and valid; report missing required keys and unknown keys."""
         contents = {}
         unknown = []
         keys = self.keys
@@ -112,19 +111,19 @@ class Table:
                     contents[name] = content
         missing = []
         for name, remedy in self.required:
-            # A required key that is present but wrong was reported by its reader already.
+            # A required key that is present but wrong was already reported by its reader.
             if name not in contents and values.get(name) is None:
                 missing.append(name)
                 context.report(path, f"has no `{name}`.", remedy)
         for name in unknown:
-            # A misspelt key is most likely the required one that seems to be missing.
+            # A misspelt key is most likely the required key that seems to be missing.
             hint = did_you_mean(name, missing) or did_you_mean(name, keys)
             remedy = "" if hint else f"Known keys: {', '.join(keys)}."
             context.report((*path, name), f"is an unknown key.{hint}", remedy, at_key=True)
         return contents
 
     def schema(self) -> Schema:
-        """Return the JSON Schema of such a mapping; each optional key may also be left without a value."""
+        """Return the JSON Schema of such a mapping; optional keys may also have no value."""
         properties: dict[str, JsonValue] = {}
         for name, declared in self.keys.items():
             schema = {"description": declared.about, **declared.kind.schema} if declared.about else declared.kind.schema
@@ -135,7 +134,7 @@ class Table:
 
 @dataclass(slots=True)
 class Node:
-    """A mapping as it was written, with its path, for problems that concern several keys."""
+    """A mapping as it was written, with its path, for problems that involve several keys."""
 
     values: Mapping[str, Value]
     path: Path
@@ -158,9 +157,9 @@ class Node:
 
 
 class Keys:
-    """A mapping of known keys as it was read; subclasses declare each key as an attribute by `key(...)`.
+    """A mapping with known keys, as it was read; subclasses declare each key as an attribute with `key(...)`.
 
-    The attribute of a key that is absent or wrong is None. `node` tells these two apart.
+    The attribute is None if the key is absent or its value is wrong; `node` shows which is the case.
     """
 
     node: Node
@@ -180,7 +179,7 @@ class Keys:
 
     @classmethod
     def read(cls: type[K], value: Value, path: Path, context: ReadContext) -> K | None:
-        """Read a mapping; None after a report only if the value is not one."""
+        """Read a mapping; report and return None only if the value is not a mapping."""
         if not isinstance(value, dict):
             context.report(path, f"is {shown(value)}, expected a mapping.")
             return None
@@ -200,7 +199,7 @@ class Keys:
 
 
 def mapping_of(keys: Mapping[str, DeclaredKey], make: Callable[..., T]) -> Kind[T]:
-    """Return the kind of a mapping with known keys, converted by a function that gets the present, valid contents."""
+    """Return the kind for a mapping with known keys, converted by a function that gets the valid contents that are present."""
     table = Table(keys)
 
     def read(value: Value, path: Path, context: ReadContext) -> T | None:
@@ -213,7 +212,7 @@ def mapping_of(keys: Mapping[str, DeclaredKey], make: Callable[..., T]) -> Kind[
 
 
 def made_of(keys: type[K], make: Callable[[K], T | None]) -> Kind[T]:
-    """Return the kind of a mapping with known keys, converted by a function."""
+    """Return the kind for a mapping with known keys, converted by a function."""
 
     def read(value: Value, path: Path, context: ReadContext) -> T | None:
         contents = keys.read(value, path, context)
@@ -223,7 +222,7 @@ def made_of(keys: type[K], make: Callable[[K], T | None]) -> Kind[T]:
 
 
 def list_of(kind: Kind[T], *, empty: str = "") -> Kind[list[tuple[Path, T]]]:
-    """Return the kind of a list, read as the paths and contents of its valid items. `empty` is the problem of an empty list."""
+    """Return the kind for a list, read as the paths and contents of its valid items. `empty` is the problem with an empty list."""
 
     def read(value: Value, path: Path, context: ReadContext) -> list[tuple[Path, T]] | None:
         if not isinstance(value, list):
@@ -246,14 +245,14 @@ def list_of(kind: Kind[T], *, empty: str = "") -> Kind[list[tuple[Path, T]]]:
 
 
 def whole(low: int, high: int | None = None) -> Kind[int]:
-    """Return the kind of a whole number, low <= number <= high. Without `high` only the store limits it."""
+    """Return the kind for a whole number, low <= number <= high. Without `high`, only the store limits the number."""
     most = 10**9 if high is None else high
 
     def read(value: Value, path: Path, context: ReadContext) -> int | None:
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= most:
             return int(value)
         number = finite(value)
-        # A bound of a million or more is a limit of storage and would only confuse in a message.
+        # A bound of a million or more is a storage limit and would only be confusing in a message.
         one_sided = high is None or most >= 10**6 or (number is not None and number < low)
         bounds = f"of at least {low}" if one_sided else f"from {low} to {most:,}"
         context.report(path, f"is {shown(value)}, expected a whole number {bounds}.")
@@ -263,7 +262,7 @@ def whole(low: int, high: int | None = None) -> Kind[int]:
 
 
 def number(low: float, high: float = math.inf) -> Kind[float]:
-    """Return the kind of a finite number, low <= number <= high."""
+    """Return the kind for a finite number, low <= number <= high."""
     bounds = f"of at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
 
     def read(value: Value, path: Path, context: ReadContext) -> float | None:
@@ -284,7 +283,7 @@ def _read_flag(value: Value, path: Path, context: ReadContext) -> bool | None:
 
 
 def choice(names: Sequence[str]) -> Kind[str]:
-    """Return the kind of a value that is one of several words."""
+    """Return the kind for a value that is one of several words."""
 
     def read(value: Value, path: Path, context: ReadContext) -> str | None:
         if isinstance(value, str) and value in names:
@@ -297,7 +296,7 @@ def choice(names: Sequence[str]) -> Kind[str]:
 
 
 def member(enum: type[E]) -> Kind[E]:
-    """Return the kind of a member of an enumeration, written as its value."""
+    """Return the kind for a member of an enumeration, which is written as its value."""
     words = choice([item.value for item in enum])
 
     def read(value: Value, path: Path, context: ReadContext) -> E | None:
@@ -308,7 +307,7 @@ def member(enum: type[E]) -> Kind[E]:
 
 
 def read_text(value: Value, path: Path, context: ReadContext) -> str | None:
-    """Read text, or a number as it was written; report anything else and characters that no store can keep."""
+    """Read text, or a number as it was written; report anything else, and characters that a store cannot keep."""
     if isinstance(value, str):
         if problem := unfit(value):
             context.report(path, problem)
@@ -322,7 +321,7 @@ def read_text(value: Value, path: Path, context: ReadContext) -> str | None:
 
 
 def read_name(value: Value, path: Path, context: ReadContext) -> str | None:
-    """Read one line of text without the blanks around it, at most 200 characters."""
+    """Read one line of text with at most 200 characters, without the blanks around it."""
     text = read_text(value, path, context)
     if text is None:
         return None
@@ -342,7 +341,7 @@ def _read_word(value: Value, path: Path, context: ReadContext) -> str | None:
 
 
 def unfit(text: str) -> str | None:
-    """Return why a text cannot be stored: PostgreSQL refuses NUL, and UTF-8 refuses a lone surrogate."""
+    """Return why a text cannot be stored: PostgreSQL refuses NUL, and UTF-8 cannot encode a lone surrogate."""
     if "\0" in text:
         return "holds a NUL character, which marks binary data; expected text."
     if not text.isascii():
@@ -354,7 +353,7 @@ def unfit(text: str) -> str | None:
 
 
 def read_free(value: Value, path: Path, context: ReadContext) -> JsonValue:
-    """Read any value, and report only parts that JSON or the store cannot hold."""
+    """Read any value, and report only parts that JSON or the store cannot represent."""
     if isinstance(value, str):
         if problem := unfit(value):
             context.report(path, problem)
@@ -388,7 +387,7 @@ def _read_free_mapping(value: Value, path: Path, context: ReadContext) -> dict[s
 
 
 def unread(schema: Schema) -> Kind[Value]:
-    """Return the kind of a value that is passed on unchanged."""
+    """Return the kind for a value that is passed on unchanged."""
     return Kind(lambda value, _path, _context: value, schema)
 
 
@@ -404,7 +403,7 @@ PATH_NAME: Final = Kind(read_name, {"type": "string", "minLength": 1})
 
 
 def finite(value: Value) -> float | None:
-    """Return the value if it is a finite number, else None; booleans are not numbers."""
+    """Return the value if it is a finite number, else None; booleans do not count as numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

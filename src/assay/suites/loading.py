@@ -1,7 +1,7 @@
-"""Load a suite from its file: YAML or JSON, a set file, a test-case file, or an OpenAI batch input file, by its content.
+"""Load a suite from its file, whose content decides if it is a suite, a set, test cases or an OpenAI batch input file.
 
-All problems are reported at once. This module checks what needs the whole suite: candidates that appear in snippets,
-repeated ids, a judge that compares. Single values are checked where they are read.
+All problems are reported at once. This module makes the checks that need the whole suite: candidates that appear in snippets,
+repeated ids, a judge that compares. Single values are checked by the code that reads them.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ if TYPE_CHECKING:
     from assay.domain.suite import Task
 
 JudgeRef: TypeAlias = "str | Mapping[str, object] | Sequence[object]"
-"""A value of `judge:`: a model's reference, a mapping, or a list of them."""
+"""A value of `judge:`, which is a model's reference, a mapping, or a list of these."""
 
 
 _POINTS: Final = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(?:pts?|points?)\s*", re.IGNORECASE)
 
 
 def _read_margin(value: Value, path: Path, context: ReadContext) -> float | None:
-    """Read the smallest difference that matters, on 0 to 1; `3pts` is 0.03."""
+    """Read the smallest difference that matters, between 0 and 1; `3pts` means 0.03."""
     margin = finite(value)
     if isinstance(value, str) and (match := _POINTS.fullmatch(value)):
         margin = float(match.group(1)) / 100
     if margin is not None and 0 < margin < 1:
         return margin
     remedy = f"For {margin:g} points write {margin:g}pts." if margin is not None and 1 <= margin < 100 else ""
-    problem = f"is {shown(value)}, expected a number between 0 and 1 (both left out), or points such as 3pts."
+    problem = f"is {shown(value)}, expected a number between 0 and 1 (both excluded), or points such as 3pts."
     context.report(path, problem, remedy)
     return None
 
@@ -98,7 +98,7 @@ _MARGIN: Final = Kind(
 
 
 class SuiteKeys(Keys):
-    """A suite file. `tasks` is read last, when the candidates and judges are known."""
+    """The keys of a suite file. `tasks` is read last, once the candidates and judges are known."""
 
     schema_address = key(unread({"type": "string"}), name="$schema")
     name = key(NAME)
@@ -106,21 +106,21 @@ class SuiteKeys(Keys):
     system_prompt = key(TEXT)
     prompt_version = key(TEXT, "Your name for this version of the prompts; stored with each run.")
     trials = key(TRIALS, "Repetitions of each task, unless the task or --trials sets another number.")
-    review = key(REVIEW, "LLM grades that wait for a person.")
+    review = key(REVIEW, "Which LLM grades a person must review.")
     order = key(member(ReviewOrder), "Order in which waiting grades reach a reviewer.")
     protocol = key(
         mapping_of({name: DeclaredKey(number(0, MOST[name])) for name in NUMBERS}, partial(replace, PLAIN)),
         "Shares of items that are reviewed with more care.",
     )
-    looks = key(whole(1, MOST_LOOKS), "Planned looks at the result.")
+    looks = key(whole(1, MOST_LOOKS), "Number of planned looks at the result.")
     parameters = key(PARAMETERS)
     candidates = key(CANDIDATES)
     judge = key(JUDGES)
     margin = key(_MARGIN, "The smallest difference that matters: 0.03, or 3pts.")
     rubric = key(RUBRIC)
-    score = key(SCORE, "Scoring of tasks that name none.")
+    score = key(SCORE, "Scoring of tasks that do not name their own.")
     user = key(USER, "A model that plays the user in conversations.")
-    grade_by = key(GRADE_BY, "Grading of tasks with turns that do not say: as a whole or turn by turn.")
+    grade_by = key(GRADE_BY, "How to grade tasks with turns that do not say: as a whole or turn by turn.")
     tasks = key(
         unread({"anyOf": [{"type": "array", "minItems": 1, "items": TASK.schema}, TaskFileKeys.schema()]}),
         required="Add a list of tasks, or {file: tasks.jsonl}.",
@@ -133,16 +133,17 @@ KEPT_TEXT: Final = 4 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
-    """Additions of the caller to a suite file.
+    """The caller's additions to a suite file.
 
     Attributes:
-        judge: replaces the suite's own judges; a plain reference keeps the mode, temperature and prompt of the first.
-        judge_from: name of the source of `judge` in messages.
+        judge: replaces the suite's own judges; if it is a plain reference, the mode, temperature and prompt of the first are
+            kept.
+        judge_from: name for the source of `judge` in messages.
         default_judge: used if the file names no judge; `default_judge_from` likewise.
         candidates: references or mappings as in `candidates:`, added to the suite's own.
-        folder: base of relative paths in `judge` and `default_judge`.
-        read_from: further folders whose files the suite may name.
-        judge_may_come: True if set files and batch input files are accepted without a judge, as in a check.
+        folder: folder to which relative paths in `judge` and `default_judge` refer.
+        read_from: additional folders whose files the suite may name.
+        judge_may_come: True to accept set files and batch input files without a judge, as when a file is only checked.
     """
 
     judge: JudgeRef | None = None
@@ -157,11 +158,11 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenSuite:
-    """A suite that a program passes as values, in the form of a suite file.
+    """A suite that a program passes as values, which have the form of a suite file.
 
     Attributes:
         label: names the suite in messages, which have no line numbers.
-        files: texts of files that the suite names and that exist nowhere else, by name.
+        files: for each file that the suite names and that exists only here, its text by name.
     """
 
     document: Mapping[str, object]
@@ -184,19 +185,19 @@ def load_suite(
     """Return the suite in a file after all checks.
 
     Args:
-        path: as the user gave it; messages and the suite's copy name it so.
-        judge: from the command line; replaces the suite's own. A plain reference changes only the model: the mode,
-            temperature and prompt of the suite's first judge stay.
-        default_judge: from the settings; for files that name no judge.
+        path: as the user gave it; messages and the suite's copy use it in this form.
+        judge: judge from the command line, which replaces the suite's own. A plain reference changes only the model, and keeps
+            the mode, temperature and prompt of the suite's first judge.
+        default_judge: judge from the settings, for files that name no judge.
         candidates: references or mappings as in `candidates:`, added to those of the file.
-        folder: base of relative paths inside `judge` and `default_judge`; the working folder when None.
-        read_from: folders whose files the suite may name, besides those in its own folder and the working folder.
-        checks: checks of references and options by providers and scorers; built-in names only when None.
-        text: JSON that is read in place of the file's content.
-        given: values that are read in place of a file; `path` then only names the suite's copy and its folder.
+        folder: folder to which relative paths in `judge` and `default_judge` refer; None means the working folder.
+        read_from: folders whose files the suite may name, in addition to its own folder and the working folder.
+        checks: checks of references and options by providers and scorers; if None, only built-in names are known.
+        text: JSON that is read instead of the file's content.
+        given: values that are read instead of a file; `path` then only names the suite's copy and its folder.
 
     Raises:
-        SuiteErrors: the file is wrong; holds every problem.
+        SuiteErrors: the file is wrong; the error holds every problem.
     """
     options = LoadOptions(
         judge=judge,
@@ -219,9 +220,9 @@ def problems_in(
     checks: ExternalChecks | None = None,
     text: str | None = None,
 ) -> tuple[SuiteError, ...]:
-    """Return all problems of a suite file, in its order; a set or batch file may still lack its judge.
+    """Return all problems with a suite file, in the order of the file; a set or batch file may lack a judge.
 
-    `text` is read in place of the file's content.
+    `text` is read instead of the file's content.
     """
     options = LoadOptions(default_judge=default_judge, read_from=(FilePath(), *read_from), judge_may_come=True)
     return _read(FilePath(path), str(path), options, checks or ExternalChecks(), text)[1]
@@ -272,7 +273,7 @@ def _read(
 
 
 def _is_table(value: Value) -> bool:
-    """True if a JSON document is a list of rows without any key of a suite, a Thing or a test case."""
+    """True if a JSON document is a list of rows without any keys of a suite, a Thing or a test case."""
     if has_test_cases(value) or (isinstance(value, dict) and (is_set(value) or value.keys() & SuiteKeys.table.keys)):
         return False
     marks = {"thingName", "trialsNeeded", "snippets"}
@@ -324,14 +325,14 @@ class _Loader:
         if keys.user is not None:
             self.rules.persona = keys.user.persona
             self.rules.columns |= frozenset(columns_named(keys.user.persona))
-        # A judge with a problem counts as a judge: its tasks need no second message.
+        # A judge with a problem still counts as a judge, because a second message about its tasks would not help.
         self.rules.has_judge = bool(judges) or "judge" in keys.node or self.options.judge is not None
         if self.rules.default is None and self.rules.has_judge:
             self.rules.default = Scoring(method="judge")
         tasks = self._tasks(keys.tasks)
         candidates = self._candidates(declared)
         if not keys.judge and self.options.judge is None and not self.rules.judged:
-            judges = ()  # the settings' judge grades nothing here, so its key may be absent
+            judges = ()  # the judge from the settings grades nothing here, so its API key may be missing
         return self._suite(keys, tasks=tasks, candidates=candidates, judges=judges)
 
     def set_file(self, value: Value) -> Suite | None:
@@ -339,7 +340,7 @@ class _Loader:
         judges = self._judges(())
         self._require_judge(judges)
         self._set_rules(declared, judges, None)
-        self.rules.joint = self.rules.joint or not judges  # a judge that is named later is joint by default
+        self.rules.joint = self.rules.joint or not judges  # a judge that is added later is joint by default
         name, tasks = read_set(value, self.context, self.rules)
         keys = SuiteKeys()
         keys.name = name
@@ -347,7 +348,7 @@ class _Loader:
 
     def case_file(self, value: Value) -> Suite | None:
         declared = self._caller_candidates()
-        # The format's `llm-judge` grades each answer by itself.
+        # The format's `llm-judge` grades each answer separately.
         judges = tuple(replace(judge, mode=JudgeMode.EACH) for judge in self._judges(()))
         self._set_rules(declared, judges, None)
         self.rules.more_candidates = not self.rules.models
@@ -369,11 +370,8 @@ class _Loader:
         self.rules.more_candidates = not self.rules.models
         self.rules.default = Scoring(method="judge")
         tasks = TaskFile(self.path, self.named, BATCH, self.rules, self.context)
-        # Checked first: a judge would not help a file that is not a batch file.
+        # Checked first, because a judge would not help if the file is not a batch file.
         if self.context or not tasks.is_batch():
-            return None
-        self._require_judge(judges)
-        if self.context:
             return None
         tasks.check()
         content_digest = tasks.digest()
@@ -387,7 +385,7 @@ class _Loader:
     def _require_judge(self, judges: tuple[JudgeSpec, ...]) -> None:
         if not judges and not self.options.judge_may_come and not self.context:
             remedy = "Use `--judge provider/name`, or set `judge:` in assay.yaml."
-            self.context.report((), "is graded by a judge, and none is given.", remedy)
+            self.context.report((), "is graded by a judge, but none is given.", remedy)
 
     def _caller_candidates(self) -> list[Declared]:
         here = self.context.at(lambda where, _at_key: Location("--candidate", 0, dotted(where[1:])))
@@ -395,7 +393,7 @@ class _Loader:
         return [candidate for _, candidate in CANDIDATES.read(given, (), here) or ()]
 
     def _judges(self, own: tuple[JudgeSpec, ...]) -> tuple[JudgeSpec, ...]:
-        """Return the judges that apply: the caller's, else the suite's own, else the settings'."""
+        """Return the judges that apply: the caller's, or else the suite's own, or else those from the settings."""
         options = self.options
         if options.judge is not None:
             ref, source = options.judge, options.judge_from
@@ -408,7 +406,7 @@ class _Loader:
             files=NamedFiles(options.folder, also=options.read_from),
         )
         judges = JUDGES.read(_as_value(ref), (), here) or ()
-        # `--judge` on the command line changes the model, not how the suite wants it to judge.
+        # `--judge` on the command line changes the model, but not the way in which the suite wants it to judge.
         if isinstance(ref, str) and own and judges:
             return (replace(own[0], name=judges[0].name, model=judges[0].model, turn=None),)
         return judges
@@ -458,7 +456,7 @@ class _Loader:
         return tuple(tasks)
 
     def _note_id(self, value: Value, path: Path, first: dict[str, Path]) -> None:
-        """Report an id that an earlier task has, even if that task has problems too."""
+        """Report an id that an earlier task already has, even if that task has problems too."""
         if not isinstance(value, str | int | float):
             return
         task_id = value.strip() if isinstance(value, str) else as_written(value)
@@ -491,7 +489,7 @@ class _Loader:
             and not mapping.keys.keys().isdisjoint(("expected", "final_answer"))
             and "score" not in mapping.keys
         ):
-            # Rows made by others cannot name a score; a mapped reference without a judge can only mean this.
+            # Rows from other programs cannot name a scoring method; a mapped reference without a judge can only mean `exact`.
             self.rules.default = Scoring(method="exact")
             tasks.exact_by_default = True
         before = len(self.context)
@@ -506,7 +504,7 @@ class _Loader:
     def _candidates(self, declared: list[Declared]) -> tuple[CandidateSpec, ...]:
         """Return the declared candidates in their order, then those that only have snippets, in order of appearance."""
         candidates: dict[str, CandidateSpec] = {}
-        # Names differ only by case in people's files: `Alice` and `alice` are one candidate.
+        # Names that differ only in case occur in people's files: `Alice` and `alice` are the same candidate.
         with_snippets = {folded(name) for name in self.rules.with_snippets}
         for candidate in declared:
             spec = candidate.spec
@@ -566,7 +564,7 @@ class _Loader:
 
 
 def _as_value(content: object) -> Value:
-    """Convert a value of the caller to the types of a file."""
+    """Convert a value from the caller to the types that files have."""
     if isinstance(content, Mapping):
         return {str(key): _as_value(value) for key, value in content.items()}
     if isinstance(content, Sequence) and not isinstance(content, str | bytes):

@@ -1,9 +1,9 @@
-"""YAML and JSON texts as plain values, with the line of every value for messages.
+"""Reads YAML and JSON texts as plain values, with the line of every value for messages.
 
-YAML is read from its events and resolved by the rules of YAML 1.2: only `true` and `false` are booleans, so that `no`,
-`on` and `2024-01-01` stay the words they look like. Numbers remember how they were written, since an identifier `1.0` or
-an expected answer `007` means its letters. Reading events instead of PyYAML's nodes keeps hostile files harmless:
-composing nodes recurses in C and ends the process on deep nesting, and aliases are counted before they multiply.
+YAML is read from its events and resolved by the rules of YAML 1.2: only `true` and `false` are booleans, so `no`, `on` and
+`2024-01-01` stay text. Numbers remember how they were written, because in an identifier `1.0` or an expected answer `007` the
+exact characters matter. Reading events instead of PyYAML's nodes makes hostile files harmless: composing nodes recurses in C
+and crashes the process if the nesting is deep, and aliases can be counted before they multiply.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from assay.domain.digest import JsonValue
 from assay.suites.problems import Path
 
 Value: TypeAlias = JsonValue
-"""A value of YAML or JSON; numbers in it may be `WrittenInt` and `WrittenFloat`."""
+"""A YAML or JSON value; numbers in it may be `WrittenInt` or `WrittenFloat`."""
 
 DEEPEST: Final = 60
 """Maximum levels of nesting in a suite file; suites need six."""
@@ -53,7 +53,7 @@ class UnreadableText(Exception):
 
 @dataclass(slots=True)
 class Marks:
-    """Lines of a value and of the values in it; `keys` holds the line of each key of a mapping."""
+    """Lines of a value and of the values inside it; `keys` has the line of each key of a mapping."""
 
     line: int
     keys: dict[str, int] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Misuse:
-    """Something that the notation allows and Assay refuses, such as a repeated key."""
+    """Something that YAML or JSON allows but Assay refuses, such as a repeated key."""
 
     path: Path
     problem: str
@@ -71,7 +71,7 @@ class Misuse:
 
 @dataclass(frozen=True, slots=True)
 class LocatedDocument:
-    """The value of a text, with lines. `line_of(path, at_key)` is the 1-based line, for an absent path its nearest parent's."""
+    """The value of a text, with lines. `line_of(path, at_key)` gives the 1-based line; for a missing path, its nearest parent's."""
 
     value: Value
     misuses: tuple[Misuse, ...]
@@ -112,7 +112,7 @@ def _starts_with_tab(text: str, line: int) -> bool:
 
 
 def deeper_than(value: Value, levels: int) -> bool:
-    """Return True if lists and mappings are nested more than `levels` deep. A loop, because recursion could overflow."""
+    """True if lists and mappings are nested more than `levels` deep. Uses a loop, because recursion could overflow."""
     below = [(value, 1)]
     while below:
         inner, depth = below.pop()
@@ -124,7 +124,7 @@ def deeper_than(value: Value, levels: int) -> bool:
 
 
 def read_json(text: str) -> LocatedDocument:
-    """Read a JSON text; a second pass finds the lines when the first problem asks for one.
+    """Read a JSON text; lines are found in a second pass, only when the first problem needs one.
 
     Raises:
         UnreadableText: the text is not JSON.
@@ -161,7 +161,7 @@ def read_json(text: str) -> LocatedDocument:
 
 
 def unreadable_json(error: json.JSONDecodeError) -> UnreadableText:
-    """Return the problem of a JSON text, in the same words under every version of Python."""
+    """Describe the problem with a JSON text, in the same words for every version of Python."""
     before = error.doc[: error.pos].rstrip()
     if error.msg.startswith("Illegal trailing comma"):
         before = error.doc[: error.pos + 1]
@@ -169,7 +169,9 @@ def unreadable_json(error: json.JSONDecodeError) -> UnreadableText:
         line = before.count("\n") + 1
         column = len(before) - before.rfind("\n") - 1
         return UnreadableText(
-            line, f"is not valid JSON: a comma stands before a closing bracket (column {column}).", "Remove the comma."
+            line,
+            f"is not valid JSON: there is a comma before a closing bracket (column {column}).",
+            "Remove the comma.",
         )
     return UnreadableText(error.lineno, f"is not valid JSON: {_lowered(error.msg)} (column {error.colno}).")
 
@@ -178,8 +180,8 @@ def read_yaml(text: str) -> LocatedDocument:
     """Read a YAML text of one document.
 
     Raises:
-        UnreadableText: the text is not YAML, has several documents, is nested deeper than 60 levels, or its aliases stand
-            for more than 100,000 values.
+        UnreadableText: the text is not YAML, has several documents, is nested more than 60 levels deep, or its aliases expand
+            to more than 100,000 values.
     """
     builder = _YamlBuilder(text)
     try:
@@ -257,7 +259,7 @@ _PREFIX: Final = "tag:yaml.org,2002:"
 
 
 def resolved(text: str) -> Value:
-    """Return the value of unquoted text by the rules of YAML 1.2."""
+    """Return the value of unquoted text, following the rules of YAML 1.2."""
     if text in _NULL:
         return None
     if text in _TRUE:
@@ -278,7 +280,7 @@ def resolved(text: str) -> Value:
 
 
 def _big_int(text: str) -> Value:
-    """Return a whole number that is long or oddly written; beyond what Python converts it stays text."""
+    """Return a whole number that is long or in an unusual notation; if Python cannot convert it, it stays text."""
     try:
         return _written_int(text, text, 10)
     except ValueError:
@@ -290,7 +292,7 @@ def _line_of(event: yaml.Event) -> int:
 
 
 class _YamlBuilder:
-    """Builds values from the events of one text; `misuses` gathers what YAML allows and Assay refuses."""
+    """Builds values from the events of one text; `misuses` collects things that YAML allows but Assay refuses."""
 
     def __init__(self, text: str) -> None:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -308,13 +310,13 @@ class _YamlBuilder:
                 if value is not None:
                     line = _line_of(event)
                     raise UnreadableText(
-                        line, "starts a second YAML document; one suite a file.", "Remove the line `---`."
+                        line, "starts a second YAML document; a file holds one suite.", "Remove the line `---`."
                     )
                 value, marks, _ = self._node(next(self._events), (), 0)
         return value, marks
 
     def _node(self, event: yaml.Event, path: Path, depth: int) -> tuple[Value, Marks, int]:
-        """Return a value, its lines, and the number of values in it with all aliases followed."""
+        """Return a value, its lines, and the number of values in it when all aliases are expanded."""
         line = _line_of(event)
         if depth > DEEPEST:
             raise UnreadableText(line, f"is nested deeper than {DEEPEST} levels.")
@@ -410,7 +412,7 @@ class _YamlBuilder:
         return values, size
 
     def _key(self, event: yaml.Event) -> tuple[str, int, bool]:
-        """Return the key's letters, its line, and True if it is the merge key `<<`."""
+        """Return the key's text, its line, and True if it is the merge key `<<`."""
         line = _line_of(event)
         if isinstance(event, yaml.AliasEvent):
             value, _, _ = self._alias(event.anchor or "", line)
@@ -424,7 +426,7 @@ class _YamlBuilder:
 
 
 def _merge(values: dict[str, Value], marks: Marks, value: Value, inner: Marks, line: int) -> None:
-    """Add the keys that `<<` merges into a mapping; the mapping's own keys win, then those of the earlier source."""
+    """Add the keys that `<<` merges into a mapping; the mapping's own keys take precedence, then those of earlier sources."""
     if isinstance(value, dict):
         sources = [(value, inner)]
     elif isinstance(value, list) and all(isinstance(item, dict) for item in value):
@@ -441,7 +443,7 @@ def _merge(values: dict[str, Value], marks: Marks, value: Value, inner: Marks, l
 
 
 class _JsonLines:
-    """Finds the line of each value in a valid JSON text, and the keys that occur twice."""
+    """Finds the line of each value in a valid JSON text, and keys that occur twice."""
 
     _TOKEN = re.compile(r'[ \t\r\n]*(?:([\[\]{}:,])|("(?:[^"\\]|\\.)*+(?:"|\Z))|([^\s\[\]{}:,"]+))', re.DOTALL)
 
@@ -487,7 +489,7 @@ class _JsonLines:
 
 
 def plain(value: Value) -> Value:
-    """Return the same value in Python's own types, ready to be stored."""
+    """Convert a value to Python's own types, ready to be stored."""
     if isinstance(value, Mapping):
         return {key: plain(below) for key, below in value.items()}
     if isinstance(value, list):

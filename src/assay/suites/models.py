@@ -1,4 +1,4 @@
-"""Candidates and judges of a suite: models by reference, with their parameters, prices and prompts."""
+"""Reads the candidates and judges of a suite: models by reference, with their parameters, prices and prompts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from assay.suites.grammar import (
     unfit,
     whole,
 )
-from assay.suites.located_yaml import shown
+from assay.suites.located_yaml import Value, shown
 from assay.suites.programs import AGENT, COMMAND, HTTP, PYTHON, program_of
 from assay.suites.prompts import JUDGE_TEMPLATE, MESSAGES, SYSTEM_TEMPLATE, USER_TEMPLATE, asks_the_same
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.suites.grammar import Node, Schema
-    from assay.suites.located_yaml import Value
     from assay.suites.problems import Locate, Path
 
 JUDGE_TEMPERATURE: Final = 0.1
@@ -81,7 +80,7 @@ _PRICE: Final = number(0, 1e6)
 
 
 class PriceKeys(Keys):
-    """Price of a model's tokens; names with a unit mean the same as those without."""
+    """The price of a model's tokens; names with a unit mean the same as those without."""
 
     input = key(_PRICE, _DOLLARS)
     output = key(_PRICE, _DOLLARS)
@@ -120,7 +119,7 @@ class ModelKeys(Keys):
 
 
 def read_model(ref: str, path: Path, context: ReadContext) -> ModelSpec | None:
-    """Return the model that a reference names, or None after a report."""
+    """Return the model that a reference names, or report a problem and return None."""
     try:
         return context.checks.parse_ref(ref)
     except AssayError as error:
@@ -131,7 +130,7 @@ def read_model(ref: str, path: Path, context: ReadContext) -> ModelSpec | None:
 
 
 def described_model(keys: ModelKeys) -> ModelSpec | None:
-    """Return the model that a mapping describes, or None after a report."""
+    """Return the model that a mapping describes, or report a problem and return None."""
     model = None if keys.model is None else read_model(keys.model, keys.node.at("model"), keys.node.context)
     if model is None:
         return None
@@ -145,8 +144,8 @@ def described_model(keys: ModelKeys) -> ModelSpec | None:
 class Declared:
     """An item of `candidates:`.
 
-    A lone word without a slash may be the name of a snippet: `ref` holds it until the tasks are known. `spec` is None
-    for such a word and for a model with a problem.
+    A single word without a slash may be the name of a snippet; it is kept in `ref` until the tasks are known. `spec` is None
+    for such a word, and for a model with a problem.
     """
 
     locate: Locate
@@ -157,22 +156,22 @@ class Declared:
 
     @property
     def is_model(self) -> bool:
-        """True if the candidate is a model. A model with a problem counts, or its tasks would seem to lack a candidate."""
+        """True if the candidate is a model, even one with a problem, because tasks would otherwise seem to lack a candidate."""
         return self.ref is None and (self.spec is None or self.spec.model is not None)
 
 
 class CandidateKeys(ModelKeys):
-    """The keys of a candidate: a model or program with prompts of its own if it has any, or a name for snippets."""
+    """The keys of a candidate: a model or program with its own prompts, if any, or a name for snippets."""
 
     python = key(PYTHON, "A function or class, as FILE.py:NAME or package.module:NAME.")
     command = key(COMMAND, "A program with its arguments, started without a shell for each prompt.")
     http = key(HTTP, "An address that answers over HTTP.")
     agent = key(AGENT, "An agent of an installed package.")
-    timeout = key(number(0.01, 86_400), "Seconds after which a call of a program is ended; 120 by default.")
+    timeout = key(number(0.01, 86_400), "Seconds after which a call to a program is stopped; 120 by default.")
     offline = key(FLAG, "States that the program uses no network, so that `local_only` allows it.")
-    system_prompt = key(SYSTEM_TEMPLATE, "In place of the suite's and the task's; may name columns, or {file: ...}.")
-    prompt = key(USER_TEMPLATE, "In place of the task's last user message: a template such as {{prompt}}, or its file.")
-    messages = key(MESSAGES, "In place of all messages of the task; their texts are templates.")
+    system_prompt = key(SYSTEM_TEMPLATE, "Replaces that of the suite and the task; may name columns, or {file: ...}.")
+    prompt = key(USER_TEMPLATE, "Replaces the task's last user message: a template such as {{prompt}}, or its file.")
+    messages = key(MESSAGES, "Replaces all messages of the task; their texts are templates.")
 
 
 def _described_candidate(keys: CandidateKeys) -> Declared | None:
@@ -215,11 +214,11 @@ _OF_MODELS: Final = (
     "prompt",
     "messages",
 )
-"""Keys that describe how a model is asked, so that they need one."""
+"""Keys that describe how a model is asked, so they are valid only with a model."""
 
 
 def _report_stray(node: Node) -> None:
-    """Report the keys of a candidate without a program that need a program or a model."""
+    """Report keys that need a program or a model, for a candidate without a program."""
     stray = next((name for name in ("timeout", "offline") if name in node), None)
     if stray is not None:
         node.report(stray, f"describes a program; add {one_of([f'`{kind}`' for kind in KINDS])}.")
@@ -232,9 +231,9 @@ def _report_stray(node: Node) -> None:
 
 
 def _check_prompts(spec: CandidateSpec, node: Node) -> None:
-    """Report templates that cannot be used together, that ask every task the same, or that show the expected answer."""
+    """Report templates that cannot be combined, that ask the same for every task, or that reveal the expected answer."""
     if spec.prompt is not None and spec.messages:
-        node.report("messages", "is given beside `prompt`.", "Keep one of them.")
+        node.report("messages", "is given together with `prompt`.", "Keep one of them.")
     elif spec.prompt is not None:
         asks_the_same((spec.prompt,), node.at("prompt"), node.context)
     elif spec.messages:
@@ -247,7 +246,7 @@ def _check_prompts(spec: CandidateSpec, node: Node) -> None:
         secret = next((column for column in columns if column in REFERENCES), None)
         if secret is not None:
             problem = f"names {{{{{secret}}}}}, the right answer, which a candidate must not see."
-            node.report(name, problem, "Remove it, or give it to the judge, which sees it by itself.")
+            node.report(name, problem, "Remove it; the judge gets it automatically.")
 
 
 _DESCRIBED_CANDIDATE: Final = made_of(CandidateKeys, _described_candidate)
@@ -262,7 +261,7 @@ def _read_candidate(value: Value, path: Path, context: ReadContext) -> Declared 
     try:
         return Declared(context.locate, path, ref, CandidateSpec(name=ref, model=context.checks.parse_ref(ref)))
     except (AssayError, ValueError):
-        # A name without a slash may belong to a snippet; the tasks, which are read later, decide.
+        # A name without a slash may belong to a snippet; this is decided when the tasks are read, which happens later.
         if "/" not in ref:
             return Declared(context.locate, path, ref, None, ref)
         read_model(ref, path, context)
@@ -285,10 +284,10 @@ class JudgeKeys(ModelKeys):
     mode = key(member(JudgeMode))
     temperature = key(number(0, 2))
     persona = key(SYSTEM_TEMPLATE, "Who the judge is: neutral, code, a text of your own, or {file: ...}.")
-    prompt = key(JUDGE_TEMPLATE, "Replaces our prompt: a template with {{candidates}}, or its file.")
-    max_code_chars = key(whole(1), "Longer responses are cut for this judge, and the grades flagged.")
+    prompt = key(JUDGE_TEMPLATE, "Replaces Assay's prompt: a template with {{candidates}}, or its file.")
+    max_code_chars = key(whole(1), "Longer responses are cut off for this judge, and its grades are flagged.")
     require_calibration = key(
-        choice([tier.value for tier in DEMANDABLE]), "The tier `assay calibrate` must have shown before a run."
+        choice([tier.value for tier in DEMANDABLE]), "The tier that `assay calibrate` must have shown before a run."
     )
 
 
@@ -305,7 +304,7 @@ def _described_judge(keys: JudgeKeys) -> JudgeSpec | None:
     prompt = _judge_prompt(keys)
     if model is not None and model.provider == PERSON:
         if keys.name not in (None, PERSON):
-            problem = f"is {keys.name!r}, but each decision of a person names its reviewer."
+            problem = f"is {keys.name!r}, but each decision by a person names its reviewer."
             node.report("name", problem, "Remove it.")
         if keys.mode is JudgeMode.PAIRWISE:
             node.report("mode", "is pairwise, but people grade on the rubric.", "Use `mode: joint` or `each`.")
@@ -356,7 +355,7 @@ def _read_turns(value: Value, path: Path, context: ReadContext) -> list[tuple[Pa
     if not isinstance(value, list) or len(value) < 2:
         context.report(path, f"is {shown(value)}, expected a list of at least two judges.")
         return None
-    # Turns count only judges without problems, so that no trial is left without one.
+    # Turns are assigned only to judges without problems, so that every trial has a judge.
     judges = _TURNS.read(value, path, context) or []
     return [(inner, replace(judge, turn=(turn, len(judges)))) for turn, (inner, judge) in enumerate(judges)]
 
@@ -366,7 +365,7 @@ class RotateKeys(Keys):
 
     rotate = key(
         Kind(_read_turns, {**_TURNS.schema, "minItems": 2}),
-        "Judges that take turns: the k-th trial is graded by one of them.",
+        "Judges that take turns: each trial is graded by just one of them.",
         required="Write {rotate: [provider/name, provider/name]}.",
     )
 

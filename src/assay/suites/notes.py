@@ -1,29 +1,26 @@
-"""Notes on settings of a suite that are allowed but worth knowing before it runs."""
+"""Notes about settings of a suite that are allowed, but that its author should know about before it runs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from assay.domain.suite import PERSON
+from assay.domain.suite import PERSON, Suite
 from assay.suites.checks import JUDGED
 from assay.suites.taskfiles import TaskFile
 
-if TYPE_CHECKING:
-    from assay.domain.suite import Suite
-
 FEWEST_JUDGED: Final = 3
-"""Fewest trials that show the spread of an LLM's grades between trials."""
+"""Minimum number of trials to show how much an LLM's grades vary between trials."""
 
 NAMED: Final = 3
-"""Maximum tasks that a note names; of more it gives only the number."""
+"""Maximum number of tasks that a note names; if there are more, it gives only their number."""
 
 
 def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
-    """Return notes for the author: gaps in coverage, tasks left out, too few trials under a judge, no candidates.
+    """Return notes for the author: gaps in coverage, tasks left out, too few trials for a judge, no candidates.
 
     Args:
-        suite: its tasks are read once.
-        trials: from the command line; takes precedence over the suite's and the tasks' own.
+        suite: the suite, whose tasks are read once.
+        trials: number of trials from the command line, which takes precedence over those of the suite and the tasks.
     """
     brought = [candidate.name for candidate in suite.candidates if candidate.model is None]
     asked = {candidate.name for candidate in suite.candidates if candidate.model is not None}
@@ -55,7 +52,7 @@ def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
     ]
     if left_out:
         notes.append(f"Weight 0 leaves out {left_out.among(count)}.")
-    if short and not (suite.judges and all(judge.model.provider == PERSON for judge in suite.judges)):
+    if short and not all(judge.model.provider == PERSON for judge in suite.judges):
         notes.append(
             f"With fewer than {FEWEST_JUDGED} trials, nothing shows how much the judge's grades vary: {short.among(count)}."
         )
@@ -87,7 +84,7 @@ class _Named:
         return self._count > 0
 
     def among(self, total: int) -> str:
-        """Return the tasks in words, few by name and many by number."""
+        """Describe the tasks: by name if there are few, by number if there are many."""
         if self._count == total and total > 1:
             return f"all {total} tasks"
         first = ", ".join(self._first)

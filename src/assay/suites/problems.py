@@ -1,25 +1,22 @@
-"""Problems of suite files, gathered so that an author sees all of them at once.
+"""Problems with suite files, collected so that an author sees all of them at once.
 
-A problem is remembered as the path of a value inside its file. The line is looked up only when there is something to
-report, because most files are right and looking up lines costs more than reading them.
+A problem is stored as the path of a value inside its file. The line is looked up only when there is something to report,
+because most files are correct and looking up lines takes longer than reading them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from assay.domain.errors import InputError, SuiteError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 Path: TypeAlias = tuple[str | int, ...]
-"""Keys and 0-based positions from the root of a file to a value in it."""
+"""Keys and 0-based positions that lead from the root of a file to a value in it."""
 
 
 class Location(NamedTuple):
-    """Place of a value for messages: file, 1-based line (0: unknown) and field."""
+    """Location of a value for messages: file, 1-based line (0: unknown) and field."""
 
     file: str
     line: int
@@ -31,7 +28,7 @@ class Location(NamedTuple):
 
 
 Locate: TypeAlias = Callable[[Path, bool], Location]
-"""Finds the location of a path; True asks for the line of the key instead of that of its value."""
+"""Function that returns the location of a path; if its second argument is True, of the key instead of its value."""
 
 SHOWN: Final = 20
 """Maximum problems listed in one message, so that a file of the wrong kind does not flood the terminal."""
@@ -44,7 +41,7 @@ LONGEST_KEY: Final = 60
 
 
 class SuiteErrors(InputError):
-    """Everything that is wrong with a suite, one `SuiteError` each, in the order of the file."""
+    """All problems with a suite, each as a `SuiteError`, in the order of the file."""
 
     def __init__(self, errors: Sequence[SuiteError]) -> None:
         self.errors = tuple(errors)
@@ -59,7 +56,7 @@ class TooManyProblems(Exception):
 
 
 class Problems:
-    """Problems found so far. Views made by `at` share the list but locate paths elsewhere."""
+    """Problems found so far. Views that are created with `at` share the list but locate paths elsewhere."""
 
     __slots__ = ("_gathered", "locate")
 
@@ -71,13 +68,13 @@ class Problems:
         return len(self._gathered)
 
     def report(self, path: Path, problem: str, remedy: str = "", *, at_key: bool = False) -> None:
-        """Remember one problem; raises `TooManyProblems` when there are enough of them."""
+        """Add a problem; raises `TooManyProblems` if there are too many."""
         self._gathered.append((self.locate, path, at_key, problem, remedy))
         if len(self._gathered) >= GATHERED:
             raise TooManyProblems
 
     def errors(self) -> tuple[SuiteError, ...]:
-        """Return all problems with their locations, each once, file by file and line by line."""
+        """Return all problems with their locations, each once, sorted by file and line."""
         located = [(locate(path, at_key), problem, remedy) for locate, path, at_key, problem, remedy in self._gathered]
         files = {location.file: rank for rank, (location, _, _) in reversed(list(enumerate(located)))}
         located.sort(key=lambda entry: (files[entry[0].file], entry[0].line))
@@ -86,7 +83,7 @@ class Problems:
 
 
 def dotted(path: Path) -> str:
-    """Write a path as people do: `tasks[7].expected`."""
+    """Return a path in the form that people write: `tasks[7].expected`."""
     text = ""
     for step in path:
         if isinstance(step, int):

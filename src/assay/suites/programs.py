@@ -1,4 +1,4 @@
-"""Candidates that are programs: `python`, `command`, `http` and `agent` in a suite. Nothing is imported or started here."""
+"""Reads candidates that are programs: `python`, `command`, `http` and `agent`. Nothing is imported or started here."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ from assay.suites.grammar import (
     read_text,
 )
 from assay.suites.grammar import DeclaredKey as Declared
-from assay.suites.located_yaml import shown
+from assay.suites.located_yaml import Value, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.suites.grammar import Node, ReadContext, Schema
-    from assay.suites.located_yaml import Value
     from assay.suites.problems import Path
 
 _FUNCTION: Final = re.compile(r"(?P<place>[^:]+):(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
@@ -69,7 +68,7 @@ class FunctionKeys(Keys):
     """A Python function or class."""
 
     function = key(Kind(read_name, _FUNCTION_SCHEMA), required="Name it as FILE.py:NAME or package.module:NAME.")
-    options = key(FREE_MAPPING, "For a parameter named `options`, or for the class as keywords.")
+    options = key(FREE_MAPPING, "Passed to a parameter named `options`, or to the class as keywords.")
 
 
 def _read_python(value: Value, path: Path, context: ReadContext) -> Function | None:
@@ -104,7 +103,7 @@ def _read_python(value: Value, path: Path, context: ReadContext) -> Function | N
 
 
 def _checked_source(named: str, name: str, path: Path, context: ReadContext) -> str | None:
-    """Return the digest of a Python file that binds a name; it is parsed, and not imported."""
+    """Return the digest of a Python file, after checking that it defines a name; it is parsed but not imported."""
     source = context.files.text(named, path, context)
     if source is None:
         return None
@@ -125,7 +124,7 @@ def _checked_source(named: str, name: str, path: Path, context: ReadContext) -> 
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return every name that a module may bind; `*` if it imports all names of another."""
+    """Return every name that a module may define; `*` if it imports all names of another module."""
     names: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -145,7 +144,7 @@ class AgentKeys(Keys):
     """An agent of an installed package."""
 
     name = key(NAME, required="Name the agent.")
-    options = key(FREE_MAPPING, "For the agent; see its package.")
+    options = key(FREE_MAPPING, "Passed to the agent; see its package.")
 
 
 def _read_agent(value: Value, path: Path, context: ReadContext) -> Agent | None:
@@ -160,7 +159,7 @@ def _read_agent(value: Value, path: Path, context: ReadContext) -> Agent | None:
         known = f" Installed are {', '.join(context.checks.agents)}." if context.checks.agents else ""
         hint = did_you_mean(name, context.checks.agents) or known
         context.report(
-            path, f"is {shown(name)}, and no installed package offers this agent.{hint}", "Install its package."
+            path, f"is {shown(name)}, but no installed package offers this agent.{hint}", "Install its package."
         )
         return None
     return Agent(target=name, options=options, folder=_folder(context))
@@ -213,7 +212,7 @@ def _command(words: tuple[str, ...], context: ReadContext) -> Command:
     files = {}
     for word in words:
         place = context.files.folder / word
-        # Only files beside the suite: others, such as /usr/bin/python3, belong to the machine and not to the candidate.
+        # Only files next to the suite count: others, such as /usr/bin/python3, belong to the machine and not to the candidate.
         if "{{" not in word and not FilePath(word).is_absolute() and _is_file(place):
             files[word] = bytes_digest(place.read_bytes())
             context.files.record(word, files[word])
@@ -265,7 +264,7 @@ def _read_headers(value: Value, path: Path, context: ReadContext) -> dict[str, s
 
 
 class WebServiceKeys(Keys):
-    """An address that answers over HTTP."""
+    """The keys of a web service: an address that answers over HTTP."""
 
     url = key(Kind(_read_url, {"type": "string", "pattern": "^https?://"}), required="Give its address.")
     method = key(choice(_METHODS), "POST by default, or GET without a body.")
@@ -296,7 +295,7 @@ HTTP: Final = Kind(_read_http, WebServiceKeys.schema())
 
 
 class _ProgramKeys(Protocol):
-    """The keys of a candidate that concern programs."""
+    """The keys of a candidate that describe programs."""
 
     node: Node
     python: Function | None
@@ -308,17 +307,19 @@ class _ProgramKeys(Protocol):
 
 
 def program_of(keys: _ProgramKeys) -> Program | None:
-    """Return the one program that a candidate names, with its time limit; None without one or after a report."""
+    """Return the only program that a candidate names, with its time limit; None if there is none or it has a problem."""
     node = keys.node
     named = [kind for kind in KINDS if kind in node]
     if not named:
         return None
     for other in ("model", *named[1:]):
         if other in node:
-            node.report(other, f"is given beside `{named[0]}`, and a candidate is one of them.", "Keep one of them.")
+            node.report(
+                other, f"is given together with `{named[0]}`, but a candidate is only one of them.", "Keep one of them."
+            )
     for stray in ("base_url", "context_tokens"):
         if stray in node:
-            node.report(stray, f"describes a model, and the candidate is `{named[0]}`.", "Remove it.")
+            node.report(stray, f"describes a model, but the candidate is `{named[0]}`.", "Remove it.")
     if "name" not in node:
         node.report_missing("name", "Give the candidate a name.")
     program: Program | None = getattr(keys, named[0])

@@ -1,4 +1,4 @@
-"""Prompts of tasks and of candidates: text, messages of text and images, and templates over the columns of a task."""
+"""Reads prompts of tasks and candidates: text, messages with text and images, and templates that name a task's columns."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.prompts import columns_named
 from assay.domain.suite import Image, Message
 from assay.suites.grammar import PATH_NAME, TEXT, Keys, Kind, choice, key, made_of, one_of, read_text, unfit
-from assay.suites.located_yaml import shown
+from assay.suites.located_yaml import Value, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.suites.grammar import ReadContext, Schema
-    from assay.suites.located_yaml import Value
     from assay.suites.problems import Path
 
 _ROLES: Final = ("system", "user", "assistant")
@@ -23,7 +22,7 @@ _DATA_IMAGE: Final = re.compile(r"data:(?P<type>image/(?:png|jpeg|gif|webp));bas
 
 
 def _read_content(value: Value, path: Path, context: ReadContext) -> tuple[str, tuple[Image, ...]] | None:
-    """Read text, or a list of parts in OpenAI's format; texts are joined, images kept."""
+    """Read text, or a list of parts in OpenAI's format; texts are joined, and images are kept."""
     if not isinstance(value, list):
         text = read_text(value, path, context)
         return None if text is None else (text, ())
@@ -48,7 +47,7 @@ def _read_content(value: Value, path: Path, context: ReadContext) -> tuple[str, 
 
 
 def _read_image(part: dict[str, Value], path: Path, context: ReadContext) -> Image | None:
-    """Read an image from a file beside the suite, or from a `data:` address; nothing is fetched from elsewhere."""
+    """Read an image from a file next to the suite, or from a `data:` address; nothing is downloaded."""
     named = part.get("file")
     if isinstance(named, str) and named:
         return context.files.image(named, (*path, "file"), context)
@@ -57,7 +56,7 @@ def _read_image(part: dict[str, Value], path: Path, context: ReadContext) -> Ima
     address = address.get("url") if isinstance(address, dict) else address
     if isinstance(address, str) and (match := _DATA_IMAGE.fullmatch(address)):
         return Image(media_type=match["type"], data=match["data"])
-    remedy = "Write {type: image, file: picture.png}; images are not fetched from the net."
+    remedy = "Write {type: image, file: picture.png}; images are not fetched from the web."
     context.report(path, "is an image without a `file`.", remedy)
     return None
 
@@ -82,7 +81,7 @@ class MessageKeys(Keys):
 
 def _read_message(value: Value, path: Path, context: ReadContext) -> Message | None:
     if isinstance(value, dict) and value.get("tool_calls") is not None:
-        context.report((*path, "tool_calls"), "makes the message a tool call, expected a message of text.")
+        context.report((*path, "tool_calls"), "makes the message a tool call, expected a text message.")
         return None
     keys = MessageKeys.read(value, path, context)
     if keys is None or keys.role is None or keys.content is None:
@@ -150,7 +149,7 @@ def _in_file(named: str, path: Path, context: ReadContext) -> Template | None:
         context.report(path, f"names {named!r}, which is empty.")
     elif problem := unfit(text):
         context.report(path, f"names {named!r}, which {problem}")
-    # Editors end a file with a line break, which its author does not mean to send.
+    # Editors end a file with a line break, which its author does not intend to send.
     return Template(text.removesuffix("\n").removesuffix("\r"), named)
 
 
@@ -162,7 +161,7 @@ def _read_system_template(value: Value, path: Path, context: ReadContext) -> Tem
 
 
 def _read_user_template(value: Value, path: Path, context: ReadContext) -> Template | None:
-    """Read a template, the mapping {file: ...}, or one line without a column, which is the path of a file."""
+    """Read a template, the mapping {file: ...}, or a line that names no column, which is the path of a file."""
     template = _read_system_template(value, path, context)
     if template is None or isinstance(value, dict):
         return template
@@ -170,7 +169,7 @@ def _read_user_template(value: Value, path: Path, context: ReadContext) -> Templ
     if not line:
         context.report(path, "is empty, expected a template or the path of its file.")
         return None
-    # Text without a column asks every task the same, so a line without one can only be meant as a path.
+    # Text that names no column asks the same for every task, so such a line must be meant as a path.
     if "{{" in line or "\n" in line:
         return template
     if any(char.isspace() for char in line) and not (context.files.folder / line).is_file():
@@ -183,7 +182,7 @@ _HOW: Final = "Write {{prompt}}, or the name of a column such as {{question}}, w
 
 
 def asks_the_same(templates: Sequence[str], path: Path, context: ReadContext) -> bool:
-    """True after a report at `path` if none of the templates names a column."""
+    """Report at `path` and return True if none of the templates names a column."""
     if any(columns_named(template) for template in templates):
         return False
     context.report(path, "names no column, so every task would get the same prompt.", _HOW)
@@ -196,7 +195,7 @@ USER_TEMPLATE: Final = Kind(_read_user_template, _TEMPLATE_SCHEMA)
 
 
 def _read_judge_template(value: Value, path: Path, context: ReadContext) -> Template | None:
-    """Read a template of a judge's prompt, the mapping {file: ...}, or the path of a file: one line without a placeholder."""
+    """Read a judge's prompt template, the mapping {file: ...}, or the path of a file, which is a line without a placeholder."""
     if isinstance(value, dict):
         keys = TemplateFileKeys.read(value, path, context)
         named, path = (None if keys is None else keys.file), (*path, "file")
@@ -204,7 +203,7 @@ def _read_judge_template(value: Value, path: Path, context: ReadContext) -> Temp
         named = read_text(value, path, context)
         if named is not None and ("{{" in named or "\n" in named.strip()):
             return Template(named)
-    # Kept to the last character, unlike a candidate's: a calibration is valid for exactly this text.
+    # Kept to the last character, unlike a candidate's template, because a calibration is valid for exactly this text.
     text = None if named is None else context.files.text(named.strip(), path, context)
     if named is None or text is None:
         return None

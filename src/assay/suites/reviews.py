@@ -1,4 +1,4 @@
-"""The key `review` of a suite: a policy by name, or the share of trials that chance chooses for a person."""
+"""Reads the key `review` of a suite: a policy by name, or the share of trials that are drawn for review by a person."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.errors import InputError, did_you_mean
 from assay.domain.lifecycle import Policy
 from assay.domain.review_sample import LEAST_SHARE, ReviewRule, ReviewSample, SampledBy, parsed_rule
-from assay.suites.grammar import Keys, Kind, key, made_of, member, number
-from assay.suites.located_yaml import shown
+from assay.suites.grammar import Keys, Kind, ReadContext, key, made_of, member, number
+from assay.suites.located_yaml import Value, shown
 
 if TYPE_CHECKING:
-    from assay.suites.grammar import ReadContext
-    from assay.suites.located_yaml import Value
     from assay.suites.problems import Path
 
 
 class ReviewKeys(Keys):
     """A review sample in a suite: {sample: 0.2, by: tag}."""
 
-    sample = key(number(LEAST_SHARE, 1 - LEAST_SHARE), "Share of trials that chance chooses for a person.", required="")
-    by = key(member(SampledBy), "Groups over which chance spreads the sample.")
+    sample = key(
+        number(LEAST_SHARE, 1 - LEAST_SHARE), "Share of trials chosen at random for a person to review.", required=""
+    )
+    by = key(member(SampledBy), "Groups over which the random sample is spread.")
 
 
 def _review_rule(keys: ReviewKeys) -> ReviewRule | None:

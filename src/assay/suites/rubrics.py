@@ -1,4 +1,4 @@
-"""Rubrics: criteria with their weights and scales, in numbers or in words."""
+"""Reads rubrics: criteria with their weights and scales, in numbers or in words."""
 
 from __future__ import annotations
 
@@ -33,16 +33,14 @@ from assay.suites.grammar import (
     read_name,
     whole,
 )
-from assay.suites.located_yaml import UnreadableText, read_yaml, shown
+from assay.suites.located_yaml import UnreadableText, Value, read_yaml, shown
 from assay.suites.models import ModelKeys, described_model
-from assay.suites.problems import Location, SuiteErrors, dotted
+from assay.suites.problems import Location, Path, SuiteErrors, dotted
 from assay.suites.prompts import SYSTEM_TEMPLATE
 from assay.suites.scoring import SCORE
 
 if TYPE_CHECKING:
     from assay.suites.checks import ExternalChecks
-    from assay.suites.located_yaml import Value
-    from assay.suites.problems import Path
 
 _EXPECTED: Final = (
     "[low, high], words from worst to best such as [No, Partial, Yes], or words with values such as {No: 0, Yes: 1}"
@@ -51,7 +49,7 @@ _EXPECTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Lowest and highest raw score, and the words that stand for raw scores, if any."""
+    """The lowest and the highest raw score, and the words for raw scores, if any."""
 
     low: float = 0.0
     high: float = 10.0
@@ -86,7 +84,7 @@ def _read_scale(value: Value, path: Path, context: ReadContext) -> Scale | None:
 
 
 def _read_spaced_words(words: list[Value], path: Path, context: ReadContext) -> tuple[tuple[str, float], ...]:
-    """Read words from worst (0) to best (1) at equal distances."""
+    """Read words from worst (0) to best (1), spaced at equal distances."""
     names = [read_name(word, (*path, position), context) for position, word in enumerate(words)]
     seen: set[str] = set()
     for position, name in enumerate(names):
@@ -100,7 +98,7 @@ def _read_spaced_words(words: list[Value], path: Path, context: ReadContext) -> 
 
 
 def _read_valued_words(values: dict[str, Value], path: Path, context: ReadContext) -> tuple[tuple[str, float], ...]:
-    """Read words with the raw scores they stand for."""
+    """Read words with the raw scores that they mean."""
     labels: dict[str, tuple[str, float]] = {}
     for word, value in values.items():
         content = finite(value)
@@ -181,7 +179,9 @@ _RULES: Final[Kind[dict[str, bool]]] = mapping_of(
 _FLAGS: Final[Kind[dict[str, Any]]] = mapping_of(
     {
         **dict.fromkeys((*(kind.value for kind in RULE_FLAGS), "parse_error"), DeclaredKey(FLAG)),
-        "trivial_chars": DeclaredKey(whole(0), "Length up to which a justification is trivial; 10 by default."),
+        "trivial_chars": DeclaredKey(
+            whole(0), "Length in characters up to which a justification is trivial; 10 by default."
+        ),
     },
     dict,
 )
@@ -191,7 +191,7 @@ class StructuringKeys(ModelKeys):
     """The model that splits answers into parts before they are judged."""
 
     model = key(NAME, required="Add `model: provider/name`.")
-    prompt = key(SYSTEM_TEMPLATE, "In place of Assay's: a template with {{prompt}} and {{answer}}, or {file: ...}.")
+    prompt = key(SYSTEM_TEMPLATE, "Replaces Assay's prompt: a template with {{prompt}} and {{answer}}, or {file: ...}.")
 
 
 def _structuring(keys: StructuringKeys) -> Structuring | None:
@@ -218,8 +218,8 @@ class RubricKeys(Keys):
     criteria = key(_CRITERIA, "Five criteria for worked solutions by default.")
     scores = key(_SCALE, "Words of criteria without a scale; {Yes: 1, Partial: 0.5, No: 0} by default.")
     verdict = key(_RULES, "The rules that give a verdict; all are on by default.")
-    flags = key(_FLAGS, "The reasons for which a person has to look at a grading; all are on by default.")
-    verify = key(SCORE, "The scorer that verifies final answers beside the judge; it never enters the score.")
+    flags = key(_FLAGS, "The reasons why a person must look at a grading; all are on by default.")
+    verify = key(SCORE, "The scorer that verifies final answers in addition to the judge; it never affects the score.")
     structure = key(Kind(_read_structuring, {"anyOf": [NAME.schema, _DESCRIBED_STRUCTURING.schema]}))
 
 
@@ -251,7 +251,7 @@ _WITH_VERDICT: Final = made_of(RubricKeys, _rubric)
 
 
 def _read_rubric(value: Value, path: Path, context: ReadContext) -> Rubric | None:
-    """Read a list of criteria, a mapping with rules for verdicts, a file with one, or the name of a ready-made rubric."""
+    """Read a list of criteria, a mapping with rules for verdicts, a file with either, or the name of a ready-made rubric."""
     if isinstance(value, str):
         named = _NAMED.read(value, path, context)
         return None if named is None else READY_MADE[named]
@@ -275,7 +275,7 @@ RUBRIC: Final = Kind(_read_rubric, {"anyOf": [_CRITERIA.schema, _NAMED.schema, _
 
 
 def load_rubric(path: FilePath, checks: ExternalChecks) -> Rubric:
-    """Return the rubric of a file; raises `SuiteErrors` with every problem."""
+    """Return the rubric in a file; raises `SuiteErrors` with every problem."""
     try:
         document = read_yaml(whole_text(path))
     except UnreadableText as error:
@@ -285,7 +285,25 @@ def load_rubric(path: FilePath, checks: ExternalChecks) -> Rubric:
         checks=checks,
         files=NamedFiles(path.parent, also=(FilePath(),), texts={}),
     )
-    rubric = RUBRIC.read(document.value, (), context)
+    return _checked(RUBRIC.read(document.value, (), context), context)
+
+
+def described_rubric(value: Value, folder: FilePath, checks: ExternalChecks) -> Rubric:
+    """Return the rubric that the setting `rubric` names or describes; raises `SuiteErrors` with every problem.
+
+    If the name has the extension of a YAML file, it is a file, relative to the folder.
+    """
+    if isinstance(value, str) and FilePath(value).suffix in (".yaml", ".yml", ".json"):
+        return load_rubric(folder / value, checks)
+    context = ReadContext(
+        lambda where, at_key: Location("assay.yaml", 0, dotted(("rubric", *where))),
+        checks=checks,
+        files=NamedFiles(folder, also=(), texts={}),
+    )
+    return _checked(RUBRIC.read(value, (), context), context)
+
+
+def _checked(rubric: Rubric | None, context: ReadContext) -> Rubric:
     if rubric is None or context.errors():
         raise SuiteErrors(context.errors())
     return rubric

@@ -1,4 +1,4 @@
-"""Reference samples from a user's file: JSONL, JSON, CSV, TSV or YAML; every problem with its line and remedy."""
+"""Reads reference samples from a user's file (JSONL, JSON, CSV, TSV or YAML); every problem has its line and a remedy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REMEDY: Final = f"Write for example {_EXAMPLE}"
 
 
 def _read_fraction(value: Value, path: Path, context: ReadContext) -> float | None:
-    """Read a number from 0 to 1, also as 7/10 or as text."""
+    """Read a number between 0 and 1, which may also be written as 7/10 or as text."""
     content = finite(value)
     if isinstance(value, str):
         above, slash, below = value.partition("/")
@@ -33,7 +33,7 @@ def _read_fraction(value: Value, path: Path, context: ReadContext) -> float | No
             content = None
     if content is not None and 0 <= content <= 1:
         return content
-    context.report(path, f"is {shown(value)}, and must lie between 0 and 1.", "Write 0.7, or 7/10.")
+    context.report(path, f"is {shown(value)}, but must be between 0 and 1.", "Write 0.7, or 7/10.")
     return None
 
 
@@ -55,13 +55,13 @@ class SampleKeys(Keys):
 
 
 def load_samples(path: FilePath) -> tuple[ReferenceSample, ...]:
-    """Return the samples of a file, in its order.
+    """Return the samples in a file, in the order of the file.
 
     A sample has `prompt`, `response` and `score` (0 to 1, or 7/10); it may have `id`, `kind`, `tolerance` (0.1),
     `expected` (the reference answer the judge sees), `context` and `twin_of` (the id of a shorter twin).
 
     Raises:
-        SuiteErrors: the file cannot be read or is wrong; holds every problem.
+        SuiteErrors: the file cannot be read or is wrong; the error holds every problem.
     """
 
     def located(line: int) -> ReadContext:
@@ -85,7 +85,7 @@ def load_samples(path: FilePath) -> tuple[ReferenceSample, ...]:
                 here.report(
                     ("id",), f"is {sample.id!r}, as on line {lines[sample.id]}.", "Give every sample its own id."
                 )
-            # Kept from the first sample of an id, so that the message names the line the author should compare.
+            # Kept for the first sample with an id, so that the message names the line that the author should compare with.
             lines.setdefault(sample.id, line)
             samples.append(sample)
         for sample in samples:
@@ -104,7 +104,7 @@ def load_samples(path: FilePath) -> tuple[ReferenceSample, ...]:
 
 
 def _rows(path: FilePath) -> Iterator[tuple[int, int, Value]]:
-    """Yield (number from 1, line, row) of each sample."""
+    """Yield (number, counted from 1, line, row) for each sample."""
     text = whole_text(path)
     suffix = path.suffix.lower()
     rows: Iterator[tuple[int, Mapping[str, Any] | str]]
@@ -117,7 +117,7 @@ def _rows(path: FilePath) -> Iterator[tuple[int, int, Value]]:
         for number, (line, cells) in enumerate(rows, 1):
             if isinstance(cells, str):
                 raise UnreadableText(line, cells)
-            # An empty cell is an absent value, except that a response may be empty.
+            # An empty cell counts as an absent value, except that a response may be empty.
             yield number, line, {key: cell for key, cell in cells.items() if cell != "" or key == "response"}
     elif text.strip():
         document = read_json(text) if suffix == ".json" else read_yaml(text)

@@ -1,6 +1,6 @@
 """JSON Schemas of suite files and set files, for editors that complete and check input.
 
-They describe one value at a time. Problems that only the whole suite shows (an id used twice, a judge without
+They describe one value at a time. Problems that can be seen only in the whole suite (an id used twice, a judge without
 candidates to compare) are found by `assay validate`.
 """
 

@@ -1,4 +1,4 @@
-"""Ways of scoring a task: a method by name, a scorer of a plug-in, or a function of a Python file beside the suite."""
+"""Reads how a task is scored: by a named method, a plug-in's scorer, or a function in a Python file next to the suite."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.errors import did_you_mean
 from assay.domain.suite import Scoring
 from assay.suites.checks import METHODS
-from assay.suites.grammar import Kind, one_of, read_free
-from assay.suites.located_yaml import shown
+from assay.suites.grammar import Kind, ReadContext, Schema, one_of, read_free
+from assay.suites.located_yaml import Value, shown
 
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
-    from assay.suites.grammar import ReadContext, Schema
-    from assay.suites.located_yaml import Value
     from assay.suites.problems import Path
 
 _FILE_SCORER: Final = re.compile(r"(?P<file>[^:]+\.py):(?P<function>[A-Za-z_]\w*)")
@@ -75,7 +73,7 @@ def _read_judge_and_check(value: list[Value], path: Path, context: ReadContext) 
 
 
 def _read_tests(options: dict[str, JsonValue], path: Path, context: ReadContext) -> bool:
-    """Replace the list of test files by their texts, keyed by name in the workspace; True unless one cannot be read."""
+    """Replace the list of test files with their texts, keyed by name in the workspace; return False if one cannot be read."""
     named = options.pop("files", None) if "files" in options else options.pop("file", None)
     if named is None:
         return True
@@ -91,7 +89,7 @@ def _read_tests(options: dict[str, JsonValue], path: Path, context: ReadContext)
 
 
 def _read_scorer(file: str, function: str, path: Path, context: ReadContext) -> str | None:
-    """Return the text of a Python file that has this function; it never runs in this process."""
+    """Return the text of a Python file that has this function; the file never runs in this process."""
     source = context.files.text(file, path, context)
     if source is None:
         return None

@@ -1,20 +1,17 @@
-"""Set files: an array of Things with the code of each candidate, one Thing, or `{name, things}`."""
+"""Reads set files: an array of Things with the code of each candidate, a single Thing, or `{name, things}`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.suite import Scoring, Task
-from assay.suites.grammar import NAME, TEXT, WORD, Keys, Kind, Schema, key, list_of
-from assay.suites.problems import dotted
+from assay.suites.grammar import NAME, TEXT, WORD, Keys, Kind, ReadContext, Schema, key, list_of
+from assay.suites.problems import Path, dotted
 from assay.suites.snippets import LISTED_SNIPPETS
-from assay.suites.tasks import TRIALS, add_snippets, slug
+from assay.suites.tasks import TRIALS, TaskRules, add_snippets, slug
 
 if TYPE_CHECKING:
-    from assay.suites.grammar import ReadContext
     from assay.suites.located_yaml import Value
-    from assay.suites.problems import Path
-    from assay.suites.tasks import TaskRules
 
 
 class ThingKeys(Keys):
@@ -45,16 +42,16 @@ SET_SCHEMA: Final[Schema] = {"anyOf": [_THING.schema, _THINGS.schema, SetKeys.sc
 
 
 def is_set(value: Value) -> bool:
-    """Return True if the content of a file is a set, whatever the file is called."""
+    """True if the content of a file is a set, whatever the file is called."""
     if isinstance(value, list):
         return True
-    # A lone Thing needs no list around it; `tasks` marks a suite even if it has a key of this name.
+    # A single Thing needs no list around it; `tasks` shows that the file is a suite, even if it also has such a key.
     set_keys = ("thingName", "trialsNeeded", "snippets", "things")
     return isinstance(value, dict) and "tasks" not in value and not value.keys().isdisjoint(set_keys)
 
 
 def read_set(value: Value, context: ReadContext, rules: TaskRules) -> tuple[str | None, tuple[Task, ...]]:
-    """Return the name of a set, if it has one, and a task for each Thing."""
+    """Return the name of a set, if it has a name, and a task for each Thing."""
     name: str | None = None
     if isinstance(value, list):
         things = _THINGS.read(value, (), context) or []

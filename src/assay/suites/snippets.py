@@ -1,4 +1,4 @@
-"""Snippets of a task: text, or files that hold it, by candidate."""
+"""Reads the snippets of a task for each candidate: text, or the files that contain it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.suite import SourceFile
 from assay.suites.grammar import NAME, TEXT, Keys, Kind, key, list_of, made_of, read_name, read_text
-from assay.suites.located_yaml import shown
+from assay.suites.located_yaml import Value, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.suites.grammar import ReadContext, Schema
-    from assay.suites.located_yaml import Value
     from assay.suites.problems import Path
 
 
 @dataclass(frozen=True, slots=True)
 class SnippetEntry:
-    """Files that a suite names for a candidate, and the place in the suite."""
+    """The files that a suite names for a candidate, and where in the suite it does so."""
 
     path: Path
     candidate: str
@@ -64,9 +63,9 @@ def _named_files(keys: SnippetFileKeys) -> tuple[SourceFile, ...] | None:
 
 
 def _contents(listed: Sequence[tuple[Path, str]], context: ReadContext) -> list[tuple[str, str]] | None:
-    """Return the contents of all named files; None if no file is named or one cannot be read.
+    """Return the contents of all named files; None if no file is named, or if one cannot be read.
 
-    The folders that all paths share are cut off: their name is often the candidate's, which a judge must not see.
+    Folders that all paths have in common are removed, because their name is often the candidate's, which a judge must not see.
     """
     texts = [context.files.text(named, path, context) for path, named in listed]
     if not texts or any(text is None for text in texts):
@@ -120,7 +119,7 @@ SNIPPETS: Final = Kind(_read_snippets, {"type": "object", "minProperties": 1, "a
 
 
 class ListedSnippetKeys(Keys):
-    """A snippet of a set file."""
+    """A snippet in a set file."""
 
     name = key(NAME, required="Name the candidate who wrote it.")
     content = key(Kind(read_text, {**TEXT.schema, "minLength": 1}), required="Give the snippet its text.")

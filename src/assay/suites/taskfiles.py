@@ -1,8 +1,8 @@
-"""Read tasks from a JSONL, JSON, CSV, TSV or Parquet file, again at each pass, without holding them all in memory.
+"""Reads tasks from a JSONL, JSON, CSV, TSV or Parquet file, again for each iteration, without keeping them all in memory.
 
-A mapping from task keys to dotted paths in the row gives the task's keys; without one, the row's keys are the task's. Problems
-name the file, the line, and the field as the row calls it. JSON arrays are the exception: they are read whole, as JSON has no
-lines.
+A mapping from task keys to dotted paths in the row gives the task's keys; without a mapping, the row's keys are the task's.
+Problems name the file, the line, and the field by its name in the row. JSON arrays are an exception: they are read as a whole,
+because JSON has no lines.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from assay.domain.suite import Task
 
 Row: TypeAlias = "tuple[int, dict[str, Value] | UnreadableText]"
-"""1-based line (for JSON and Parquet: number of the row), and the row or its problem."""
+"""1-based line (for JSON and Parquet, the row number), and the row or the problem with it."""
 
 DEEPEST_ROW: Final = 50
 """Maximum levels of nesting in a row; a task needs six."""
 
 TABLES: Final = (".csv", ".tsv", ".tab", ".parquet", ".jsonl", ".json")
-"""Endings of files with a row a task."""
+"""File extensions for files with one row per task."""
 
 LOOKED_AT: Final = 100
-"""Number of rows read to distinguish a misspelt path in a mapping from a rare field."""
+"""Number of rows to read in order to distinguish a misspelt path in a mapping from a rare field."""
 
 _SEPARATED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
 
 @dataclass(frozen=True, slots=True)
 class RowMapping:
-    """Dotted paths in a row by task key, and those of snippets by candidate. Both empty: rows are tasks.
+    """Dotted paths in a row, by task key, and those of snippets, by candidate. If both are empty, rows are tasks.
 
-    Without a path for `id`, a task is called after its line: `row-17`.
+    Without a path for `id`, a task is named after its line: `row-17`.
 
-    `batch`: rows are lines of an OpenAI batch input file; keys of their bodies beside the messages are kept.
+    `batch` is True if rows are lines of an OpenAI batch input file; keys in their bodies other than the messages are kept.
     """
 
     keys: Mapping[str, str]
@@ -100,12 +100,12 @@ class TaskFileKeys(Keys):
         "JSONL, JSON, CSV, TSV or Parquet, relative to the suite.",
         required="Name the file of tasks, or write the tasks as a list.",
     )
-    map = key(Kind(_read_row_mapping, _ROW_KEYS.schema), "Dotted paths of the file's rows, by key of a task.")
-    score = key(SCORE, "Scoring of tasks whose rows name none.")
+    map = key(Kind(_read_row_mapping, _ROW_KEYS.schema), "Dotted paths in the file's rows, one for each key of a task.")
+    score = key(SCORE, "Scoring of tasks whose rows do not name their own.")
 
 
 def first_rows(file: FilePath) -> list[dict[str, Value]]:
-    """Return the first rows of a file of tasks; raises `InputError` for a row that cannot be read, or without rows."""
+    """Return the first rows of a file of tasks; raises `InputError` if a row cannot be read, or if there are no rows."""
     if problem := unreadable(file):
         raise InputError(str(file), f"{problem}.")
     rows: list[dict[str, Value]] = []
@@ -120,14 +120,14 @@ def first_rows(file: FilePath) -> list[dict[str, Value]]:
 
 
 KEPT_BYTES: Final = 2 * 2**20
-"""Files up to this size are parsed once; larger ones at every pass, so that memory does not grow with them."""
+"""Files up to this size are parsed once, and larger files at every iteration, so that memory does not grow with them."""
 
 
 class TaskFile:
-    """The tasks of one file, read from it at every iteration; those of a small file are kept.
+    """The tasks of one file, which are read again at every iteration; tasks of a small file are kept in memory.
 
-    `exact_by_default` is True if neither its rows nor its suite name a way of scoring. Iterating raises `SuiteErrors`
-    when the file has changed since the suite was loaded.
+    `exact_by_default` is True if neither its rows nor its suite name a scoring method. Iterating raises `SuiteErrors` if the
+    file has changed since the suite was loaded.
     """
 
     def __init__(self, file: FilePath, named: str, mapping: RowMapping, rules: TaskRules, context: ReadContext) -> None:
@@ -148,7 +148,8 @@ class TaskFile:
         return self._count
 
     def __iter__(self) -> Iterator[Task]:
-        # Size and time of change are compared, not content: reading a large file again would double the start of a run.
+        # Size and modification time are compared instead of content, because reading a large file again would double the time
+        # that a run takes to start.
         if self._state != self._now() or unreadable(self.file) is not None:
             problems = Problems(self.locate(0))
             problems.report((), "was changed while it was in use.", "Load the suite again.")
@@ -164,13 +165,13 @@ class TaskFile:
             yield task
 
     def check(self) -> bool:
-        """Read the file once and report its problems; True when some task has a weight above 0.
+        """Read the file once and report its problems; return True if any task has a weight above 0.
 
-        Keeps eight bytes a task to find repeated ids; of a small file it keeps the tasks as well.
+        This keeps eight bytes per task to find repeated ids; for a small file it also keeps the tasks.
         """
         self._state = self._now()
         self._rules.same_columns = self._separated or self.file.suffix.lower() == ".parquet"
-        # Parsing twice costs more than the memory of a small file: the engine iterates several times.
+        # Keeping a small file in memory is cheaper than parsing it again, because the engine iterates several times.
         kept: list[Task] | None = [] if self.file.stat().st_size <= KEPT_BYTES else None
         ids = _Hashes()
         weighs = False
@@ -191,7 +192,7 @@ class TaskFile:
         return weighs
 
     def is_batch(self) -> bool:
-        """Return True if the first line is one of a batch input file; report it if not."""
+        """Return True if the first line belongs to a batch input file; report it if it does not."""
         number, row = next(self._rows(self.file), (0, UnreadableText(None, "holds no tasks.")))
         if isinstance(row, dict) and not ("custom_id" in row and "body" in row):
             row = UnreadableText(
@@ -205,12 +206,13 @@ class TaskFile:
         return False
 
     def report_misspelt(self, path: Path) -> bool:
-        """Report paths of the mapping (at `path`) that no row has; True when there are some."""
-        # A field that the first 100 rows lack may still come later, so only near misses and vital keys are reported.
+        """Report paths in the mapping (at `path`) that no row has; return True if there are any."""
+        # A field that is missing in the first 100 rows may still occur later, so only near misses and required keys are
+        # reported.
         rows = [row for _, row in islice(self._rows(self.file), LOOKED_AT) if isinstance(row, dict)]
         before = len(self._context)
         for name, named in [*self._mapping.keys.items(), *self._mapping.snippets.items()]:
-            # A batch file may lack `expected` altogether, which is not a misspelling.
+            # A batch file may have no `expected` at all, which is not a misspelling.
             if not rows or self._mapping.batch or any(_picked(row, named) is not None for row in rows):
                 continue
             known = list(dict.fromkeys(row_path for row in rows for row_path in _paths(row)))
@@ -228,7 +230,7 @@ class TaskFile:
             return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
 
     def locate(self, number: int) -> Locate:
-        """Return a function that gives a field's place in one row, with the field's name in that row."""
+        """Return a function that locates a field in one row, by the field's name in that row."""
 
         def location(path: Path, _at_key: bool) -> Location:
             first, rest = (path[0], path[1:]) if path else ("", ())
@@ -264,7 +266,7 @@ class TaskFile:
         if mapping.keys or mapping.snippets:
             values = self._mapped(number, row)
         else:
-            # These rows are tasks: their only keys are those of a task and the columns that a prompt names.
+            # If rows are tasks, their only keys are those of a task and the columns that a prompt names.
             wanted = [name for name in wanted if name not in TaskKeys.table.keys]
             values = {name: value for name, value in row.items() if name not in wanted}
         columns = {name: column_text(value) for name in wanted if (value := _in_row(row, name)) is not _ABSENT}
@@ -285,7 +287,7 @@ class TaskFile:
         return task
 
     def _named(self, row: dict[str, Value]) -> list[str]:
-        """Return the columns that prompts name, in the order of the row: a set has another order in each process."""
+        """Return the columns that prompts name, in the order of the row, because the order of a set differs in each process."""
         named = self._rules.columns
         return [*(name for name in row if name in named), *sorted(named.difference(row))] if named else []
 
@@ -303,7 +305,7 @@ class TaskFile:
         return values
 
     def _report_repeated(self, hashes: frozenset[int]) -> None:
-        """Read the file again for the lines of ids with these hashes."""
+        """Read the file again to report the lines of ids with these hashes."""
         first: dict[str, int] = {}
         for number, row in self._rows(self.file):
             task = self._task(number, row, self._fresh_context(number))
@@ -317,7 +319,7 @@ class TaskFile:
 
 
 class _Hashes:
-    """Finds texts that occur more than once, at eight bytes a text; a set of them would take twenty times as much."""
+    """Finds texts that occur more than once, using eight bytes per text; a set would take twenty times as much."""
 
     _PARTS = 64
 
@@ -325,7 +327,7 @@ class _Hashes:
         self._parts = [array("Q") for _ in range(self._PARTS)]
 
     def add(self, text: str) -> None:
-        """Remember a text."""
+        """Record a text."""
         number = _hashed(text)
         self._parts[number % self._PARTS].append(number)
 
@@ -360,7 +362,7 @@ _ABSENT: Final = object()
 
 
 def _in_row(row: Mapping[str, Value], named: str) -> Any:
-    """Return the value at a dotted path; `_ABSENT` without one, as null and empty text are values of a column."""
+    """Return the value at a dotted path, or `_ABSENT`, because null and empty text are valid values of a column."""
     value = value_at(row, named)
     return _ABSENT if value is None and named not in row else value
 
@@ -431,7 +433,7 @@ def _json_rows(file: FilePath) -> Iterator[Row]:
 
 
 def listed_rows(document: Value) -> list[Value] | None:
-    """Return a JSON list, or the only list of objects among the values of an object; None for another document."""
+    """Return a JSON list, or the only list of objects among the values of an object; None for any other document."""
     if isinstance(document, dict):
         lists = [rows for rows in document.values() if isinstance(rows, list) and rows and isinstance(rows[0], dict)]
         return lists[0] if len(lists) == 1 else None
@@ -448,7 +450,7 @@ def _separated_rows(file: FilePath) -> Iterator[Row]:
 
 
 def _typed(name: str, cell: Value) -> Value:
-    """Convert a cell to what its task key expects: numbers, and tags separated by `;` or `,`."""
+    """Convert a cell to the type that its task key expects: numbers, and tags separated by `;` or `,`."""
     if not isinstance(cell, str):
         return cell
     if name in ("weight", "trials"):

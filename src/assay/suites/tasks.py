@@ -1,4 +1,4 @@
-"""Read one task: its keys, and the rules that the rest of the suite sets for it."""
+"""Reads one task: its keys, and the rules that the rest of the suite sets for it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from assay.domain.identifiers import folded
 from assay.domain.model import Parameters
 from assay.domain.prompts import all_columns, columns_named, columns_of, filled_in, prompt_columns
 from assay.domain.run import MOST_TRIALS
-from assay.domain.suite import Message, Scoring, Snippet, Task
+from assay.domain.suite import CandidateSpec, Message, Scoring, Snippet, Task
 from assay.suites.checks import JUDGED
 from assay.suites.conversations import GRADE_BY, TURN, TURNS
 from assay.suites.expected import EXPECTED
 from assay.suites.grammar import FREE, FREE_MAPPING, NAME, TEXT, WORD, Keys, Kind, key, read_name, whole
-from assay.suites.located_yaml import as_written
+from assay.suites.located_yaml import Value, as_written
 from assay.suites.models import PARAMETERS
 from assay.suites.prompts import PROMPT
 from assay.suites.rubrics import WEIGHT
@@ -27,9 +27,7 @@ from assay.suites.snippets import SNIPPETS, SnippetEntry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from assay.domain.suite import CandidateSpec
     from assay.suites.grammar import Node, ReadContext
-    from assay.suites.located_yaml import Value
     from assay.suites.problems import Path
 
 TRIALS: Final = whole(1, MOST_TRIALS)
@@ -37,7 +35,7 @@ NO_PARAMETERS: Final = Parameters()
 
 
 def _read_tags(value: Value, path: Path, context: ReadContext) -> tuple[str, ...]:
-    """Read a list of names, or one name; the same tag twice is one tag."""
+    """Read a list of names, or a single name; repeated tags are merged."""
     if not isinstance(value, list):
         value, paths = [value], [path]
     else:
@@ -50,7 +48,7 @@ _TAGS: Final = Kind(_read_tags, {"anyOf": [NAME.schema, {"type": "array", "items
 
 
 def column_text(value: Value) -> str:
-    """Return a value as a template shows it: text as it is, nothing for null, a list or mapping as JSON."""
+    """Return a value as a template shows it: text unchanged, nothing for null, a list or mapping as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, bool | list | dict):
@@ -66,15 +64,15 @@ def _read_columns(value: Value, path: Path, context: ReadContext) -> dict[str, s
 
 
 class TaskKeys(Keys):
-    """A task as its author writes it."""
+    """The keys of a task, as its author writes it."""
 
     id = key(NAME, required="Give every task its own id.")
-    thing = key(WORD, "The display name; the id when absent.")
-    context = key(TEXT, "The rules the task is held to.")
+    thing = key(WORD, "The display name; by default the id.")
+    context = key(TEXT, "The rules that apply to the task.")
     prompt = key(PROMPT)
     expected = key(EXPECTED)
     ideal = key(TEXT, "A solution as it should be written, shown to judges and reviewers.")
-    final_answer = key(EXPECTED, "The right result alone; scorers compare with it if there is no `expected`.")
+    final_answer = key(EXPECTED, "Only the right result; scorers compare with it if there is no `expected`.")
     score = key(SCORE)
     weight = key(WEIGHT, "0 leaves the task out.")
     tags = key(_TAGS)
@@ -84,8 +82,8 @@ class TaskKeys(Keys):
     snippets = key(SNIPPETS)
     category = key(FREE)
     difficulty = key(FREE)
-    parameters = key(PARAMETERS, "For this task in place of the candidates' and the suite's.")
-    system_prompt = key(TEXT, "For this task in place of the suite's.")
+    parameters = key(PARAMETERS, "For this task only; replaces those of the candidates and the suite.")
+    system_prompt = key(TEXT, "For this task only; replaces that of the suite.")
     columns = key(
         Kind(_read_columns, FREE_MAPPING.schema), "Further values for the prompts of candidates: {{question}}."
     )
@@ -93,14 +91,14 @@ class TaskKeys(Keys):
         TURNS, "What the user says turn by turn: after `prompt`, or from the first turn if there is no `prompt`."
     )
     grade_by = key(GRADE_BY, "Grade a task with turns as a whole or turn by turn.")
-    persona = key(TEXT, "Whom the simulated user plays in this task, in place of the suite's; empty for no such user.")
+    persona = key(TEXT, "The simulated user's role in this task, replacing the suite's; empty for no simulated user.")
 
 
 TASK: Final = Kind(TaskKeys.read, TaskKeys.schema())
 
 
 class CandidateSpellings:
-    """Names of candidates as first spelled: `Alice` and `alice` are one candidate."""
+    """Names of candidates in their first spelling: `Alice` and `alice` are the same candidate."""
 
     def __init__(self) -> None:
         self._spelled: dict[str, str] = {}
@@ -115,22 +113,22 @@ class CandidateSpellings:
 
 @dataclass(slots=True, kw_only=True)
 class TaskRules:
-    """Rules of a suite for each of its tasks, and facts about the tasks read so far.
+    """A suite's rules for each of its tasks, and facts about the tasks read so far.
 
     Attributes:
-        default: scoring of a task that names none; None when the suite offers none.
-        has_judge: True if a judge grades; a set file gets its judge later and counts as judged.
+        default: scoring for tasks that name none; None if the suite has no default.
+        has_judge: True if a judge grades; this includes set files, which get their judge later.
         joint: True if a judge compares all candidates of a task in one call.
-        models: names of candidates that are asked.
-        more_candidates: True if candidates are still to come, as with a batch input file.
+        models: names of the candidates that are asked, unlike those with snippets.
+        more_candidates: True if candidates may still be added, as with a batch input file.
         spellings: names of all candidates.
-        persona: whom the suite's simulated user plays; None if it has no such user.
+        persona: the persona of the suite's simulated user; None if it has no such user.
         by_turn: True if tasks without this setting are graded turn by turn.
         templates: candidates that have their own prompt templates.
         columns: columns that these templates name.
         same_columns: True if all tasks have the same columns, as in a table, so that one report of a missing one is enough.
         with_snippets: names of candidates that have snippets, in order of appearance.
-        judged: method by which an LLM grades the tasks read so far; empty if it grades none.
+        judged: scoring method with which an LLM grades tasks read so far; empty if it grades none.
     """
 
     default: Scoring | None = None
@@ -161,13 +159,13 @@ def read_task(
     """Read a task; None if it has no usable id or scoring.
 
     Args:
-        columns: those of its row that candidates' prompts name, beside the keys of the task.
+        columns: columns of its row that candidates' prompts name, in addition to the keys of the task.
         of_row: names of all columns of its row, for messages.
     """
     keys = TaskKeys.read(values, path, context)
     assert keys is not None  # `values` is a mapping
     if keys.parameters is not None and keys.parameters.seed is not None:
-        problem = "sets `seed`, but the seeds that are sent follow from the run's."
+        problem = "sets `seed`, but the seeds that Assay sends are derived from the run's seed."
         keys.node.report("parameters", problem, "Set it for the suite.")
     scoring = keys.score
     if "score" not in keys.node:
@@ -224,33 +222,31 @@ def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
     if not turns or (len(turns) == 1 and not persona):
         return task
     if by_turn and persona:
-        problem = "is `turn`, but with a simulated user the number of turns is not known before."
+        problem = "is `turn`, but with a simulated user the number of turns is not known in advance."
         node.report("grade_by" if "grade_by" in node else "turns", problem, "Use `conversation`.")
     if not by_turn and any(turn.expected is not None for turn in turns):
         problem = "has `expected` for a turn, which counts only if the task is graded turn by turn."
-        node.report("turns", problem, "Add `grade_by: turn`, or write the `expected` of the last reply at the task.")
+        node.report("turns", problem, "Add `grade_by: turn`, or write the `expected` of the last reply in the task.")
     if by_turn and not task.scoring.judged and not any(turn.expected is not None for turn in turns):
         node.report("turns", "has no `expected` to compare a reply with.", "Add it to at least one turn.")
     return replace(task, turns=turns, persona=filled_in(persona or "", columns), by_turn=by_turn)
 
 
 def _prompt_of_columns(task: Task) -> tuple[Message, ...]:
-    """Return the columns as a prompt, which judges and reviewers see although every candidate has its own."""
+    """Return the columns as a prompt for judges and reviewers to see, although every candidate has its own prompt."""
     texts = {name: text for name, text in task.columns.items() if text.strip()}
     lines = list(texts.values()) if len(texts) == 1 else [f"{name}: {text}" for name, text in texts.items()]
     return (Message(role="user", content="\n".join(lines)),) if lines else ()
 
 
 def _apply_rules(task: Task, keys: TaskKeys, rules: TaskRules, of_row: Iterable[str]) -> None:
-    """Report values that are valid alone but do not fit the rest of the suite."""
+    """Report values that are valid by themselves but do not fit the rest of the suite."""
     node = keys.node
     method = task.scoring.method
     if method in JUDGED:
         rules.judged = rules.judged or method
         if method != rules.judged:
-            problem = (
-                f"is {method}, but tasks above have {rules.judged}; a run has one rubric, and one prompt of its judge."
-            )
+            problem = f"is {method}, but tasks above have {rules.judged}; a run has one rubric and one judge prompt."
             node.report("score", problem, f"Put the tasks with {method} into a suite of their own.")
     if task.by_turn:
         for place, turn in enumerate(task.turns):
@@ -313,7 +309,7 @@ def _check_columns(task: Task, candidate: CandidateSpec, node: Node, rules: Task
 
 
 def add_snippets(given: Sequence[SnippetEntry], context: ReadContext, rules: TaskRules) -> tuple[Snippet, ...]:
-    """Return the snippets of a task under the first spelling of each candidate's name; report a candidate's second."""
+    """Return a task's snippets by the first spelling of each candidate's name; report a second snippet of a candidate."""
     snippets: dict[str, Snippet] = {}
     for entry in given:
         name = rules.spellings.spelling(entry.candidate)

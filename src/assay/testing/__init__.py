@@ -1,4 +1,4 @@
-"""Contract tests for plug-ins: inherit one, set the plug-in it tests, and run it with pytest.
+"""Contract tests for plug-ins: inherit from one of the classes, set the plug-in to test, and run it with pytest.
 
     from assay.testing import ScorerContract
 

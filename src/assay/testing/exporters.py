@@ -21,12 +21,12 @@ _TABLE = "task,candidate,score\nq1,ada,1\nq1,bob,0.5\nq2,ada,0.25\nq2,bob,0.75\n
 
 
 class ExporterContract:
-    """Contract tests of one exporter: inherit and set `format`, Assay's own or that of an installed package.
+    """Contract tests for one exporter, Assay's own or from an installed package: inherit, and set `format`.
 
     Attributes:
         format: name of the exporter.
-        threshold: passed on; only `junit` needs one.
-        table: scores to export; a format whose file holds one candidate only gives a table of that candidate.
+        threshold: passed to the exporter; only `junit` needs one.
+        table: scores to export; if a file of the format holds only one candidate, set a table with that candidate.
     """
 
     format: ClassVar[str]
@@ -69,12 +69,12 @@ class ExporterContract:
             EXPORTERS.load(self.format)(replace(request, anonymise=True))
             assert request.output is not None
             written = request.output.read_bytes()
-            # As words: a format may have a key `metadata`.
+            # Compared as whole words, because a format may have a key `metadata`.
             assert not re.search(rb"\b(ada|bob)\b", written)
 
     @contextmanager
     def _request(self, folder: Path) -> Iterator[ExportRequest]:
-        """Open a store with four scores that count, and a request for all of them."""
+        """Open a store with four scores that count, and return a request for all of them."""
         table = folder / "table.csv"
         table.write_text(self.table, "utf-8")
         with Workspace.open(folder, options={"results": "off"}, environment={}) as workspace:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from assay.domain.digest import JsonValue
 
 
 class GraderContract:
-    """Contract tests of one grader: inherit and set `grader`, `task`, `good` and `bad`.
+    """Contract tests for one grader: inherit, and set `grader`, `task`, `good` and `bad`.
 
     Attributes:
         grader: the function, as `staticmethod(function)`.
-        task: the keys of a task that the grader reads; the others are empty.
-        good: a response that scores higher than `bad`.
-        options: options for grading both.
+        task: the keys of a task that the grader reads; all others are empty.
+        good: a response that must score higher than `bad`.
+        options: options for grading both responses.
     """
 
     grader: ClassVar[Callable[..., object]]
@@ -33,7 +31,7 @@ class GraderContract:
         assert self._mean(self.good) > self._mean(self.bad)
 
     def test_every_response_gets_scores_from_0_to_1_with_weights(self) -> None:
-        # Models do write lone surrogates, and answers of any length.
+        # Models do produce lone surrogates, and answers of any length.
         for response in (self.good, "", " \n", "{}", "Ünïcode \N{SNOWMAN}", "\ud800", "word " * 10_000):
             criteria = self._criteria(response)
             assert criteria, f"{response[:40]!r} got no criterion"
@@ -56,7 +54,7 @@ class GraderContract:
         return sum(score * weight for score, weight in zip(scores, weights, strict=True)) / sum(weights)
 
     def _criteria(self, response: str) -> dict[str, dict[str, float]]:
-        """Grade as Assay does: the result crosses a process boundary as JSON."""
+        """Grade as Assay does, by passing the result through JSON as if it crossed a process boundary."""
         plain: dict[str, JsonValue] = dict.fromkeys(("thing", "context", "prompt", "language"), "")
         plain |= {"id": "task", "expected": None, "ideal": None, "final_answer": None, "messages": [], "tags": []}
         result = type(self).grader({**plain, "columns": {}, "metadata": {}, **self.task}, response, self.options)

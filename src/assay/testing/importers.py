@@ -18,13 +18,12 @@ from assay.domain.import_records import (
 )
 from assay.exchange.file_groups import group_files
 from assay.exchange.importers import Importer, ReadOptions
-from assay.exchange.parsing.input_files import UnreadableFile, files_in, input_file
+from assay.exchange.parsing.input_files import InputFile, UnreadableFile, files_in, input_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.domain.import_records import Found
-    from assay.exchange.parsing.input_files import InputFile
 
 _RECORDS = (FoundRun, FoundAtEnd, FoundTask, FoundResponse, FoundAssessment, FoundScores, Noted, Skipped, Held)
 _FOREIGN = {
@@ -38,11 +37,11 @@ _FOREIGN = {
 
 
 class ImporterContract:
-    """Contract tests of one importer: inherit and set `importer` and `write_sample`.
+    """Contract tests for one importer: inherit, and set `importer` and `write_sample`.
 
     Attributes:
         importer: the module or object to test.
-        options: options with which its sample is read.
+        options: options for reading the sample.
         by_content: False for an importer that only `--format` or `--map` selects.
     """
 
@@ -51,7 +50,7 @@ class ImporterContract:
     by_content: ClassVar[bool] = True
 
     def write_sample(self, folder: Path, /) -> Path:
-        """Write a valid file, or a folder of files, of this format; return its path."""
+        """Write a valid file (or a folder of files) in this format, and return its path."""
         raise NotImplementedError
 
     def test_its_sample_is_recognised(self, tmp_path: Path) -> None:
@@ -70,7 +69,7 @@ class ImporterContract:
     def test_its_sample_gives_sound_records(self, tmp_path: Path) -> None:
         records = self._read(self.write_sample(tmp_path))
         assert records
-        # Files of another role add to the run of the result files that they come with.
+        # Files with another role add to the run of the result files that they come with.
         opened = getattr(self.importer, "ROLE", "results") != "results"
         for record in records:
             assert isinstance(record, _RECORDS)

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class ProviderContract:
-    """Contract tests of one provider: inherit and set `model`; the provider is Assay's own or that of an installed package.
+    """Contract tests for one provider, Assay's own or from an installed package: inherit, and set `model`.
 
     Attributes:
-        model: a model that answers; override `environment` if it needs variables such as a key or an address.
+        model: a model that answers; override `environment` if the model needs variables such as a key or an address.
     """
 
     model: ClassVar[ModelSpec]
 
     def environment(self, folder: Path, /) -> Mapping[str, str]:
-        """Return the environment variables that the provider needs; files that it reads go into the folder."""
+        """Return the environment variables that the provider needs; write any files that it reads to the folder."""
         return {}
 
     def test_it_is_registered(self) -> None:
@@ -66,5 +66,5 @@ class ProviderContract:
                 await directory.close()
             return reply
 
-        # Each call has a loop of its own, because connections belong to the loop that opened them.
+        # Each call has its own loop, because connections belong to the loop that opened them.
         return asyncio.run(ask())

@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, ClassVar
 from assay.domain.isolation import Returned
 from assay.domain.suite import Scoring
 from assay.scoring.custom_scorers import finish, plain_result
-from assay.scoring.scorer_result import Score, Unscored
+from assay.scoring.scorer_result import Outcome, Score, Unscored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.domain.digest import JsonValue
     from assay.scoring.scorer_registry import PluginScorer
-    from assay.scoring.scorer_result import Outcome
 
 
 class ScorerContract:
-    """Contract tests of one scorer: inherit and set `scorer`, `right` and `wrong`.
+    """Contract tests for one scorer: inherit, and set `scorer`, `right` and `wrong`.
 
     Attributes:
         scorer: the function, as `staticmethod(function)`.
-        right: a response and its reference that score higher than `wrong`.
-        options: options for both.
+        right: a response and its reference, which must score higher than `wrong`.
+        options: options for scoring both.
     """
 
     scorer: ClassVar[PluginScorer]
@@ -40,7 +39,7 @@ class ScorerContract:
 
     def test_scores_lie_on_0_to_1_whatever_the_response(self) -> None:
         reference = self.right[1]
-        # Models do write lone surrogates, and answers of any length.
+        # Models do produce lone surrogates, and answers of any length.
         for response in ("", " \n", "42", "{}", "Ünïcode \N{SNOWMAN}", "\ud800", "word " * 10_000):
             outcome = self._outcome(response, reference)
             assert isinstance(outcome, Score | Unscored)
@@ -50,7 +49,7 @@ class ScorerContract:
         assert self._outcome(*self.right) == self._outcome(*self.right)
 
     def _outcome(self, response: str, reference: str) -> Outcome:
-        """Score as Assay does: the result crosses a process boundary as JSON, unless Assay's own type comes back."""
+        """Score as Assay does, by passing the result through JSON unless it is of Assay's own type."""
         result = type(self).scorer(response, reference, self.options)
         if isinstance(result, Score | Unscored):
             return result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from fastapi import Request
@@ -21,11 +20,7 @@ from assay.domain.errors import Refused
 from assay.web.jobs.reruns import Reruns
 from assay.web.jobs.runs import Runner, Starts
 from assay.web.live import Live
-from assay.web.security.access import visitor_of
-
-if TYPE_CHECKING:
-    from assay.web.security.access import Entrance
-
+from assay.web.security.access import Entrance, visitor_of
 
 REVIEWER_COOKIE = "assay_reviewer"
 
@@ -63,8 +58,8 @@ def rooms_of(request: Request) -> Rooms:
 def reviewer_of(request: Request, named: str | None = None) -> str:
     """Return the reviewer's name for a request.
 
-    An invited person has one name. The owner reviews under the name in the request, else the name chosen in this browser,
-    else the workspace's name.
+    An invited person has one name. The owner reviews under the name in the request, otherwise the name chosen in this browser,
+    otherwise the workspace's name.
 
     Raises:
         Refused: an invited person sends another person's decision, such as one left in this browser by an earlier visitor.

@@ -10,18 +10,15 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
-from assay.domain.errors import Refused, StoreError, UnknownName, nearest
+from assay.domain.errors import AssayError, Refused, StoreError, UnknownName, nearest
 from assay.web.security.access import VISITOR
 from assay.web.templating import NAV, SETTINGS, THEMES, frame_of, templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, MutableMapping
 
-    from starlette.responses import Response
-
-    from assay.domain.errors import AssayError
 
 LISTS: Final = {
     "run": "/runs",
@@ -37,7 +34,7 @@ LISTS: Final = {
     "assessment": "/review",
     "trial": "/runs",
 }
-"""Address of the page that lists everything of a kind, by the first word of the kind."""
+"""Address of the page that lists all items of a kind, keyed by the first word of the kind's name."""
 
 _LIST_NAMES: Final = {
     "/runs": "All runs",
@@ -60,7 +57,7 @@ _STATUS_TITLES: Final = {
     421: "Access denied",
     422: "The address is not valid",
     500: "Something went wrong",
-    503: "The store does not respond",
+    503: "The store is not responding",
 }
 
 _RUN: Final = re.compile(r"run (\S+)")
@@ -69,7 +66,7 @@ _GOES_ON: Final = re.compile(r"(is|are|has|was|were|cannot|comes|carries|holds|w
 _MOST_CHARS: Final = 300
 
 Link = tuple[str, str]
-"""Label and address."""
+"""A link: its label and its address."""
 
 
 def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError) -> Response:
@@ -172,7 +169,9 @@ def _unknown(scope: MutableMapping[str, Any], error: UnknownName) -> Mapping[str
     everything = LISTS.get(kind)
     return {
         "title": f"No {error.kind} named “{_cut(error.name)}”",
-        "lead": "It may have been removed, belong to another store, or be spelled differently." if everything else "",
+        "lead": "It may have been removed, or it may belong to another store or be spelled differently."
+        if everything
+        else "",
         "more": _for_pages(error.remedy),
         "near": near,
         "links": [(_LIST_NAMES[everything], everything)] if everything else [],
@@ -185,7 +184,7 @@ def _no_page(scope: MutableMapping[str, Any]) -> Mapping[str, object]:
     near = [(names[page], f"/{page}") for page in nearest(first, names, most=2)]
     return {
         "title": "Page not found",
-        "lead": "No page has this address. Check the spelling, or the page may have moved.",
+        "lead": "No page has this address. Check the spelling; the page may also have moved.",
         "near": near,
     }
 

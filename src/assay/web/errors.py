@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from assay.domain.errors import (
-    AssayError,
-    InputError,
-    Interrupted,
-    Refused,
-    StoreError,
-    UnknownName,
-)
+from assay.domain.errors import AssayError, InputError, Interrupted, Refused, StoreError, UnknownName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
-    from typing import Any
 
 STATUSES: Final[tuple[tuple[type[AssayError], int], ...]] = (
     (UnknownName, 404),
@@ -27,7 +19,7 @@ STATUSES: Final[tuple[tuple[type[AssayError], int], ...]] = (
     (Interrupted, 503),
     (AssayError, 500),
 )
-"""The first class that matches the error decides."""
+"""The first class that matches the error decides the status."""
 
 
 def status_of(error: AssayError) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from markupsafe import Markup
 
@@ -12,11 +13,10 @@ def when(at: str) -> str:
     return f"{at[:10]} {at[11:16]} UTC"
 
 
-def time_element(at: str, *, with_seconds: bool = False) -> Markup:
+def time_element(at: str, precision: Literal["day", "minute", "second"] = "minute") -> Markup:
     """Return a time in UTC as an element; the script `frame/times.js` shows it in the reader's time zone."""
-    exact = Markup(" data-exact") if with_seconds else ""
-    text = f"{at[:10]} {at[11:19]} UTC" if with_seconds else when(at)
-    return Markup('<time datetime="{}"{}>{}</time>').format(at, exact, text)
+    text = {"day": at[:10], "minute": when(at), "second": f"{at[:10]} {at[11:19]} UTC"}[precision]
+    return Markup('<time datetime="{}" title="{}" data-{}>{}</time>').format(at, when(at), precision, text)
 
 
 def ago(at: str, now: str) -> Markup:
@@ -30,7 +30,7 @@ def ago(at: str, now: str) -> Markup:
         if number < most:
             text = f"{number} {plural(number, unit, unit + 's')} ago" if number > 0 else "just now"
             return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(at, when(at), text)
-    return Markup('<time datetime="{}" title="{}" data-day>{}</time>').format(at, when(at), at[:10])
+    return time_element(at, "day")
 
 
 def seconds(value: float) -> str:

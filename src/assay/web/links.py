@@ -23,6 +23,6 @@ def shown_column(column: AnswerColumn) -> str:
 
 
 def side_by_side(summaries: Iterable[RunSummary]) -> str:
-    """Return the address that compares the answers of these runs' candidates, up to `MOST_COLUMNS`."""
+    """Return the address of the page that compares these runs' candidates, with up to `MOST_COLUMNS` columns."""
     columns = [AnswerColumn(run=summary.id, candidate=name) for summary in summaries for name in summary.candidates]
     return f"/compare?{urlencode([('col', shown_column(column)) for column in columns[:MOST_COLUMNS]])}"

@@ -10,7 +10,7 @@ from assay.domain.errors import StoreError
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.web.responses import json_bytes
-from assay.web.run_rows import looked_at
+from assay.web.run_rows import LiveRunDocument, looked_at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from assay.app.registry.run_verdicts import RunVerdicts
     from assay.app.workspace import Workspace
     from assay.web.jobs.runs import Runner
-    from assay.web.run_rows import LiveRunDocument
 
 LOOK_S: Final = 0.8
 """Seconds between reads, so the longest delay until a page shows a finished trial."""
@@ -33,7 +32,7 @@ SHOWN: Final = 50
 """Newest runs that are watched."""
 
 NEW_VERDICTS: Final = 2
-"""Verdicts computed per read, so that a decision on another page never waits long."""
+"""Maximum verdicts computed per read, so that a decision on another page never waits long."""
 
 
 class Live:

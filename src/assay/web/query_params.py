@@ -54,7 +54,7 @@ def known(kind: str, value: str, names: Iterable[str]) -> str:
     if choice is not None:
         return choice
     listed = ", ".join(choices[:LISTED]) + (", …" if len(choices) > LISTED else "")
-    raise UnknownName(kind, value, choices, remedy=f"Known: {listed}." if choices else "None is stored yet.")
+    raise UnknownName(kind, value, choices, remedy=f"Known: {listed}." if choices else "None are stored yet.")
 
 
 def within(name: str, start: int, of: int) -> int:
@@ -96,5 +96,5 @@ def known_names(request: Request) -> None:
     taken = {field.alias for field in route.dependant.query_params} | declared
     for name in request.query_params:
         if name not in taken:
-            remedy = f"Known: {', '.join(sorted(taken))}." if taken else "This page takes nothing of the kind."
+            remedy = f"Known: {', '.join(sorted(taken))}." if taken else "This page has no filters."
             raise UnknownName("filter", name, taken, remedy=remedy)

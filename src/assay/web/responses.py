@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 MOST_UNKNOWN: Final = 5
-"""Unknown fields that an error can name."""
+"""Maximum number of unknown fields that an error names."""
 
 
 class Body(BaseModel):
-    """Base class of request bodies. Unknown fields are errors; half characters become U+FFFD."""
+    """Base class of request bodies. Unknown fields are errors; lone surrogates become U+FFFD."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -6,23 +6,18 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fastapi import Request
 
 from assay.app.review.item import Item
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.people import VisitorRole
 from assay.domain.selection import Selection
 from assay.web.context import Rooms, reviewer_of, rooms_of
 from assay.web.run_rows import DECIDED
 from assay.web.security.access import visitor_of
-
-if TYPE_CHECKING:
-    from assay.domain.identifiers import AssessmentKey
-
 
 MOST_COUNTED = 2_000
 """Above this number, assessments of one task or judge are not counted after each decision."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,17 +13,14 @@ from assay.app.runs.documents import TokensDocument
 from assay.app.wire import Absent, Json, document, fill, optional, source
 from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
-from assay.domain.selection import Selection
+from assay.domain.selection import AssessmentRow, RunSummary, Selection, TrialRow
 from assay.domain.suite import PERSON
 from assay.web.safe_text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.errors import AssayError
-    from assay.domain.selection import AssessmentRow, RunSummary, TrialRow
     from assay.web.jobs.runs import Runner
 
 DRAWN: Final = ("approved", "corrected", "not_required", "exempt", "rejected", "failed", "pending")
@@ -87,15 +84,27 @@ class RunListDocument:
 
 
 @document
+class AtProviderDocument:
+    """Trials that wait for a batch: their number, the provider's host, the time in UTC, and the id of the oldest batch."""
+
+    n: int
+    place: str
+    since: str
+    job: str
+
+
+@document
 class LiveRunDocument(RunRowDocument):
     """A run as lists and its own page show it.
 
-    `ending`: calls of a cancelled run are still in progress. `tally`: its assessments by state and the trials without any, in
-    drawing order. `verdict`: null until it is computed. `action`: the next step, `review`, `retry`, `resume`, `results` or `open`.
+    `ending`: calls of a cancelled run are still in progress. `tally`: the run's assessments by state, and its trials without
+    assessments, in drawing order. `verdict`: null until it is computed. `action`: the next step, `review`, `retry`, `resume`,
+    `results` or `open`.
     """
 
     candidates: tuple[str, ...]
     ending: bool
+    at_provider: AtProviderDocument | None
     tally: tuple[tuple[str, int], ...]
     verdict: str | None
     action: str
@@ -236,7 +245,7 @@ def _corrected_are(judges: Collection[str]) -> str:
 def looked_at(
     workspace: Workspace, summary: RunSummary, runner: Runner | None = None, *, verdict: str | None = None
 ) -> LiveRunDocument:
-    """Return the row of a run with its current trial. Takes a few index lookups, whatever the run's size."""
+    """Return the row of a run with its current trial. Takes a few index lookups, regardless of the run's size."""
     under_way = failed = None
     if summary.state is RunState.RUNNING or summary.trials.get(TrialState.FAILED):
         under_way, failed = workspace.archive.trials.under_way(summary.id)
@@ -255,11 +264,22 @@ def looked_at(
         row,
         candidates=summary.candidates,
         ending=ending,
+        at_provider=_at_provider(workspace, summary),
         finished=None if ending else row.finished,
         tally=tuple(_tally(summary, row.trials)),
         verdict=None if verdict is None else visible(verdict),
         action=_action(summary, row),
     )
+
+
+def _at_provider(workspace: Workspace, summary: RunSummary) -> AtProviderDocument | None:
+    n = summary.trials.get(TrialState.SUBMITTED, 0)
+    jobs = workspace.jobs.of_runs([summary.id], only_open=True) if n else ()
+    if not jobs:
+        return None
+    job = jobs[0]
+    since = (job.sent or job.created)[:16].replace("T", " ") + " UTC"
+    return AtProviderDocument(n=n, place=job.place, since=since, job=job.remote_id or job.token)
 
 
 def _action(summary: RunSummary, row: RunRowDocument) -> str:
@@ -272,7 +292,7 @@ def _action(summary: RunSummary, row: RunRowDocument) -> str:
 
 
 def _error(failed: TrialRow | None, trouble: AssayError | None) -> str | None:
-    """Return on one short line the error that stopped the run, else the failure of one of its trials; None without either."""
+    """Return one short line: the error that stopped the run, or else the failure of one of its trials; None if there is neither."""
     if trouble is not None:
         return shortened(f"{trouble.problem} {trouble.remedy}".strip())
     if failed is not None and failed.failure is not None:
@@ -342,7 +362,7 @@ def _seconds(summary: RunSummary) -> float | None:
 
 
 def _as_agent_run(summary: RunSummary, agent_run: Mapping[str, JsonValue]) -> dict[str, object]:
-    """Return fields with the names of agent harnesses; `agent_run` is the harness's own data."""
+    """Return a run's fields under the names that agent harnesses use; `agent_run` is the harness's own data."""
     both = ("scenario", "tier", "agent", "model")
     pairs = (
         ("specialistEnabled", "specialist_enabled"),
@@ -412,7 +432,7 @@ def _shares(tally: list[tuple[str, int]]) -> list[tuple[str, float]]:
 
 
 def _left_s(summary: RunSummary, trials: dict[str, int], now: str | None) -> float | None:
-    """Estimate the seconds left of a running run from its pace since it last started or resumed; None if unknown."""
+    """Estimate the seconds that a running run still needs, from its pace since it last started or resumed; None if unknown."""
     left = trials["total"] - trials["done"] - trials["failed"]
     # The time while the run was stopped must not count.
     done = trials["total"] - left - summary.done_before

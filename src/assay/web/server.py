@@ -25,6 +25,7 @@ from starlette.responses import JSONResponse, Response
 
 from assay.app.arena.voting import ArenaVoting
 from assay.app.comparison.grades import GradeComparison
+from assay.app.integrations import evaluations
 from assay.app.random_order import order_seeds
 from assay.app.registry.run_verdicts import RunVerdicts
 from assay.app.review.concealment import Concealment
@@ -36,6 +37,7 @@ from assay.app.statistics.live_report import LiveReports
 from assay.app.webhooks import check_webhook
 from assay.domain.errors import AssayError, SettingsError, UnknownName
 from assay.domain.people import VisitorRole
+from assay.statistics.distributions import t_quantile
 from assay.web import api, context, error_pages, pages, templating
 from assay.web.errors import problem, problem_of, problem_response, status_of
 from assay.web.jobs.judge_services import judging
@@ -70,7 +72,7 @@ if TYPE_CHECKING:
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 RESULTS_IDLE_S: Final = 2.0
-MOST_PROBLEMS: Final = 100  # of one request, in the answer to it
+MOST_PROBLEMS: Final = 100  # problems of one request that its response lists
 """Seconds from a decision to the update of the results folder, which covers all decisions made by then."""
 
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -125,7 +127,15 @@ def create_app(
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
+        # Otherwise the first visit to the results waits for these: half of its 0.5 s with 50 candidates and 1,000 tasks.
+        prepared = asyncio.gather(
+            asyncio.to_thread(t_quantile, 0.5, 1),
+            asyncio.to_thread(templating.templates().get_template, "statistics/results.html"),
+        )
+        # A client was told that its evaluation is accepted, so a new server finishes what a stopped one left.
+        await asyncio.to_thread(_go_on, workspace, runner)
         yield
+        await prepared
         await asyncio.to_thread(runner.stop)
         await asyncio.to_thread(app.state.rooms.grades.close)
         await asyncio.to_thread(app.state.judging.measuring.close)
@@ -196,7 +206,7 @@ def serve(
         host: address to listen on; anything other than loopback needs a token.
         port: 0 picks a free port.
         path: the page whose address is announced.
-        token: access token for browsers; None takes `ASSAY_TOKEN`.
+        token: access token for browsers; None to use `ASSAY_TOKEN`.
         announce: called with the address, which contains a one-time code if a token is set.
 
     Raises:
@@ -206,7 +216,7 @@ def serve(
     check_exposure(host, secret)
     known = Token(secret) if secret else None
     app = create_app(workspace, host=host, token=secret, code=known)
-    # It takes a fifth of a second, which the first visit of the results page would wait for.
+    # It takes a fifth of a second, which would otherwise delay the first visit to the results page.
     threading.Thread(target=import_module, args=("scipy.special",), daemon=True).start()
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
@@ -281,6 +291,16 @@ def _listening(host: str, port: int) -> socket.socket:
             remedy="Choose another with --port; 0 picks a free one.",
         ) from error
     return listening
+
+
+def _go_on(workspace: Workspace, runner: Runner) -> None:
+    if workspace.read_only:
+        return
+    try:
+        for plan in evaluations.left_over(workspace):
+            runner.queue(plan)
+    except AssayError as error:  # one damaged run must not keep the server from starting
+        logging.getLogger("assay").warning("accepted evaluations are not continued: %s", error)
 
 
 def _expected(request: Request, error: Exception) -> Response:

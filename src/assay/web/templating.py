@@ -70,7 +70,7 @@ BELONGS: Final = {
     "bout": "arena",
     "one-calibration": "calibration",
 }
-"""Pages without an own entry in the navigation, and the entry that is marked for each."""
+"""Pages without their own entry in the navigation, and the entry that is highlighted for each."""
 
 
 # Regular expressions instead of a minifier, because there is no build step. They keep the review scripts below 60 kB
@@ -177,7 +177,7 @@ def frame_of(visitor: Visitor | None) -> dict[str, object]:
 
     nav = [entry for entry in NAV if can(entry[1])]
     if visitor is not None and visitor.name is not None and can(own := f"/reviewers/{visitor.name}"):
-        nav.append(("reviewer", quote(own), "My figures"))
+        nav += [("decisions", quote(f"{own}/decisions"), "My decisions"), ("reviewer", quote(own), "My figures")]
     return {
         "can": can,
         "home": "/" if visitor is None else visitor.home,

@@ -83,7 +83,7 @@ def test_every_failed_try_is_on_disk_before_the_next_one_is_made() -> None:
         "empty",
     ]
     assert [entry.calls[0].number for entry in table.journal.entries] == [1, 2]
-    assert answer.call.number == 3
+    assert answer.calls[0].number == 3
 
 
 def test_an_empty_answer_is_asked_for_twice_more_after_growing_waits() -> None:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import yaml
 from tests.support import harness_files as files
 from tests.support.read_files import formats_of, read_files
 
@@ -56,7 +57,7 @@ def test_lm_eval_rows_without_a_metric_are_counted_and_named(tmp_path: Path) -> 
     rows[2] = files.lm_eval_row(2, exact_match=None)
     files.put_lines(next(folder.glob("*/samples_*.jsonl")), rows)
     whys = [skipped.why for skipped in read_files(folder).skipped]
-    assert any("f1 is missing or no number in 1 of 3 graded rows" in why for why in whys)
+    assert any("f1 is missing or not a number in 1 of 3 graded rows" in why for why in whys)
     assert any(why.startswith("1 rows hold no metric") for why in whys)
 
 
@@ -123,6 +124,22 @@ def test_a_metric_of_which_lower_is_better_is_turned_round(tmp_path: Path) -> No
     assert any("lower is better for wrong" in note.what for note in read.notes)
 
 
+def test_a_task_configuration_tells_the_direction_of_its_metrics(tmp_path: Path) -> None:
+    home = files.lm_eval(tmp_path) / "org__tiny"
+    (results,) = home.glob("results_*.json")
+    metric = {"metric": "exact_match", "higher_is_better": False}
+    files.put(results, json.loads(results.read_text()) | {"configs": {"sums": {"metric_list": [metric]}}})
+    grade = read_files(tmp_path).assessments[0].grades[0]
+    assert (grade.score, grade.raw_score, grade.min_score, grade.max_score) == (0.0, 1.0, 1.0, 0.0)
+
+
+def test_samples_alone_have_the_directions_of_the_harness(tmp_path: Path) -> None:
+    row = files.lm_eval_row(0, metrics=["brier_score", "exact_match", "own"], brier_score=0.25, own=0.25)
+    read = read_files(files.put_lines(tmp_path / "samples_sums.jsonl", [row]))
+    assert [grade.score for grade in read.assessments[0].grades] == [0.75, 1.0, 0.25]
+    assert any("higher or lower is better for own;" in note.what for note in read.notes)
+
+
 def test_a_metric_with_a_late_value_off_its_scale_counts_nowhere(tmp_path: Path) -> None:
     rows = [files.lm_eval_row(n, exact_match=1.0 if n < 1100 else 37.5) for n in range(1500)]
     read = read_files(files.put_lines(tmp_path / "samples_late.jsonl", rows))
@@ -179,6 +196,20 @@ def test_promptfoo_providers_are_candidates_and_repeats_are_trials(tmp_path: Pat
     trials = Counter((one.candidate, one.trial) for one in read.responses)
     assert trials == {(name, trial): 3 - trial for name in ("openai:small", "openai:large") for trial in (1, 2)}
     assert (read.responses[0].latency_s, read.responses[0].cost_usd, read.responses[0].input_tokens) == (0.25, 0.001, 5)
+
+
+def test_promptfoo_in_yaml_gives_the_records_of_its_json(tmp_path: Path) -> None:
+    path = files.promptfoo(tmp_path)
+    document = json.loads(path.read_bytes())
+    expected = read_files(path)
+    (tmp_path / "yaml").mkdir()
+    copy = tmp_path / "yaml" / "results.yaml"
+    copy.write_text(yaml.safe_dump(document, sort_keys=False), "utf-8")
+    read = read_files(copy)
+    assert read.counts == expected.counts
+    assert [grade for one in read.assessments for grade in one.grades] == [
+        grade for one in expected.assessments for grade in one.grades
+    ]
 
 
 def test_promptfoo_rubrics_wait_with_the_graders_words_and_rules_count(tmp_path: Path) -> None:
@@ -240,7 +271,7 @@ def test_one_promptfoo_score_off_the_scale_takes_its_assertions_others(tmp_path:
     read = read_files(files.put(tmp_path / "out.json", files.promptfoo_document(*rows)))
     assert set(read.scores("promptfoo").values()) == {None}
     assert [one.grades[0].raw_score for one in read.assessments] == [1, 7]
-    assert any(note.what.startswith("2 scores belong to metrics that leave 0 to 1") for note in read.notes)
+    assert any(note.what.startswith("2 scores belong to metrics that go beyond 0 to 1") for note in read.notes)
 
 
 def test_a_promptfoo_run_ends_after_its_duration(tmp_path: Path) -> None:

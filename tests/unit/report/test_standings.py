@@ -41,7 +41,7 @@ def ranked(means: dict[str, float], *, n_tasks: int = 12) -> Ranking:
         ({"ada": 0.8, "b": 0.5, "c": 0.5, "d": 0.5, "e": 0.5}, "ada is best; the 4 others are not separated."),
         (
             {"ada": 0.8, "b": 0.65, "c": 0.45, "d": 0.45, "e": 0.45},
-            "ada is best; of the 4 others, some are not separated.",
+            "ada is best; some of the 4 others are not separated.",
         ),
     ],
 )

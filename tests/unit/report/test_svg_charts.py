@@ -18,11 +18,11 @@ from assay.statistics import ScoreTable, rank
 HOSTILE = '"><script>alert("x")</script>\x00\u202e'
 LONG = "a candidate with a name that is much longer than any column of a chart could ever be"
 UNITS = {
-    "forest": "score, points of 100",
+    "forest": "score, points out of 100",
     "pairs": "difference in points",
     "ranks": "rank, 1 is best",
-    "scores": "score of a trial, points of 100",
-    "calibration": "reference score, points of 100",
+    "scores": "score of a trial, points out of 100",
+    "calibration": "reference score, points out of 100",
     "trend": "start of the run, UTC",
 }
 
@@ -134,6 +134,17 @@ def test_many_trials_become_histograms_of_few_bytes() -> None:
     assert "circle" not in drawing
     assert "median 50, 3,000 trials" in drawing
     assert len(drawing) < 8000
+
+
+def test_the_trend_axis_prints_days_and_minutes_of_close_runs() -> None:
+    rows: tuple[Row, ...] = tuple(
+        {"started": f"2026-11-03T10:25:0{n}.500Z", "candidate": "ada", "mean": 50.0, "low": 40.0, "high": 60.0,
+         "run": f"r{n}"}
+        for n in range(3)
+    )  # fmt: skip
+    for drawn in svgs(Chart(kind="trend", title="suite over time", about="Each run.", rows=rows)):
+        below = [words(text) for text in texts(drawn) if text.get("text-anchor") == "middle"]
+        assert below == [*["3 Nov", "10:25"] * 3, "start of the run, UTC"]
 
 
 def test_an_empty_chart_says_so() -> None:

@@ -15,6 +15,8 @@ from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
 from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean
 from assay.analysis.partial_review import PartlyReviewed
 from assay.report import wording
+from assay.report.wording.estimates import range_or_none
+from assay.report.wording.reasons import MISSING, SECOND_TRIALS, why_no_range
 from assay.statistics import (
     Comparison,
     DesignVariances,
@@ -97,7 +99,7 @@ def test_a_mean_over_these_tasks_says_nothing_of_others() -> None:
 def test_identical_scores_state_the_range_they_cannot_rule_out() -> None:
     said = wording.estimate_sentence(alone({"t": [1.0] * 5}), approved=True)
     assert said == (
-        "All 5 approved trials of A gave 100.0. 5 equal trials cannot rule out that up to about 45% of runs would score "
+        "All 5 approved trials of A gave 100.0. 5 identical trial scores cannot rule out that up to about 45% of runs would score "
         "lower; the range is 54.9 to 100.0."
     )
     assert "would score higher" in wording.estimate_sentence(alone({"t": [0.0] * 5}), approved=True)
@@ -184,10 +186,10 @@ def a_plan(detect: float = 0.03, *, scope: str = "tasks_like_these", **design: f
 def test_more_tasks_than_anyone_will_run_are_not_counted_out() -> None:
     said = wording.what_would_decide(a_plan(0.0003))
     assert said == (
-        "To show a difference of 0.0 points would take more tasks than anyone will run; more trials of the same tasks "
+        "To show a difference of 0.0 points would take more tasks than is practical; more trials of the same tasks "
         "would not be enough."
     )
-    assert "trials than anyone will run" in wording.what_would_decide(a_plan(0.0003, scope="these_tasks"))
+    assert "trials than is practical" in wording.what_would_decide(a_plan(0.0003, scope="these_tasks"))
 
 
 def test_undecided_wording_names_both_ways_to_decide() -> None:
@@ -255,7 +257,7 @@ def test_looking_early_is_warned_of_and_answered() -> None:
 
 def test_planned_looks_say_the_bar() -> None:
     said = wording.looks(Looks(planned=5, reached=2, p_to_beat=0.0013), 0.02)
-    assert said == "Look 2 of 5: a claim needs p below 0.0013; it is 0.0200, not enough."
+    assert said == "Look 2 of 5: a claim needs p below 0.0013; it is 0.0200, which is not enough."
     assert "has not been reached" in wording.looks(Looks(planned=5, reached=0, p_to_beat=None), None)
 
 
@@ -271,7 +273,7 @@ def test_judge_bias_is_shown_with_its_range_and_label() -> None:
     people = np.linspace(0.3, 0.8, 24)
     judged = people + 0.06 + 0.02 * np.where(np.arange(24) % 2, 1, -1)
     said = wording.judge_bias(JudgeAgainstPeople(judge="J", n_corrected=24, calibration=calibration(judged, people)))
-    assert said.startswith("J scores 6.0 points higher than people on average (plausible +5.")
+    assert said.startswith("J scores 6.0 points higher than people on average (plausible range +5.")
     assert "24 checked scores, 24 assessments corrected" in said
     assert "Fewer than 30 checked scores" in said
     mirrored = wording.judge_bias(JudgeAgainstPeople(judge="J", n_corrected=1, calibration=calibration(people, judged)))
@@ -289,7 +291,7 @@ def test_agreement_is_told_with_its_range_and_the_plain_share() -> None:
         icc=icc(units, raters, scores),
     )
     assert re.match(
-        r"2 judges agree well \(alpha 1\.00, plausible 0.99 to 1.00; 100% of pairs", wording.agreement(found)
+        r"2 judges agree well \(alpha 1\.00, plausible range 0.99 to 1.00; 100% of pairs", wording.agreement(found)
     )
 
 
@@ -322,7 +324,7 @@ def test_a_partial_review_gives_three_numbers_each_with_its_assumption() -> None
     assert lines[3] == "  calibrated: not available: the trials reviewed first were not chosen at random."
     chosen = replace(found, review=partial_review(task, judge, human, random=True))
     assert re.search(r"calibrated: 6\d\.\d, 95% range", wording.partly(chosen)[3])
-    assert "Assumes that chance chose the reviewed trials." in wording.partly(chosen)[3]
+    assert "Assumes that the reviewed trials were chosen at random." in wording.partly(chosen)[3]
 
 
 # What no sentence may say
@@ -400,3 +402,13 @@ def test_trials_that_nobody_passed_are_not_called_approved() -> None:
 @pytest.mark.parametrize(("value", "words"), [(0.00002, "p < .0001"), (0.0093, "p = 0.0093"), (None, "p = –")])
 def test_a_p_value_is_equal_or_below_and_never_both(value: float | None, words: str) -> None:
     assert wording.p_value(value) == words
+
+
+def test_a_score_over_several_tasks_has_no_range_over_all_of_them() -> None:
+    """Its tasks may have ranges, which stand below."""
+    assert [range_or_none(None, n_tasks) for n_tasks in (1, 3)] == ["no range", "no range over all tasks"]
+
+
+def test_several_tasks_of_one_trial_need_a_second_trial_of_each() -> None:
+    reasons = [why_no_range("need_at_least_2_trials", n_tasks) for n_tasks in (1, 3)]
+    assert reasons == [MISSING["need_at_least_2_trials"], SECOND_TRIALS]

@@ -12,10 +12,11 @@ from assay.domain.calls import ModelRequest, Reply
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.pages import PageRequest, Shots, Unseen
 from assay.domain.suite import PERSON, Criterion, Image, JudgeSpec, Message, Rubric, Scoring, Task
-from assay.scoring.arena import ARENA_RUBRIC, ArenaJudge, PageCodeJudge
+from assay.scoring.arena import ArenaJudge, PageCodeJudge
 from assay.scoring.calibration import identity_of, parameters_of
 from assay.scoring.evaluator import Answer, MoreRequests, Sitting
 from assay.scoring.evaluators import evaluators_for
+from assay.scoring.rubrics import ARENA_RUBRIC
 
 TASK = Task(
     id="page",

@@ -64,7 +64,7 @@ def test_yes_and_no_of_yaml_are_words() -> None:
         ([], "mapping"),
         ({"field": {}}, "Did you mean 'fields'"),
         ({"fields": {"a": {"pth": "$.a"}}}, "Did you mean 'path'"),
-        ({"fields": {"a": {}}}, "says nothing"),
+        ({"fields": {"a": {}}}, "is empty"),
         ({"fields": {"a": {"path": "$..a"}}}, "`path`"),
         ({"fields": {"a": {"regex": "("}}}, "regular expression"),
         ({"fields": {"a": {"regex": "(?=a)"}}}, "regular expression"),

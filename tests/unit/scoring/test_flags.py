@@ -255,3 +255,15 @@ def test_a_sentence_speaks_of_the_candidate_it_names_whatever_its_letter(noun: s
     found = JUDGE.read(sitting, (Reply(text=json.dumps(reply)),))
     assert isinstance(found, Assessment)
     assert kinds(found) == [FlagKind.QUOTE_NOT_FOUND]
+
+
+@pytest.mark.parametrize("names", [("Candidate A", "Candidate B"), ("A", "B")])
+def test_a_label_that_nobody_has_is_no_candidate_of_that_name(names: tuple[str, str]) -> None:
+    """A judge that saw C and D cannot mean the candidate whose name it never saw."""
+    labels = dict(zip(names, "CD", strict=True))
+    reply = clean()
+    reply["candidates"] = dict(zip("CD", reply["candidates"].values(), strict=True))
+    reply |= {"ranking": ["C", "D"], "report": "Candidate A calls `load` on every read."}
+    responses = tuple(Response(candidate=name, text=text) for name, text in zip(names, CODE.values(), strict=True))
+    sitting = Sitting(task=TASK, responses=responses, labels=labels)
+    assert kinds(JUDGE.read(sitting, (Reply(text=json.dumps(reply)),))) == []

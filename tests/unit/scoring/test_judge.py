@@ -195,6 +195,7 @@ def test_task_is_graded_by_its_judges() -> None:
     assert evaluators_for(TASK, (joint, each), None) == (JointJudge(joint, CODE_RUBRIC), EachJudge(each, CODE_RUBRIC))
     assert evaluators_for(letter, (joint, each), None) == (JointJudge(joint, QUALITY), EachJudge(each, QUALITY))
     assert evaluators_for(letter, (each,), CODE_RUBRIC) == (EachJudge(each, CODE_RUBRIC),)
+    assert evaluators_for(TASK, (), None) == ()  # its answers are graded later
     (scorer,) = evaluators_for(replace(TASK, scoring=Scoring(method="exact")), (), None)
     assert (scorer.grader, scorer.by_model) == ("exact", False)
 
@@ -202,7 +203,6 @@ def test_task_is_graded_by_its_judges() -> None:
 @pytest.mark.parametrize(
     ("scoring", "said"),
     [
-        (Scoring(method="judge"), "no judge"),
         (Scoring(method="exat"), "Did you mean 'exact'"),
         (Scoring(method="numeric", options={"tolerence": 1}), "Did you mean 'tolerance'"),
     ],

@@ -136,6 +136,13 @@ def test_a_label_that_is_nobodys_is_kept_apart(label: str) -> None:
     assert set(reading.grades) == {("ada", "integrity")}
 
 
+def test_a_written_label_never_means_a_name_that_reads_like_it() -> None:
+    reply = json.dumps({"Candidate A": {"integrity": 8}, "Candidate B": {"integrity": 3}})
+    crossed = read_grading(reply, labels={"Candidate A": "B", "Candidate B": "A"}, rubric=RUBRIC).grades
+    scored = {name: grade.score.raw for (name, _), grade in crossed.items() if grade.score is not None}
+    assert scored == {"Candidate B": 8, "Candidate A": 3}
+
+
 @pytest.mark.parametrize(
     "wrapper", ["candidates", "CANDIDATES", "Candidates", "responses", "OPTIONS", "models", "solutions"]
 )

@@ -11,6 +11,7 @@ from assay import statistics as st
 from assay.analysis.anytime import anytime_difference, anytime_mean
 from assay.statistics.families import across, bell_mccaffrey
 from assay.statistics.standard_error import across_tasks
+from assay.statistics.superiority import superiority
 
 
 def table_of(means: Any, family: Any, *, n_trials: int = 2, **more: Any) -> st.ScoreTable:
@@ -62,6 +63,17 @@ def test_degrees_of_freedom_equal_those_of_the_matrix_form() -> None:
     assert float(bell_mccaffrey(weights)) == pytest.approx(expected, rel=1e-12)
 
 
+def test_degrees_of_freedom_lie_midway_between_kish_and_bell_mccaffrey() -> None:
+    sizes = [2, 3, 10, 4, 4, 7]
+    means, _ = drawn(sum(sizes), 1)
+    family = [f"f{number}" for number, size in enumerate(sizes) for _ in range(size)]
+    kish = sum(sizes) ** 2 / sum(size**2 for size in sizes) - 1
+    expected = (kish + float(bell_mccaffrey(np.array(sizes, dtype=float)))) / 2
+    assert st.compare(table_of(means, family), "A", "B").df == pytest.approx(expected, rel=1e-9)
+    assert st.estimate(table_of(means, family), "A").df == pytest.approx(expected, rel=1e-9)
+    assert kish < expected - 0.1 or kish > expected + 0.1
+
+
 def test_families_of_one_task_change_nothing() -> None:
     means, _ = drawn(7, 1, candidates=3)
     with_column = table_of(means, [f"own {task}" for task in range(7)])
@@ -90,6 +102,7 @@ def test_below_four_families_nothing_is_said_about_other_tasks(n_families: int) 
     assert "too_few_families" in {warning.code for warning in comparison.warnings}
     for asked in (st.compare(table, "A", "B", "tasks_like_these"), st.estimate(table, "A", "tasks_like_these")):
         assert (asked.ci95, asked.reason) == (None, "need_at_least_4_families")
+    assert superiority(table, 0, 1, np.ones(len(family), dtype=bool)).ci95 is None
     (pair,) = st.rank(table, "tasks_like_these").pairs
     assert (pair.p_value, pair.decision) == (None, "not_decided")
     assert (anytime_difference(table, asked_comparison(table)).e_value) is None

@@ -136,6 +136,18 @@ def test_holm_decides_in_a_list_of_pairs() -> None:
     assert first.p_holm == pytest.approx(min(1.0, 4 * pair.p_value))
 
 
+@pytest.mark.parametrize(("n_families", "reason"), [(3, "need_at_least_4_families"), (4, None)])
+def test_pairs_of_a_sample_need_four_families(n_families: int, reason: str | None) -> None:
+    judge, human, sampled = one_trial_each()
+    family = np.arange(60) % n_families
+
+    def of(scores: np.ndarray) -> Influence:
+        return influence(judge, scores, sampled, sampled, np.ones(60), family, n_units=n_families, by_family=True)
+
+    pair = sampled_difference(of(human), of(human - 0.02 * (np.arange(60) % 7)), n_tasks=60)
+    assert (pair.reason, pair.ci95 is None) == (reason, reason is not None)
+
+
 def test_few_reviews_of_zeros_and_ones_are_refused() -> None:
     rng = np.random.default_rng(4)
     judge = (rng.random(60) < 0.7).astype(float)

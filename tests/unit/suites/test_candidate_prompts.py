@@ -147,7 +147,7 @@ def test_a_prompt_may_be_in_a_file(load: Load, tmp_path: Path) -> None:
         ('prompt: "Answer\\ntersely."', "names no column, so every task would get the same prompt."),
         ("prompt: ''", "is empty, expected a template or the path of its file."),
         ("prompt: '{{expected}}'", "names {{expected}}, the right answer, which a candidate must not see."),
-        ("prompt: '{{prompt}}', messages: [{role: user, content: '{{prompt}}'}]", "is given beside `prompt`."),
+        ("prompt: '{{prompt}}', messages: [{role: user, content: '{{prompt}}'}]", "is given together with `prompt`."),
         ("messages: [{role: user, content: Hello}]", "names no column"),
         ("messages: '{{prompt}}'", "expected a list of {role, content}."),
     ],

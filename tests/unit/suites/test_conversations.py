@@ -68,7 +68,7 @@ def test_the_persona_takes_columns_and_may_be_a_tasks_own(load: Load) -> None:
         ("", "prompt: Hi, persona: A cat.", "needs a simulated user. Add `user: {model: provider/name}` to the suite."),
         ("", "prompt: Hi, turns: [Ho], grade_by: turn", "has no `expected` to compare a reply with."),
         ("", "turns: [Hi, {content: Ho, expected: x}]", "which counts only if the task is graded turn by turn."),
-        ("user: {model: openai/u, persona: P}\n", "prompt: Hi, grade_by: turn", "the number of turns is not known before"),
+        ("user: {model: openai/u, persona: P}\n", "prompt: Hi, grade_by: turn", "the number of turns is not known in advance"),
         ("user: {model: openai/u, turns: 0}\n", "prompt: Hi", "expected a whole number of at least 1."),
         ("user: {persona: P}\n", "prompt: Hi", "Add `model: provider/name`, the model that plays the user."),
         ("user: {model: openai/u, persona: '{{who}}'}\n", "prompt: Hi", "has no column 'who', which the persona names."),

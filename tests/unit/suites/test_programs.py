@@ -100,13 +100,13 @@ def test_a_digest_follows_the_files_and_not_the_folder(folder: Path, tmp_path_fa
             {"name": "c", "http": {"url": "https://x.org/{{prompt}}", "headers": {"Authorization": "Bearer k"}}},
             "would store a key with every run.",
         ),
-        ({"name": "c", "agent": "react"}, "is 'react', and no installed package offers this agent."),
+        ({"name": "c", "agent": "react"}, "is 'react', but no installed package offers this agent."),
         ({"python": "app.py:answer"}, "Give the candidate a name."),
-        ({"name": "c", "python": "app.py:answer", "command": ["cat"]}, "is given beside `python`"),
-        ({"name": "c", "python": "app.py:answer", "model": "echo"}, "is given beside `python`"),
+        ({"name": "c", "python": "app.py:answer", "command": ["cat"]}, "is given together with `python`"),
+        ({"name": "c", "python": "app.py:answer", "model": "echo"}, "is given together with `python`"),
         (
             {"name": "c", "command": ["cat"], "base_url": "http://x"},
-            "describes a model, and the candidate is `command`",
+            "describes a model, but the candidate is `command`",
         ),
         (
             {"name": "c", "model": "echo", "timeout": 3},

@@ -67,7 +67,7 @@ def test_a_set_without_a_judge_can_be_checked_but_not_run(tmp_path: Path) -> Non
     path = tmp_path / "set.json"
     path.write_text(json.dumps([thing()]))
     assert problems_in(path) == ()
-    with pytest.raises(SuiteErrors, match="is graded by a judge, and none is given"):
+    with pytest.raises(SuiteErrors, match="is graded by a judge, but none is given"):
         load_suite(path)
 
 

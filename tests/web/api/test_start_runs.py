@@ -159,7 +159,7 @@ def test_a_review_sample_of_the_form_is_drawn_and_kept(client: TestClient, works
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     assert summary.assessments[AssessmentState.LEFT_OUT] == summary.assessments[AssessmentState.PENDING] > 0
     choices = client.get("/start", params={"suite": "services.json"}).text
-    assert '<option value="sample:0.2">one trial in five, chosen by chance</option>' in choices
+    assert '<option value="sample:0.2">one trial in five, chosen at random</option>' in choices
 
 
 def test_form_values_override_the_suite_file_and_are_kept(

@@ -97,7 +97,7 @@ def test_the_same_again_is_the_same_run_and_says_so(client: TestClient, workspac
     first = sent(client)
     again = sent(client, 200)
     assert again["run_id"] == first["run_id"]
-    assert "before" in again["message"]
+    assert "already imported" in again["message"]
     turned = client.post("/api/runs", json=dict(reversed(RUN.items())))
     assert (turned.status_code, turned.json()["run_id"]) == (200, first["run_id"])
     nameless = {key: value for key, value in RUN.items() if key != "runId"}
@@ -110,7 +110,7 @@ def test_the_same_again_is_the_same_run_and_says_so(client: TestClient, workspac
 def test_an_id_is_never_given_to_other_content(client: TestClient, workspace: Workspace) -> None:
     sent(client)
     error = sent(client, 409, model="another")["error"]
-    assert "other content" in error["problem"]
+    assert "different content" in error["problem"]
     assert len(workspace.archive.runs.matching()) == 1
 
 

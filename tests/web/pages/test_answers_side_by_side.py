@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def template(free_template: Path) -> Path:
@@ -91,7 +93,7 @@ def test_runs_are_found_by_name(page: Page, served: Served) -> None:
     expect(page.locator("fieldset")).to_have_count(1)
     page.get_by_label("Find runs").fill("nowhere")
     page.get_by_role("button", name="Find").click()
-    expect(page.get_by_text("No run matches")).to_be_visible()
+    expect(page.get_by_text("No run has a matching suite")).to_be_visible()
 
 
 def test_extracted_answers_decide_agreement(page: Page, served: Served) -> None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page, Response
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="session")
 def pages_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -202,7 +204,6 @@ def test_arena_keeps_the_focus_during_keyboard_voting(page: Page, served: Served
     assert moving == 0
 
 
-@pytest.mark.slow
 def test_arena_shows_the_beginning_of_a_huge_response(page_at: Callable[[Served], Page], tmp_path: Path) -> None:
     huge = "```html\n<!doctype html><title>x</title>" + "<p>line</p>\n" * 420_000 + "<p id=end></p>\n```"
     given = {(writer, "counter"): huge for writer in WRITERS[:2]}
@@ -222,7 +223,7 @@ def test_arena_shows_the_beginning_of_a_huge_response(page_at: Callable[[Served]
         page.goto(f"{server.url}/arena/{server.run_id}")
         shown(page)
         expect(page.locator("#side-0")).to_contain_text(
-            "Only its first 2,000,000 characters are run", use_inner_text=True
+            "only its first 2,000,000 characters are run", use_inner_text=True
         )
         page.keyboard.press("v")
         expect(page.locator("#side-0")).to_contain_text(
@@ -552,7 +553,6 @@ def test_votes_come_back_from_the_results_folder(served: Served, tmp_path: Path)
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\u202emoc.live\u202c{{7*7}}"
 
 
-@pytest.mark.slow
 def test_arena_pages_are_accessible_at_every_width(chromium: Browser, watch: Watch, tmp_path: Path) -> None:
     writers = ("wilhelmina", HOSTILE.partition("\u202e")[0])
     given = {(writers[1], "counter"): HOSTILE, (writers[0], "counter"): f"As GPT-4 I say {HOSTILE}"}

@@ -167,7 +167,7 @@ def test_log_lists_real_items_of_a_run_with_planted_checks(decided: Served) -> N
 def test_the_check_names_the_first_broken_event(page: Page, decided: Served) -> None:
     page.goto(f"{decided.url}/audit")
     page.get_by_role("button", name="Check the chain").click()
-    page.locator("#checked", has_text="Checked 6 events; intact up to event 6").wait_for()
+    page.locator("#checked", has_text="Checked 6 events. The chain is intact up to event 6").wait_for()
     with database(decided) as connection:
         connection.execute("UPDATE review_event SET reason = 'another' WHERE id = 4")
     page.get_by_role("button", name="Check again").click()
@@ -182,7 +182,7 @@ def test_without_a_script_the_check_goes_on_from_page_to_page(decided: Served) -
     with Workspace.open(decided.folder, environment={}) as workspace:
         found = audit_log.check(workspace, after=2, clock=lambda: next(times))
     assert (found.after, found.checked, found.up_to, found.ended) == (2, 4, 6, True)
-    assert "Checked 6 events; intact up to event 6" in text_of(decided, "/audit?check=2&n=2")
+    assert "Checked 6 events. The chain is intact up to event 6" in text_of(decided, "/audit?check=2&n=2")
 
 
 def test_an_empty_log_says_how_it_fills(page: Page, served: Served) -> None:

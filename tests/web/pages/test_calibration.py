@@ -24,6 +24,8 @@ from assay.web.templating import static_content
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.slow
+
 
 JUDGE = "openai/judge-1"
 NASTY = "</script><img src=x onerror=alert(1)>\u202e"
@@ -263,7 +265,6 @@ def test_the_chart_comes_as_files(served: Served) -> None:
         urllib.request.urlopen(f"{served.url}/calibration/{number}/chart.exe", timeout=10)
 
 
-@pytest.mark.slow
 def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Served) -> None:
     number = measured(served)
     for path in ("/calibration", f"/calibration/{number}"):

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from tests.contract.stores import a_plan, a_task, grades, judged, planned, wait
 from tests.contract.test_calibrations import RECORD
 
+from assay.app import people
 from assay.app.registry import candidates as names
 from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState
@@ -60,6 +61,21 @@ def test_alias_column_is_shown_only_if_a_candidate_has_aliases(
         page = client.get("/candidates", headers=HTML).text
         assert "no reason given" in page
         assert "bob" in page
+
+
+@pytest.mark.parametrize("role", ["owner", "viewer"])
+def test_runs_that_wait_for_review_are_offered_for_comparison(tmp_path: Path, role: str) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", "bob"))
+        workspace.journal.open_run(plan, planned(a_task("auth")))
+        (trial,) = workspace.journal.claim(plan.id, limit=1)
+        wait(workspace.journal.record(judged(trial, grades({name: {"integrity": 0.2} for name in ("ann", "bob")}))))
+        with client_of(workspace) as client:
+            if role == "viewer":
+                client.get(people.invite(workspace, "vera", role=role, base="http://127.0.0.1:8000").link)
+            page = client.get("/compare", headers=HTML).text
+    assert plan.id in page
+    assert "There are no runs to compare yet." not in page
 
 
 def test_statistics_details_name_the_next_step_when_no_trial_counts(tmp_path: Path) -> None:

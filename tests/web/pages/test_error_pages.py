@@ -63,7 +63,7 @@ def test_page_reports_that_the_server_is_gone(page: Page, served: Served, watch:
     page.locator("#more").fill("2")
     served.kill()
     page.get_by_role("button", name="Estimate cost").click()
-    page.get_by_text("The server does not respond. Try again later.").wait_for()
+    page.get_by_text("The server is not responding. Try again later.").wait_for()
 
 
 def test_invalid_address_is_explained_and_corrected(page: Page, served: Served, watch: Watch) -> None:

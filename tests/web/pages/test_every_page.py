@@ -7,8 +7,10 @@ dark.
 from __future__ import annotations
 
 import base64
+import html as html_module
 import os
 import re
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +56,7 @@ PAGES = {
     "reviewers": "/reviewers",
     "reviewer": "/reviewers/Ines",
     "reviewer-checks": "/reviewers/Ines/checks",
+    "reviewer-decisions": "/reviewers/Ines/decisions",
     "adjudication": "/adjudication",
     "calibration": "/calibration",
     "calibration-one": "/calibration/1",
@@ -143,6 +146,26 @@ def _fits(route: str, path: str) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "signin"])
+def test_a_page_prints_times_for_the_script_and_counts_in_english(
+    furnished: Served, addresses: dict[str, str], name: str
+) -> None:
+    with urllib.request.urlopen(furnished.url + addresses[name], timeout=60) as answer:
+        html = answer.read().decode()
+    words = re.sub(
+        r"(?s)<(time|script|pre|code|blockquote|title)\b.*?</\1>|<option[^>]* data-at=.*?</option>", " ", html
+    )
+    words = html_module.unescape(re.sub(r"<[^>]*>", " ", words))
+    assert re.findall(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.{20}|.{20}\bNone\b.{20}", words) == []
+    assert (
+        re.findall(
+            r"(?<![\d.,])1 (?:[a-z]+ed )?(?:runs|tasks|trials|assessments|grades|scores|decisions|calls|items)\b", words
+        )
+        == []
+    )
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"] if os.environ.get("ASSAY_PICTURES") else ["light"])
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_whole_and_accessible(
@@ -190,5 +213,6 @@ def _keep(page: Page, name: str) -> None:
         taken = session.send(
             "Page.captureScreenshot", {"format": "webp", "quality": 45, "clip": clip, "captureBeyondViewport": True}
         )
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        (Path(folder) / f"{name}.webp").write_bytes(base64.b64decode(taken["data"]))
+        target = Path(__file__).parents[3] / folder  # a server in this process has changed the working directory
+        target.mkdir(parents=True, exist_ok=True)
+        (target / f"{name}.webp").write_bytes(base64.b64decode(taken["data"]))

@@ -119,7 +119,7 @@ def test_grades_that_wait_in_trials_that_count_are_told(tmp_path: Path) -> None:
 
 
 def test_comparison_counts_only_shared_tasks(client: TestClient, folder: Path, tmp_path: Path) -> None:
-    made, apart = "3 comparisons were made", "7 pairs have no counted task in common and are not compared."
+    made, apart = "3 comparisons were made", "7 pairs have no counted tasks in common and are not compared."
     said = page(client, "/results?suite=alpha&suite=beta&suite=gamma")
     table = said.partition('id="stats-pairs"')[2].partition("</section>")[0]
     assert made in table

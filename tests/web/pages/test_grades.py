@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from assay.domain.identifiers import AssessmentKey
 
+pytestmark = pytest.mark.slow
+
 
 def review(folder: Path, *arguments: str) -> Any:
     done = forked.run("review", *arguments, "--json", "--reviewer", "Ines", folder=folder)

@@ -108,7 +108,7 @@ def test_people_can_grade_ungraded_answers_from_their_page(page: Page, served: S
     page.get_by_label("Judge", exact=True).fill("no such thing")
     page.get_by_role("button", name="Grade with the judge").click()
     page.locator("#ungraded-said.error").wait_for()
-    page.get_by_role("button", name="Grade by people").click()
+    page.get_by_role("button", name="Have people grade").click()
     page.wait_for_url(lambda url: run not in url)
     page.get_by_role("link", name="Review 4").wait_for()
     again = served.get(f"/runs/{run}.json")

@@ -77,7 +77,7 @@ def test_a_reviewer_sees_review_and_a_viewer_results(workspace: Workspace) -> No
     reviewer = people.invite(workspace, "Rea", role="reviewer", base=HOME)
     viewer = people.invite(workspace, "Vic", role="viewer", base=HOME)
     html = page_of(workspace, "/review", invited=reviewer.token)
-    assert links(html, "Main") == [("Review", True), ("My figures", False)]
+    assert links(html, "Main") == [("Review", True), ("My decisions", False), ("My figures", False)]
     assert "Settings" not in html
     assert "New run" not in html
     html = page_of(workspace, "/candidates", invited=viewer.token)

@@ -98,22 +98,73 @@ def test_two_pasted_texts_lead_to_a_verdict_by_keyboard(first: Page, empty: Serv
     expect(first.locator(".way .done")).to_have_count(2)
 
 
-def test_two_markdown_files_lead_to_a_verdict(first: Page, empty: Served, watch: Watch, tmp_path: Path) -> None:
-    for name, answer in (("short", "It is **light**."), ("long", "It is light; what else could it be?")):
-        text = "".join(f"## {number}. Why is this so?\n\n{answer}\n\n" for number in (1, 2))
+SUBJECTS = ("sky", "bread", "debt", "tide", "yeast", "glass", "cache", "leap year", "magnet", "vaccine")
+QUESTIONS = tuple(f"How does a {subject} work?" for subject in SUBJECTS)
+LONG = """*{}* needs two steps.
+
+| Step | Effect |
+| --- | --- |
+| 1 | light enters |
+
+1. Take $E = mc^2$.
+2. See `cache.get(key)`."""
+
+
+def test_markdown_answers_to_ten_questions_lead_to_a_verdict(first: Page, empty: Served, tmp_path: Path) -> None:
+    """The walk of a new user; each step says what is there and what comes next."""
+    for name, answer in (("short", "It is **light**."), ("long", LONG)):
+        text = "".join(
+            f"## {place}. {question}\n\n{answer.format(question)}\n\n" for place, question in enumerate(QUESTIONS, 1)
+        )
         (tmp_path / f"{name}.md").write_text(f"# Answers\n\n{text}", "utf-8")
+    expect(first.get_by_role("heading", name="Add files")).to_be_in_viewport()
     first.set_input_files("#files", [tmp_path / "short.md", tmp_path / "long.md"])
     first.wait_for_url("**/start#editor")
+    expect(first.locator("#brought")).to_have_text(
+        "10 tasks now have texts by short, long. Check them below, then save."
+    )
     expect(first.locator('[data-name="1"]')).to_have_value("long")
-    expect(first.get_by_role("textbox", name="Task 2", exact=True)).to_have_value("2. Why is this so?")
+    expect(first.get_by_role("textbox", name="Task 2", exact=True)).to_have_value("2. How does a bread work?")
     expect(first.locator("#t-1-s0")).to_have_value("It is **light**.")
-    first.get_by_role("button", name="Save and continue").click()
+    save = first.get_by_role("button", name="Save and continue")
+    expect(save, "in sight above ten tasks").to_be_in_viewport(ratio=1)
+    save.click()
     first.wait_for_url("**/start?suite=*")
-    first.locator("#judges label", has_text="human").click()
-    expect(first.locator("#estimate")).to_contain_text("2 trials will await your grades.")
+    expect(first.locator("#estimate")).to_contain_text("Choose a judge")
+    first.locator("#judges label", has_text="A person").click()
+    expect(first.locator("#estimate")).to_contain_text("10 trials will await your grades.")
     first.get_by_role("button", name="Start the run").click()
     first.wait_for_url("**/runs/*")
-    eventually(lambda: empty.states().get("pending", 0) == 2)
+    eventually(lambda: empty.states() == {"pending": 10})
+    expect(first.locator(".facts")).not_to_contain_text("uncalibrated")
+    first.locator("main").get_by_role("link", name="Review").first.click()
+    for place in range(10):
+        ready(first)
+        sheet = first.locator(".right:not(.behind)")
+        expect(sheet.locator("#grades-title + p")).to_contain_text("This run is graded by people. Names are hidden")
+        if place == 0:
+            for name in ("Approve", "Correct", "Rerun"):
+                expect(first.get_by_role("button", name=name)).to_have_count(0)
+            first.set_viewport_size({"width": 390, "height": 844})
+            expect(first.get_by_role("button", name="Save", exact=True)).to_be_in_viewport(ratio=1)
+            expect(first.locator(".left:not(.behind) .reading")).to_be_in_viewport()
+            assert serious(first) == []
+            first.set_viewport_size({"width": 1100, "height": 800})
+        reading = first.locator(".left:not(.behind) .reading")
+        expect(reading).to_contain_text("light")
+        scores = ("6", "8") if "two steps" in reading.inner_text() else ("8", "6")
+        for field, score in zip(sheet.locator("tbody input.score").all(), scores, strict=True):
+            field.fill(score)
+        first.keyboard.press("Control+Enter")
+        expect(first.locator("#progress-text")).to_contain_text(f"{place + 1} of 10 decided")
+    expect(first.locator("#empty-lines")).to_contain_text("In this session: 10 graded by a person.")
+    eventually(lambda: empty.states() == {"corrected": 10})
+    first.get_by_role("link", name="See the verdict").click()
+    first.wait_for_url("**/results?run=*")
+    expect(first.get_by_role("heading", level=1)).to_contain_text("short is better than long by 20.0 points")
+    expect(first.locator("main")).to_contain_text("10 approved trials count")
+    first.goto(empty.url)
+    expect(first.locator(".guide")).to_have_attribute("data-stage", "verdict")
 
 
 def test_files_are_shown_before_anything_is_kept(first: Page, empty: Served, watch: Watch, tmp_path: Path) -> None:
@@ -133,7 +184,7 @@ def test_files_are_shown_before_anything_is_kept(first: Page, empty: Served, wat
         first.set_viewport_size({"width": width, "height": height})
         assert serious(first) == []
     first.locator("#import").click()
-    # The page of the run, or the list with its guide if the live notice of the run came first.
+    first.wait_for_url("**/runs/*")
     eventually(lambda: [run["assessments"]["pending"] for run in empty.get("/api/runs")["runs"]] == [6])
     expect(first.locator("main")).to_contain_text("cities", use_inner_text=True)
 
@@ -215,6 +266,6 @@ def test_invalid_pasted_text_is_explained_at_its_field(first: Page, empty: Serve
     expect(first.locator("[aria-invalid=true]")).to_have_attribute("data-path", "snippets[1].content")
     first.locator("[name=content]").nth(1).fill("two")
     first.get_by_role("button", name="Grade these").click()
-    said = "Candidate 2 has the name of candidate 1, 'Ann'. Name the candidates differently."
-    first.locator('[data-error="snippets[1].name"]').get_by_text(said, exact=True).wait_for()
+    problem = "Candidate 2 has the same name as candidate 1, 'Ann'. Name the candidates differently."
+    first.locator('[data-error="snippets[1].name"]').get_by_text(problem, exact=True).wait_for()
     expect(first.locator("[aria-invalid=true]")).to_have_attribute("data-path", "snippets[1].name")

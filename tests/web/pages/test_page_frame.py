@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
+import tomllib
+from importlib.resources import files
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +14,9 @@ from tests.support.documented_keys import as_table
 from tests.web.accessibility import WIDTHS, serious
 from tests.web.conftest import Served, Watch, complete_item, first_cell, pressed, ready
 
+from assay.report.wording import numbers
 from assay.web import keyboard, texts
-from assay.web.templating import folder, static_content
+from assay.web.templating import count, folder, static_content
 from assay.web.texts import GLYPHS, TEXTS
 
 if TYPE_CHECKING:
@@ -114,6 +115,27 @@ def test_no_script_has_a_template_over_several_lines() -> None:
             assert len(re.findall(r"(?<!\\)`", line)) % 2 == 0, f"{script.name}:{number}"
 
 
+def test_locals_of_scripts_say_what_they_hold() -> None:
+    riddles = re.compile(r"\b(?:const|let) (?:said|found)\b|[(,] ?(?:said|found)(?: = [^,)]*)?[,)](?: =>| \{)")
+    scripts = folder("static").rglob("*.js")
+    assert {
+        file.name: riddles.findall(file.read_text("utf-8"))
+        for file in scripts
+        if riddles.search(file.read_text("utf-8"))
+    } == {}
+
+
+def test_pages_sentences_and_scripts_group_digits_by_commas() -> None:
+    assert count(1200) == "1,200"
+    assert numbers.count(1200, "trial") == "1,200 trials"
+    grouping = {
+        (script.name, call)
+        for script in folder("static").rglob("*.js")
+        for call in re.findall(r"toLocaleString\([^)]*|NumberFormat\([^)]*", script.read_text("utf-8"))
+    }
+    assert grouping == {("dom.js", 'toLocaleString("en-US", { maximumFractionDigits: 20 }')}
+
+
 def test_every_text_a_script_asks_for_is_there() -> None:
     for script in folder("static").rglob("*.js"):
         for key in re.findall(r'\bt\("([\w.]+)"', script.read_text("utf-8")):
@@ -169,8 +191,8 @@ def test_the_documentation_shows_the_registry() -> None:
 
 
 def test_no_text_is_written_twice_under_one_key() -> None:
-    modules = [import_module(f"assay.web.texts.{one.name}") for one in iter_modules(texts.__path__)]
-    assert sum(len(module.TEXTS) for module in modules) == len(TEXTS)
+    tables = [file for file in files(texts).iterdir() if file.name.endswith(".toml")]
+    assert sum(len(tomllib.loads(file.read_text("utf-8"))) for file in tables) == len(TEXTS) > 400
 
 
 def test_a_quotation_within_a_reason_is_tall_enough_to_be_hit(review: Page) -> None:

@@ -6,6 +6,7 @@ import gzip
 import random
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -15,6 +16,7 @@ from fastapi.testclient import TestClient
 from assay.app.imports.importer import import_paths
 from assay.app.workspace import Workspace
 from assay.statistics.exact import sign_flip
+from assay.web import server, templating
 from assay.web.server import create_app
 
 CANDIDATES, TASKS = 50, 120
@@ -47,6 +49,18 @@ def test_means_are_computed_only_for_the_tasks_shown(client: TestClient) -> None
     with patch.object(estimates, "TaskEstimate", wraps=estimates.TaskEstimate) as made:
         assert client.get("/results").status_code == 200
     assert 0 < made.call_count <= max(shown, 20) * CANDIDATES < TASKS * CANDIDATES
+
+
+def test_a_server_prepares_what_the_first_visit_needs(tmp_path: Path) -> None:
+    templating.templates.cache_clear()
+    with (
+        Workspace.open(tmp_path, environment={}) as workspace,
+        patch.object(server, "t_quantile") as imports_scipy,
+        TestClient(create_app(workspace), base_url="http://127.0.0.1:8000"),
+    ):
+        pass
+    imports_scipy.assert_called_once()
+    assert "statistics/results.html" in {name for _, name in templating.templates().cache or {}}
 
 
 def test_random_signs_by_the_byte_agree_with_single_draws() -> None:

@@ -47,9 +47,9 @@ def test_the_choice_starts_the_run_and_stands_beside_its_numbers(page: Page, ser
     page.get_by_label("Add judge").first.fill(f"replay/{served.folder / 'judge.jsonl'}")
     page.get_by_role("button", name="Add judge").click()
     page.locator("summary", has_text="Review protocol").click()
-    page.wait_for_selector("text=10 decisions with one key each.")
+    page.wait_for_selector("text=10 decisions with one key press each.")
     page.get_by_label("Suggested").check()
-    page.wait_for_selector("text=without a protocol 10 of each")
+    page.wait_for_selector("text=without a protocol, 10 of each")
     page.wait_for_url("**protocol=suggested**")
     page.get_by_label("Custom").check()
     page.get_by_label("Planted checks, per 100 items").fill("80")
@@ -79,9 +79,9 @@ def test_a_switch_makes_a_version_and_nothing_is_pooled_in_silence(page: Page, s
     post(served, "/api/decisions", decisions=[{"key": "k" * 10, "id": "a2", "verb": "approve"}])
     page.goto(f"{served.url}/runs/{run}")
     page.locator("summary", has_text="Change the protocol").click()
-    page.wait_for_selector("text=9 decisions with one key each.")
+    page.wait_for_selector("text=9 decisions with one key press each.")
     page.get_by_label("Suggested").check()
-    page.wait_for_selector("text=without a protocol 9 of each")
+    page.wait_for_selector("text=without a protocol, 9 of each")
     page.get_by_role("button", name="Change protocol").click()
     page.locator("aside.facts").get_by_text("20% blind-first").wait_for()
     page.locator("summary", has_text="Change the protocol").click()
@@ -110,7 +110,7 @@ def test_the_forms_are_accessible_and_not_clipped(page: Page, served: Served) ->
         if "protocol=" not in path:  # a choice in the address opens the form by itself
             page.locator("summary", has_text=summary).click()
         page.get_by_label("Custom").check()
-        expect(page.get_by_label("Repeat after, hours")).to_be_visible()
+        expect(page.get_by_label("Repeat after this many hours")).to_be_visible()
         assert serious(page) == [], path
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})

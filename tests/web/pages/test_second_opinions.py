@@ -47,7 +47,7 @@ def test_items_for_another_reviewer_are_counted_and_not_offered(page: Page, serv
     eventually(lambda: "1 waiting · 9 for other reviewers" in page.locator("#progress-text").inner_text())
     page.keyboard.press("x")
     page.keyboard.press("1")
-    eventually(lambda: "10 need another reviewer" in (page.locator("#empty-lines").text_content() or ""))
+    eventually(lambda: "10 items need another reviewer" in (page.locator("#empty-lines").text_content() or ""))
     eventually(
         lambda: "0 of 10 decided · 0 waiting · 10 for other reviewers" in page.locator("#progress-text").inner_text()
     )
@@ -71,7 +71,7 @@ def test_an_own_opinion_and_a_dispute_offer_no_decision(page: Page, served: Serv
     for action in ("approve", "correct", "reject", "second"):
         expect(page.locator(f"[data-action={action}]"), action).to_have_attribute("aria-disabled", "true")
     page.keyboard.press("a")
-    eventually(lambda: "another reviewer gives the second" in page.locator("#said").inner_text())
+    eventually(lambda: "another reviewer will give the second one" in page.locator("#said").inner_text())
     decide(served, "a2", "reject", as_="bob")
     goes_as(page, served, "cleo")
     page.goto(f"{served.url}/assessments/a2")
@@ -89,7 +89,7 @@ def test_filtered_review_counts_its_filtered_items(page: Page, served: Served) -
     for _ in range(5):
         decided(page, "x", "1")
     eventually(lambda: "5 of 5 decided · 0 waiting" in page.locator("#progress-text").inner_text())
-    eventually(lambda: "is decided" in (page.locator("#empty-lines").text_content() or ""))
+    eventually(lambda: "has been decided" in (page.locator("#empty-lines").text_content() or ""))
     eventually(lambda: served.states() == {"rejected": 5, "pending": 5})
 
 

@@ -126,6 +126,22 @@ def test_nothing_is_marked_as_wrong_before_anything_was_done(page: Page, served:
     expect(page.locator("#write")).to_be_visible()
 
 
+def test_marked_fields_are_named_only_if_one_is_marked(page: Page, served: Served, watch: Watch) -> None:
+    watch.expected = ("422", "503")
+    page.goto(f"{served.url}/start?suite=gates.json&judge=human&limit=1")
+    page.wait_for_selector("#estimate b")
+    page.fill("#f-limit", "0")
+    expect(page.locator("#estimate")).to_have_text(
+        "This run cannot be started yet. Fix the marked fields first.", use_inner_text=True
+    )
+    refusal = {"error": {"where": "", "problem": "the store is busy.", "remedy": "Try again."}}
+    page.route("**/api/start/look", lambda route: route.fulfill(status=503, json=refusal))
+    page.fill("#f-limit", "2")
+    expect(page.locator("#problems li")).to_have_count(1)
+    expect(page.locator("#estimate")).to_have_text("This run cannot be started yet.", use_inner_text=True)
+    expect(page.locator("[aria-invalid=true]")).to_have_count(0)
+
+
 def test_a_number_that_no_run_can_hold_is_said_at_its_field(page: Page, served: Served, watch: Watch) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/start?suite=gates.json&judge=human")

@@ -117,7 +117,7 @@ def test_sensitivity_figures_link_to_their_trials(page: Page, served: Served, co
     page.goto(f"{served.url}/statistics/behind?run={served.run_id}")
     moved = page.locator("section[aria-labelledby=pressure-title]")
     assert moved.locator("thead th").all_inner_texts()[1:] == [
-        "Rejected trials count as 0", "Rejected trials count as the judge scored them", "Rejected trials count as 100",
+        "Rejected trials count as 0", "Rejected trials count at the judge's score", "Rejected trials count as 100",
     ]  # fmt: skip
     for row in moved.locator("tbody tr").all():
         low, judged, high = (float(cell) for cell in row.locator("td").all_inner_texts())

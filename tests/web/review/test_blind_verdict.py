@@ -109,7 +109,7 @@ def test_blind_form_and_its_message_are_in_view(page: Page, served: Served, widt
     page.keyboard.press("Control+Enter")
     expect(page.locator("#said")).to_contain_text("has no score")
     first = page.locator(".card p").first
-    expect(first).to_contain_text("are shown when you have saved your verdict")
+    expect(first).to_contain_text("are shown once you have saved your own verdict")
 
 
 def test_a_verdict_is_sent_until_the_server_answers(page: Page, served: Served, watch: Watch) -> None:

@@ -237,7 +237,7 @@ def test_a_rerun_that_fails_brings_its_item_back(page: Page, served: Served) -> 
     page.keyboard.press("r")
     page.keyboard.press("1")
     eventually(lambda: "the judge failed" in page.locator("#said").inner_text(), within_s=60)
-    expect(page.locator("#said")).to_contain_text("The earlier attempt stays", use_inner_text=True)
+    expect(page.locator("#said")).to_contain_text("The earlier attempt is kept", use_inner_text=True)
     assert state_of(served, second) == "pending"
 
 
@@ -286,7 +286,7 @@ def test_the_whole_queue_ends_in_a_page_that_says_so(review: Page, served: Serve
         if review.locator("#item").is_hidden():
             break
         decided(review, "x", "1")
-    eventually(lambda: "is decided" in (review.locator("#empty-lines").text_content() or ""))
+    eventually(lambda: "has been decided" in (review.locator("#empty-lines").text_content() or ""))
     eventually(lambda: served.states() == {"rejected": 10})
     with Workspace.open(served.folder, environment={}) as workspace:
         assert all(

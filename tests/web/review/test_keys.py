@@ -122,8 +122,8 @@ def test_a_blind_item_that_is_judged_again_shows_no_grades_and_says_why(page: Pa
     assert pressed(page, "k") == first
     right = page.locator(".right:not(.behind)")
     expect(right.locator(".none")).to_have_count(0)
-    expect(right).not_to_contain_text("are shown when you have saved your verdict")
-    expect(right).to_contain_text("you gave no verdict of your own first")
+    expect(right).not_to_contain_text("are shown once you have saved your own verdict")
+    expect(right).to_contain_text("you did not give your own verdict first")
 
 
 def test_grades_that_come_late_do_not_replace_a_note_one_writes(page: Page, served: Served) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import BrowserContext, Page
 
+pytestmark = pytest.mark.slow
+
 WAITING, RUNS = 300, 3
 LARGE = re.compile(r"\b(?:trial|assessment|score|grade|call|response|body|observation|review_event)\b")
 COUNTS = re.compile(r"\bcount\s*\(", re.IGNORECASE)

@@ -24,6 +24,8 @@ from tests.web.conftest import (
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page, Route
 
+pytestmark = pytest.mark.slow
+
 LATE = """(part) => {
   const send = window.fetch;
   const free = new Promise((done) => { window.letGo = done; });

@@ -129,7 +129,7 @@ def test_a_tab_closed_offline_sends_when_another_is_opened(
     decided = [item_of(page)]
     decided.append(pressed(page, "a"))
     pressed(page, "a")
-    eventually(lambda: "2 decisions are not sent" in page.locator("#unsent").inner_text())
+    eventually(lambda: "2 decisions have not been sent" in page.locator("#unsent").inner_text())
     page.close()
     context.set_offline(False)
     again = opened(context, served)
@@ -241,7 +241,7 @@ def test_a_slow_answer_holds_up_nothing_and_is_said(context: BrowserContext, man
     page = opened(context, served)
     decided = [item_of(page), *(pressed(page, "a") for _ in range(2))]
     pressed(page, "a")
-    eventually(lambda: "3 decisions are not sent" in page.locator("#unsent").inner_text())
+    eventually(lambda: "3 decisions have not been sent" in page.locator("#unsent").inner_text())
     page.evaluate("() => window.open_()")
     eventually(lambda: unsent(page) == 0)
     eventually(lambda: page.locator("#unsent").is_hidden())

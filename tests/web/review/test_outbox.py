@@ -15,13 +15,14 @@ from tests.web.conftest import Served, Watch, complete_item, eventually, item_of
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page, Route
 
+pytestmark = pytest.mark.slow
+
 
 def reject(page: Page) -> str:
     """Decide the item on the page, whatever it lacks; the id of the next."""
     return pressed(page, "x", "1")
 
 
-@pytest.mark.slow
 def test_decisions_outlive_the_server_and_a_reload_and_arrive_once(review: Page, served: Served, watch: Watch) -> None:
     watch.expected = ("Failed to load resource", "ERR_CONNECTION")
     served.kill()
@@ -29,7 +30,7 @@ def test_decisions_outlive_the_server_and_a_reload_and_arrive_once(review: Page,
     second = reject(review)
     reject(review)
     eventually(lambda: unsent(review) == 2)
-    eventually(lambda: "2 decisions are not sent" in review.locator("#unsent").inner_text())
+    eventually(lambda: "2 decisions have not been sent" in review.locator("#unsent").inner_text())
     served.start()
     review.reload()
     ready(review)
@@ -79,7 +80,6 @@ def test_an_answer_that_breaks_off_counts_once(review: Page, served: Served, wat
     assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "reject")]
 
 
-@pytest.mark.slow
 def test_a_rerun_that_hangs_lets_decisions_go(
     context: BrowserContext, review: Page, served: Served, watch: Watch
 ) -> None:
@@ -235,7 +235,6 @@ def test_unsent_decision_can_be_undone_after_a_reload(review: Page, served: Serv
     assert served.events() == []
 
 
-@pytest.mark.slow
 def test_eight_reviewers_at_once_lose_and_double_nothing(served: Served) -> None:
     given: list[str] = []
     refused: list[Any] = []

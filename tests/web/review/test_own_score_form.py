@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
+pytestmark = pytest.mark.slow
+
 RUBRIC = [
     {"name": "share", "scale": [0, 100], "guidance": "How much of it works?"},
     {"name": "step", "scale": [1, 5], "guidance": "<img src=x onerror=alert(1)>"},
@@ -145,7 +147,7 @@ def test_the_form_says_its_scales_and_guidance_and_marks_the_current_cell(form: 
     ways = form.locator(".ways").inner_text()
     assert "0–100, 0–1: Type the score" in ways
     assert "1–5: Type one digit as the score" in ways
-    assert "1 bad / 2 ok / 3 good: Type the digit of a word" in ways
+    assert "1 bad / 2 ok / 3 good: Type the digit shown with a word" in ways
     assert current(form) == ["0.0"]
     form.keyboard.press("ArrowRight")
     form.keyboard.press("ArrowDown")
@@ -155,7 +157,6 @@ def test_the_form_says_its_scales_and_guidance_and_marks_the_current_cell(form: 
     assert current(form) == ["3.0"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 820, 1360])
 def test_the_form_fits_and_its_mark_can_be_seen(served: Served, chromium: Browser, width: int) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 800})
@@ -202,7 +203,6 @@ def test_up_to_ten_a_digit_is_the_score_and_a_one_waits_for_its_nought(
     assert [[cell["raw"] for cell in row["cells"]] for row in rows] == [[7, 1], [10, 0]]
 
 
-@pytest.mark.slow
 def test_where_people_alone_grade_nothing_counts_as_corrected(context: BrowserContext, up_to_ten: Served) -> None:
     page = context.new_page()
     page.goto(f"{up_to_ten.url}/review?run={up_to_ten.run_id}")

@@ -11,6 +11,8 @@ from tests.web.conftest import complete_item, pressed
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.slow
+
 MADE = "() => document.querySelectorAll('.behind .line').length > 0"
 IDS = "() => [...document.querySelectorAll('[id]')].map(one => one.id)"
 MARK = "() => document.querySelectorAll('.behind').forEach((side, place) => { side.firstElementChild.dataset.made = place; })"

@@ -71,7 +71,7 @@ def test_decisions_wait_for_the_store_they_were_taken_in(
     eventually(lambda: unsent(review) == 2)
     other.start()
     eventually(
-        lambda: "2 decisions for the earlier one are saved in this browser" in review.locator("#unsent").inner_text(),
+        lambda: "2 decisions for the earlier store are saved in this browser" in review.locator("#unsent").inner_text(),
         within_s=20,
     )
     opened(review, other)
@@ -183,7 +183,7 @@ def test_old_outbox_releases_only_this_store_s_decisions(
     page.evaluate("([name, box]) => { localStorage[name] = JSON.stringify(box); }", [BEFORE, kept])
     opened(page, served)
     eventually(lambda: [(key, verb) for key, verb, _ in served.events()] == [(1, "reject")])
-    eventually(lambda: "1 decision from before an update" in said(page))
+    eventually(lambda: "1 decision made before an update" in said(page))
     assert "Gate 1 · Trial 3 of 5" in said(page)
     assert [one["id"] for one in json.loads(page.evaluate(f"() => localStorage['{BEFORE}']"))] == ["a2", "a3"]
     page.get_by_role("button", name="Send to this store").click()

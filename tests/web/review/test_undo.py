@@ -6,10 +6,28 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import Served, Watch, asks_why, complete_item, eventually, item_of, pressed, ready, unsent
+from tests.web.conftest import (
+    Served,
+    Watch,
+    asks_why,
+    complete_item,
+    eventually,
+    item_of,
+    judged_store,
+    new_context,
+    pressed,
+    ready,
+    serving,
+    unsent,
+    write_judge,
+)
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page, Route
+
+pytestmark = pytest.mark.slow
 
 FAULTS = ("Failed to load resource", "ERR_CONNECTION", "ERR_FAILED", "ERR_EMPTY_RESPONSE", "ERR_INTERNET_DISCONNECTED")
 
@@ -60,9 +78,9 @@ def test_a_rerun_that_was_not_sent_is_dropped(review: Page, served: Served, watc
     eventually(lambda: unsent(review) == 0)
     review.context.set_offline(True)
     pressed(review, "r", "1")
-    eventually(lambda: "1 decision is not sent" in review.locator("#unsent").inner_text())
+    eventually(lambda: "1 decision has not been sent" in review.locator("#unsent").inner_text())
     assert pressed(review, "u") == first
-    assert "is not judged again" in said(review)
+    assert "will not be judged again" in said(review)
     assert unsent(review) == 0
     review.context.set_offline(False)
     again = complete_item(review)
@@ -101,7 +119,7 @@ def test_a_rerun_that_the_server_did_not_take_is_dropped(review: Page, served: S
     assert pressed(review, "r", "1") != first
     eventually(lambda: "session has expired" in review.locator("#unsent").inner_text())
     assert pressed(review, "u") == first
-    assert "is not judged again" in said(review)
+    assert "will not be judged again" in said(review)
     assert unsent(review) == 0
     assert verbs(served) == []
 
@@ -183,7 +201,6 @@ def test_a_note_that_is_too_long_is_said_and_stays(review: Page, served: Served)
     eventually(lambda: verbs(served) == [(int(first[1:]), "reject")])
 
 
-@pytest.mark.slow
 def test_newer_decision_survives_a_reload(review: Page, served: Served, watch: Watch) -> None:
     watch.expected = FAULTS
     first = complete_item(review)
@@ -248,14 +265,14 @@ def test_a_second_opinion_is_asked_for_until_the_server_answers(review: Page, se
     review.keyboard.press("Escape")
     review.context.set_offline(True)
     review.keyboard.press("f")
-    eventually(lambda: "request for a second opinion is repeated" in said(review))
+    eventually(lambda: "request for a second opinion will be repeated" in said(review))
     review.context.set_offline(False)
     eventually(lambda: "This item is reviewed by two people" in said(review))
     assert served.get(f"/api/assessments/{first}")["second"]
     review.context.set_offline(True)
     pressed(review, "j")
     review.keyboard.press("f")
-    eventually(lambda: "request for a second opinion is repeated" in said(review))
+    eventually(lambda: "request for a second opinion will be repeated" in said(review))
     pressed(review, "k")
     eventually(lambda: "did not reach the server" in said(review))
 
@@ -268,7 +285,7 @@ def test_undo_withdraws_a_second_opinion_and_nothing_else(review: Page, served: 
     review.keyboard.press("f")
     expect(review.locator("#said")).to_contain_text("reviewed by two people")
     review.keyboard.press("u")
-    expect(review.locator("#said")).to_contain_text("your request for a second opinion is withdrawn")
+    expect(review.locator("#said")).to_contain_text("your request for a second opinion has been withdrawn")
     assert not served.get(f"/api/assessments/{second}")["second"]
     assert served.get(f"/api/assessments/{first}")["state"] == "approved"
     assert [verb for _, verb in verbs(served)] == ["approve"]
@@ -293,3 +310,28 @@ def test_the_trial_strip_and_the_tally_follow_an_undo(review: Page, served: Serv
     while item_of(review) == first:
         pressed(review, "j")
     expect(mark).to_contain_text("○")
+
+
+def test_a_decision_that_a_rerun_replaced_leaves_the_end_tally(chromium: Browser, watch: Watch, tmp_path: Path) -> None:
+    folder = tmp_path / "bench"
+    folder.mkdir()
+    store = judged_store(folder, things=1, trials=2, judge=write_judge(folder, missing_in=None))
+    with serving(store) as server, new_context(chromium) as context:
+        page = context.new_page()
+        watch.on(page, server)
+        page.goto(f"{server.url}/review?run={server.run_id}")
+        ready(page)
+        first = item_of(page)
+        assert pressed(page, "a") != first
+        eventually(lambda: unsent(page) == 0)
+        assert pressed(page, "k") == first
+        asks_why(page, "r")
+        pressed(page, "1")
+        expect(page.locator("#said")).to_contain_text("attempt 2 is ready")
+        second = ready(page)
+        pressed(page, "a")
+        eventually(lambda: item_of(page) != second)  # the new attempt may still be on its way
+        ready(page)
+        page.keyboard.press("a")
+        expect(page.locator("#empty-lines")).to_contain_text("In this session: 2 approved, 1 rerun.")
+        eventually(lambda: server.states() == {"approved": 2, "superseded": 1})

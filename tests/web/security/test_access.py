@@ -126,7 +126,7 @@ def test_beyond_loopback_nothing_starts_without_a_token(workspace: Workspace, ho
 
 
 def test_a_token_that_can_be_guessed_is_refused(workspace: Workspace) -> None:
-    with pytest.raises(SettingsError, match="15 characters, and one of fewer than 16"):
+    with pytest.raises(SettingsError, match="15 characters, and a token of fewer than 16"):
         create_app(workspace, token="x" * 15)
 
 

@@ -99,6 +99,7 @@ def test_link_signs_in_and_leaves_the_address(workspace: Workspace) -> None:
             page = client.get("/review")
             assert page.status_code == 200
             assert "My figures" in page.text
+            assert "My decisions" in page.text
             assert 'href="/candidates"' not in page.text
             assert client.get("/runs").status_code == 403
 
@@ -127,6 +128,21 @@ def test_own_figures_are_open_and_those_of_others_are_not(workspace: Workspace) 
     assert visitor.may_open("GET", "/reviewers/Ann Lee/checks.json")
     for path in ("/reviewers/bob", "/reviewers/bob.json", "/reviewers/bob/checks", "/reviewers/Ann Lee/../bob"):
         assert not visitor.may_open("GET", path)
+
+
+@pytest.mark.parametrize(
+    ("role", "own", "others"),
+    [(None, 200, 404), (VisitorRole.REVIEWER, 200, 403), (VisitorRole.VIEWER, 403, 403)],
+    ids=["owner", "reviewer", "viewer"],
+)
+def test_decisions_of_a_reviewer_by_role(workspace: Workspace, role: VisitorRole | None, own: int, others: int) -> None:
+    token = people.invite(workspace, "ann", role=role, base=HOME).token if role else SECRET
+    with client_of(workspace, signed_in=token) as client:
+        if role is None:
+            client.cookies.set("assay_reviewer", "ann")
+        for ending in ("", ".json"):
+            assert client.get(f"/reviewers/ann/decisions{ending}").status_code == own
+            assert client.get(f"/reviewers/bob/decisions{ending}").status_code == others
 
 
 def test_reviewer_may_not_filter_by_judge() -> None:

@@ -1,4 +1,4 @@
-"""The arena's ranking: strengths from people's votes, and how far judges agree with them."""
+"""The arena's ranking: strengths from people's votes, and how closely judges agree with them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assay.analysis.votes import judge_agreement, vote_findings
-from assay.app.arena.voting import judges_say
-from assay.domain.arena import Choice
+from assay.analysis.votes import JudgeAgreement, VoteFindings, judge_agreement, vote_findings
+from assay.app.arena.voting import ArenaVoting, judges_say
+from assay.domain.arena import Choice, Vote
 from assay.report.charts.chart import Chart
 from assay.report.charts.forest import strengths
 from assay.report.charts.output import as_csv
 
 if TYPE_CHECKING:
-    from assay.analysis.votes import JudgeAgreement, VoteFindings
-    from assay.app.arena.voting import ArenaVoting
     from assay.app.workspace import Workspace
-    from assay.domain.arena import Vote
     from assay.domain.selection import RunSummary
     from assay.statistics.intervals import Proportion
 
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 class ArenaRanking:
     """A run's votes and their ranking.
 
-    `agreement` compares the votes with each judge's own grades, reviewed or not; it is a diagnostic.
+    `agreement` compares the votes with each judge's own grades, reviewed or not; it is only a diagnostic.
     """
 
     summary: RunSummary
@@ -103,7 +100,7 @@ def votes_csv(ranking: ArenaRanking) -> str:
 
 
 def standing_document(ranking: ArenaRanking) -> dict[str, Any]:
-    """Return the ranking as JSON; each number that is None has its `reason`."""
+    """Return the ranking as JSON; each number that is None has a `reason`."""
     findings = ranking.findings
     return {
         "run": ranking.summary.id,

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Final
 from assay.app.random_order import Shuffle
 from assay.app.review import arena_disclosures
 from assay.app.review.name_masking import Mask, mask_of, masked
-from assay.domain.arena import Choice, Pairing, Vote
+from assay.domain.arena import Choice, Contest, Judged, Pairing, Vote
 from assay.domain.errors import UnknownName
 from assay.domain.lifecycle import AssessmentState, TrialState
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.scoring.authorship import telling_words
 from assay.scoring.pages import page_of
 
@@ -30,18 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from assay.app.workspace import Workspace
-    from assay.domain.arena import Contest, Judged
     from assay.domain.assessment import Response
     from assay.domain.run import RunPlan
-    from assay.domain.selection import RunSummary
 
 LOOKED_AT: Final = 200
-"""Trials that are checked for one pair before the next pair is tried; in an unfinished run most may lack an answer."""
+"""Maximum trials checked for one pair before the next pair is tried; in an unfinished run, most may lack an answer."""
 ALIKE: Final = 1e-9
-"""Scores that differ by less are equal, because sums of weighted grades differ in their last digits."""
-_DESKS: Final = 500  # most pairs of person and run whose skips are remembered
+"""Scores that differ by less than this are treated as equal, because sums of weighted grades differ in their last digits."""
+_DESKS: Final = 500  # maximum number of (person, run) pairs whose skips are remembered
 _RUNS_KNOWN: Final = 32
-_DISCLOSED_KNOWN: Final = 20_000  # most disclosures remembered as already stored
+_DISCLOSED_KNOWN: Final = 20_000  # maximum number of disclosures remembered as already stored
 _LONGEST_NAME: Final = 1_000
 
 WITH_ANSWERS: Final = (TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED, TrialState.LEFT_OUT)
@@ -54,7 +52,7 @@ class VotableRun:
     Attributes:
         pairs: number of pairs of candidates.
         items: the largest possible number of comparisons of two responses.
-        has_pages: True if the first answer contains a web page; None without an answer.
+        has_pages: True if the first answer contains a web page; None if there is no answer yet.
     """
 
     summary: RunSummary
@@ -68,7 +66,7 @@ class VotableRun:
 class JudgeOpinion:
     """A judge's own scores of the two responses (0 to 1), its preference, and whether the person agrees.
 
-    `agrees` is None if the person found both bad, because that does not rank them.
+    `agrees` is None if the person called both responses bad, because that does not rank them.
     """
 
     judge: str
@@ -156,7 +154,7 @@ class ArenaVoting:
         return offers, summaries[-1].id if more else None
 
     def summary(self, run: str) -> RunSummary:
-        """Return the summary of a run; raises `UnknownName` if it does not exist or has only one candidate."""
+        """Return the summary of a run; raises `UnknownName` if the run does not exist or has only one candidate."""
         (summary,) = self._workspace.archive.runs.matching(Selection(runs=(run,)))
         if len(summary.candidates) < 2:
             raise UnknownName("pair", run, remedy="The arena needs a run with at least two candidates.")
@@ -212,7 +210,7 @@ class ArenaVoting:
         return self._reveal(bout.summary, self._plan(bout.summary), bout.contest, vote)
 
     def take_back(self, run: str, reviewer: str, *, idempotency_key: str, vote: int | None = None) -> Bout:
-        """Withdraw a person's vote, by default their newest; return its pair, to vote again."""
+        """Withdraw a person's vote, by default their newest, and return its pair so that they can vote again."""
         summary = self.summary(run)
         taken = self._workspace.arena.take_back(
             summary.id, reviewer=reviewer, idempotency_key=idempotency_key, vote=vote
@@ -238,7 +236,7 @@ class ArenaVoting:
         pairs = n * (n - 1) // 2
         trials = sum(summary.trials.get(state, 0) for state in WITH_ANSWERS)
         brought = sum(candidate.model is None for candidate in plan.candidates)
-        if brought == n:  # the texts are the same in every trial, so one vote for each task is enough
+        if brought == n:  # the responses are the same in every trial, so one vote per task is enough
             trials = min(trials, self._extent(summary)[0])
         return VotableRun(
             summary=summary,
@@ -266,17 +264,17 @@ class ArenaVoting:
         return blake2b(content, key=self._key(), digest_size=6, person=b"pair").hexdigest()
 
     def _drawn(self, plan: RunPlan, reviewer: str, what: str, *numbers: int) -> int:
-        """Return a number of 63 bits that depends on the store's secret, the run, the person and the purpose only."""
+        """Return a 63-bit number that depends only on the store's secret, the run, the person and the purpose."""
         content = "\x1f".join([str(plan.id), reviewer, what, *map(str, numbers)]).encode("utf-8", "replace")
         drawn = blake2b(content, key=self._key(), digest_size=8, person=b"arena").digest()
         return int.from_bytes(drawn, "big") >> 1
 
     def _key(self) -> bytes:
-        """Return the store's secret. The run's seed would not do: the run's record contains it, and it would reveal the sides."""
+        """Return the store's secret. The run's seed is not suitable: it is in the run's record, where it would reveal the sides."""
         return self._workspace.store.secret.value()
 
     def _plan(self, summary: RunSummary) -> RunPlan:
-        """Return the plan of a run, cached; it is read again after candidates were added."""
+        """Return the plan of a run, cached; it is read again after candidates have been added."""
         key = (str(summary.id), summary.candidates)
         with self._lock:
             plan = self._plans.get(key)
@@ -289,7 +287,7 @@ class ArenaVoting:
         return plan
 
     def _extent(self, summary: RunSummary) -> tuple[int, int]:
-        """Return (tasks, trials per task) of a run, cached; it is read again after trials were added."""
+        """Return (tasks, trials per task) of a run, cached; it is read again after trials have been added."""
         key = (str(summary.id), sum(summary.trials.values()))
         with self._lock:
             extent = self._extents.get(key)
@@ -304,7 +302,7 @@ class ArenaVoting:
     def _walk(
         self, summary: RunSummary, plan: RunPlan, reviewer: str, left_out: set[tuple[int, int, int, int]]
     ) -> Iterator[tuple[Pairing, Contest]]:
-        """Yield pairs to vote on, the one with the fewest votes first, each in an order drawn for this person."""
+        """Yield items to vote on: the pair with the fewest votes first, each pair in an order drawn for this person."""
         arena = self._workspace.arena
         tasks, most = self._extent(summary)
         votes = arena.by_pair(summary.id)

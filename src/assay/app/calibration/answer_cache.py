@@ -16,14 +16,12 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.domain.calls import Reply, Usage
-from assay.domain.digest import digest
+from assay.domain.calls import ModelRequest, Reply, Usage
+from assay.domain.digest import JsonValue, digest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from assay.domain.calls import ModelRequest
-    from assay.domain.digest import JsonValue
     from assay.ports import Clock
 
 GOOD_FOR_S: Final = 24 * 3600.0
@@ -38,10 +36,10 @@ class PaidAnswers:
 
     Attributes:
         path: the file; its name is a digest of what is measured.
-        replies: by question.
-        tries: failed tries as the record lists them.
+        replies: cached replies by question.
+        tries: failed tries, in the form in which the record lists them.
         unusable: replies of failed tries of an earlier attempt, which still count as cost.
-        held_usd: what earlier attempts under a budget spent, with the worst case of calls that a kill cut off.
+        held_usd: amount spent by earlier attempts under a budget, including the worst-case cost of calls that a kill cut off.
     """
 
     path: Path
@@ -53,7 +51,7 @@ class PaidAnswers:
     held_usd: float = 0.0
 
     def read(self) -> None:
-        """Read the answers of an earlier attempt, except those from before `since`."""
+        """Read the answers of an earlier attempt; skip those from before `since`."""
         try:
             lines = self.path.read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError):
@@ -82,7 +80,7 @@ class PaidAnswers:
     def keep_try(self, attempt: dict[str, JsonValue], reply: Reply | None) -> None:
         """Append a failed try to the file, with its unusable reply if there was one."""
         self.tries.append(attempt)
-        # `attempt` holds the shortened text; of the reply, only cost and tokens are needed.
+        # `attempt` holds the shortened text; only the cost and tokens of the reply are needed.
         fields = None if reply is None else asdict(replace(reply, text=""))
         self._write({"at": self.clock.now(), "try": attempt, "reply": fields})
 
@@ -99,7 +97,7 @@ class PaidAnswers:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            # One write per line, starting with a line end, so that a line cut off by a crash spoils only itself.
+            # One write per line, starting with a line end, so that a line cut off by a crash does not damage the others.
             os.write(handle, f"\n{json.dumps(line)}\n".encode())
             os.fsync(handle)
         finally:

@@ -10,6 +10,7 @@ from assay.analysis.calibration import JudgedReference, Swap
 from assay.app.calibration.answer_cache import PaidAnswers, question_of
 from assay.app.calibration.setup import MOST_OF_A_REPLY, JudgeSetting, _evaluator
 from assay.domain.assessment import Assessment
+from assay.domain.budget import Grant, Reservation, decide
 from assay.domain.events import nobody
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import RunId, TrialKey
@@ -37,6 +38,7 @@ class _Bench:
     expected: int = 0
     answered: Callable[[int, int], None] | None = None
     held_usd: float = 0.0
+    in_flight: list[Reservation] = field(default_factory=list)
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -85,14 +87,14 @@ class _Bench:
                 judged = [group.create_task(alone_many(sample)) for sample in samples]
                 swaps = [group.create_task(both_orders(first, second)) for first, second in pairs(samples)]
             lost = {name for name, failure in self.failures if failure.fault is not Fault.JUDGE}
-            # Transport failures say nothing about the judge and are left out; unreadable answers count.
+            # Transport failures say nothing about the judge, so they are left out; unreadable answers count.
             kept = [first for task in judged if (first := task.result()).judged is not None or first.id not in lost]
             return kept, [task.result() for task in swaps]
         finally:
             await self.workspace.directory.close()
 
     def by_criterion(self, samples: Sequence[ReferenceSample]) -> dict[str, list[float]]:
-        """Return the judge's bias on each criterion: one number per reference, the mean over its repeats."""
+        """Return the judge's bias on each criterion as one number per reference: the mean over its repeats."""
         biases: dict[str, list[float]] = {}
         for sample in samples:
             given: dict[str, list[float]] = {}
@@ -152,7 +154,7 @@ class _Bench:
         for call in entry.calls:
             if call.failure is None:
                 continue
-            if call.reply is not None and not call.reply.text:  # paid for, but never parsed
+            if call.reply is not None and not call.reply.text:  # this reply was paid for but never parsed
                 self._count(call.reply)
             self.paid.keep_try(
                 {
@@ -168,14 +170,20 @@ class _Bench:
                 call.reply,
             )
 
-    async def reserve(self, run: RunId, usd: float, /) -> bool:
-        if self.cap_usd is not None and self.held_usd + usd > self.cap_usd:
-            return False
-        self._hold(usd)
-        return True
+    async def reserve(self, run: RunId, reservation: Reservation, /) -> Grant:
+        if self.cap_usd is not None:
+            spent_usd = self.held_usd - sum(waiting.usd for waiting in self.in_flight)
+            most_usd = sum(waiting.most_usd for waiting in self.in_flight)
+            grant = decide(reservation, budget_usd=self.cap_usd, spent_usd=spent_usd, in_flight_usd=most_usd)
+            if grant is not Grant.GRANTED:
+                return grant
+        self.in_flight.append(reservation)
+        self._hold(reservation.usd)
+        return Grant.GRANTED
 
-    async def settle(self, run: RunId, reserved_usd: float, spent_usd: float, /) -> None:
-        self._hold(spent_usd - reserved_usd)
+    async def settle(self, run: RunId, reservation: Reservation, spent_usd: float, /) -> None:
+        self.in_flight.remove(reservation)
+        self._hold(spent_usd - reservation.usd)
 
     def _hold(self, usd: float) -> None:
         self.held_usd += usd
@@ -199,7 +207,7 @@ def _judged(sample: ReferenceSample, scores: Sequence[float | None]) -> JudgedRe
 
 
 def _grades(assessment: Assessment) -> dict[str, float]:
-    """Return the grades of a single candidate by criterion, on 0 to 1."""
+    """Return the grades of a single candidate by criterion, between 0 and 1."""
     return {
         grade.criterion: grade.score
         for grade in assessment.grades

@@ -69,7 +69,7 @@ class PassedDocument:
 
 @document
 class CorrectionsDocument:
-    """People's decisions that the figures also use."""
+    """People's decisions on grades, which the figures also use."""
 
     n: int
     from_other_settings: int
@@ -78,7 +78,7 @@ class CorrectionsDocument:
 
 @document
 class JudgedReferenceDocument:
-    """A reference with its shortened texts and the judge's score. The texts of a corrected grade are in its assessment."""
+    """A reference with its shortened texts and the judge's score. For a corrected grade, the texts are in its assessment."""
 
     prompt: str | Absent = optional()
     response: str | Absent = optional()

@@ -41,7 +41,7 @@ from assay.domain.errors import InputError, Interrupted, Unanswered
 from assay.domain.failure import Failure
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.selection import Selection
-from assay.domain.suite import JudgeMode
+from assay.domain.suite import JudgeMode, Task
 from assay.scoring.calibration import ReferenceSample, alone, family, identity_of, pairs, side_by_side
 from assay.scoring.calibration_samples import SAMPLES
 from assay.scoring.judge import prompt_text
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.app.workspace import Workspace
-    from assay.domain.suite import Task
 
 _SAME = 1e-9
 
@@ -70,7 +69,7 @@ def foreseen(
 ) -> Foreseen:
     """Estimate the calls of a calibration without calling the judge; for arguments and errors see `calibrate`."""
     if not 1 <= repeat <= MOST_REPEATS:
-        raise InputError("--repeat", f"is {repeat}, and must lie between 1 and {MOST_REPEATS}.")
+        raise InputError("--repeat", f"is {repeat}, but must be between 1 and {MOST_REPEATS}.")
     references = tuple(_references(workspace, samples, with_built_in=with_built_in))
     setting = setting_of(workspace, model, suite=suite)
     if setting.judge.mode is JudgeMode.PAIRWISE:
@@ -87,7 +86,7 @@ def foreseen(
         if not sample.bypassed:
             tally.add(_question(setting, alone(sample, repeat=1)), times=repeat)
     for left, right in pairs(references):
-        # Both orders are asked, because only the pair shows how often the verdict follows the order.
+        # The judge is asked in both orders, because only the pair of answers shows how often the verdict follows the order.
         tally.add(_question(setting, side_by_side(left, right, swapped=False)), times=2)
     estimate = tally.estimate()
     check_cap(estimate, budget_usd)
@@ -134,7 +133,7 @@ def calibrate(
 
     Args:
         model: `provider/name`.
-        samples: file of references that replaces the built-in ones, or an imported run whose responses people had graded;
+        samples: file of references that replaces the built-in ones, or an imported run whose responses were graded by people;
             `with_built_in` uses both.
         suite: suite file whose rubric, prompt and parameters the judge uses.
         repeat: number of times each reference is judged; above 1, the spread between repeats is measured.
@@ -246,7 +245,7 @@ def records(workspace: Workspace, *, model: str | None = None) -> tuple[Calibrat
 def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[JudgedReference], int, int]:
     """Return this model's corrected grades, the number made under other settings, and the number of approvals.
 
-    Of a corrected assessment, only candidates whose score a person changed count; the other scores are the judge's own.
+    Of a corrected assessment, only candidates whose score a person changed count; the other scores come from the judge.
     Corrections carried over by a regrade are left out, because the same decision would count twice.
     """
     ref = setting.judge.model.ref
@@ -296,7 +295,7 @@ def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[Judg
 
 
 def _rescored(judged: Assessment, counted: Assessment) -> set[str]:
-    """Return the candidates whose score, or a weighted grade of it, a person changed."""
+    """Return the candidates whose score, or a weighted grade of it, was changed by a person."""
     grades = {(grade.candidate, grade.criterion): grade.score for grade in judged.grades}
     weighing = (grade for grade in counted.grades if judged.weights.get(grade.criterion, 1.0) > 0)
     changed = {each.candidate for each in weighing if _differ(each.score, grades.get((each.candidate, each.criterion)))}
@@ -322,11 +321,11 @@ def _references(workspace: Workspace, path: Path | None, *, with_built_in: bool)
 
 
 def _of_run(workspace: Workspace, run: str) -> tuple[ReferenceSample, ...]:
-    """Return the responses of an imported run that people had graded; of several people the median is the score."""
+    """Return the responses of an imported run that people had graded; if several people did, the score is their median."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     people = workspace.archive.scores.reference_graders(summary.id)
     if not people:
-        raise InputError("--samples", f"run {summary.id} has no grades of people that came with its data.")
+        raise InputError("--samples", f"run {summary.id} has no human grades that came with its data.")
     given: dict[str, tuple[Task, str, list[float]]] = {}
     selection = Selection(runs=(summary.id,), judges=tuple(people))
     for detail, _ in workspace.archive.exports.assessments(selection):

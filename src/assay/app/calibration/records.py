@@ -83,7 +83,7 @@ class Calibrations:
         self._plans = plans
 
     def some(self, *, before: int | None = None, limit: int = 50) -> tuple[Listed, ...]:
-        """Return up to `limit` records, newest first, with numbers below `before`."""
+        """Return up to `limit` records with numbers below `before`, newest first."""
         records = self._workspace.calibrations.records(before=before, limit=limit)
         newest, in_use = self._workspace.calibrations.newest_numbers(), self._in_use()
         waiting = runs_under_review(self._workspace)
@@ -99,7 +99,7 @@ class Calibrations:
         return _listed(shown, self._workspace.calibrations.newest_numbers(), self._in_use())
 
     def chart(self, number: int) -> Chart:
-        """Return the chart of given against deserved scores; each mark links to its references' rows."""
+        """Return the chart of given against deserved scores; each mark links to the rows of its references."""
         record = self.one(number).record
         samples: Any = record.document.get("samples", [])
         return chart_calibration([sample for sample in samples if sample["judged"] is not None])
@@ -237,7 +237,7 @@ def _pasted_place(workspace: Workspace, text: str) -> Path:
 def _kept(workspace: Workspace, text: str) -> Path:
     if len(text.encode("utf-8", "replace")) > LARGEST_TEXT:
         raise InputError(
-            "samples", f"have more than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder."
+            "samples", f"are larger than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder."
         )
     place = _pasted_place(workspace, text)
     if not place.exists():

@@ -11,8 +11,8 @@ from assay.domain.calibration import CalibrationRecord
 from assay.domain.errors import InputError
 from assay.domain.failure import Failure
 from assay.domain.lifecycle import AssessmentState
-from assay.domain.run import RunOptions
-from assay.domain.suite import PERSON, JudgeMode, JudgeSpec
+from assay.domain.run import RunOptions, RunPlan
+from assay.domain.suite import PERSON, JudgeMode, JudgeSpec, Rubric, Suite
 from assay.engine.planning import planned_run
 from assay.scoring.arena import PageCodeJudge
 from assay.scoring.judge import EachJudge, JointJudge
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.calls import ModelRequest
     from assay.domain.model import ModelSpec
-    from assay.domain.run import RunPlan
-    from assay.domain.suite import Rubric, Suite
     from assay.engine.estimate import CostEstimate
     from assay.scoring.calibration import ReferenceSample
     from assay.scoring.evaluator import Sitting
@@ -80,7 +78,7 @@ class Foreseen:
 
 
 def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -> JudgeSetting:
-    """Return the judge as the suite sets it up, else as the newest run it graded did, else with Assay's defaults.
+    """Return the judge as the suite defines it, otherwise as in the newest run it graded, otherwise with Assay's defaults.
 
     Raises:
         InputError: the model reference or the suite is invalid.
@@ -130,10 +128,10 @@ def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> It
 
 
 def _loaded(workspace: Workspace, suite: Path, model: str, ref: str) -> Suite:
-    """Return the suite with this model's own entry among its judges, or with the model in place of its judge."""
+    """Return the suite with this model's own entry among its judges, or with the model replacing its judge."""
     try:
         loaded = preflight.load(workspace, suite)
-    except InputError:  # it may only lack a judge; other problems are raised below
+    except InputError:  # a missing judge is fine here; other problems are raised below
         loaded = None
     if loaded is not None and any(judge.model.ref == ref for judge in loaded.judges):
         return loaded
@@ -141,6 +139,6 @@ def _loaded(workspace: Workspace, suite: Path, model: str, ref: str) -> Suite:
 
 
 def _reachable(stored: ModelSpec, asked: ModelSpec) -> ModelSpec:
-    """Return the model as the run used it, with the current price if it has none."""
+    """Return the model as the run used it; if its price is missing, the current one is added."""
     # A budget cannot be enforced without a price, which an older run may lack.
     return replace(stored, price=stored.price or asked.price)

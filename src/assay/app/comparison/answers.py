@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
@@ -10,23 +10,20 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from assay.analysis.answer_cells import AnswerCell, CellState, RowAgreement, RowState, answer_cell, summarise_row
-from assay.domain.answer_rows import AnswerColumn
+from assay.domain.answer_rows import AnswerColumn, AnswerRow
 from assay.domain.extraction import Field
 from assay.scoring.fields import read_field, read_fields, reading_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from assay.app.workspace import Workspace
-    from assay.domain.answer_rows import AnswerRow
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
 
 PORTION: Final = 50
 SCAN_S: Final = 0.4
-"""Time that one page searches for rows that match its filter; the next page continues there."""
+"""Seconds that one page searches for rows that match its filter; the next page continues there."""
 AGREEMENT_TASKS: Final = 20_000
-"""Most tasks over which agreement is counted."""
+"""Maximum number of tasks over which agreement is counted."""
 AGREEMENT_S: Final = 4.0
 
 
@@ -49,7 +46,8 @@ class AnswerQuery:
     """Query of answers: the candidates in columns, the filter, and the fields to extract.
 
     Attributes:
-        fields: fields to extract from answers. Two answers agree if the first field is equal; without fields, if they are equal.
+        fields: fields to extract from answers. Two answers agree if their first fields are equal; without fields, if the texts are
+            equal.
         title: field to extract from a task's input as the title of its row.
         search: keeps rows whose name, input or answers contain this text; case is ignored.
     """
@@ -161,10 +159,10 @@ class Agreement:
     """Agreement between columns over the tasks read so far; each column has one candidate's answers.
 
     Attributes:
-        agreed: by pair of columns, number of tasks on which both answers are ok and equal.
-        both: by pair of columns, number of tasks on which both answers are ok.
-        odd: by column, number of tasks on which only its answer differs, from at least two others.
-        states: by column, number of answers in each state.
+        agreed: for each pair of columns, the number of tasks on which both answers are ok and equal.
+        both: for each pair of columns, the number of tasks on which both answers are ok.
+        odd: for each column, the number of tasks on which at least two other columns agree and only this one differs.
+        states: for each column, the number of answers in each state.
         tasks: number of tasks read.
         whole: True if all tasks were read.
     """
@@ -200,7 +198,7 @@ class Agreement:
                 self.agreed[a, b] += cells[a].value == cells[b].value
 
     def share(self, a: int, b: int) -> float | None:
-        """Return the share of agreement among the tasks that both answered; None if they have no such task in common."""
+        """Return the share of agreement among the tasks that both answered; None if there is no such task."""
         pair = (min(a, b), max(a, b))
         return self.agreed[pair] / self.both[pair] if self.both[pair] else None
 
@@ -213,7 +211,7 @@ def agreement(workspace: Workspace, wanted: AnswerQuery, *, clock: Callable[[], 
         shown = shown_row(row, wanted)
         counts.add(shown.cells, shown.says)
         if counts.tasks == AGREEMENT_TASKS or clock() - began > AGREEMENT_S:
-            # The row that reached the limit may have been the last one.
+            # The row that reached the limit may have been the last row.
             counts.whole = not workspace.archive.trials.answer_rows(wanted.columns, after=row.place, limit=1)
             break
     return counts
@@ -234,7 +232,7 @@ def _every_row(workspace: Workspace, wanted: AnswerQuery) -> Iterator[AnswerRow]
 
 
 def with_stored_fields(workspace: Workspace, wanted: AnswerQuery) -> AnswerQuery:
-    """Complete a query with the fields and the title that were stored when the first run was imported, if any."""
+    """Complete a query with the fields and the title, if any, that were stored when the first run was imported."""
     if wanted.fields and wanted.title:
         return wanted
     for plan in plans_of(workspace, wanted):

@@ -13,8 +13,8 @@ from assay.analysis import grade_rows
 from assay.analysis.grade_rows import MOST_PANES, GradeRows
 from assay.app.review.agreement import standing_by_item
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import AssessmentKey, RunId, folded
-from assay.domain.observations import BlindVerdict, GradesShown, ObservationKind
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, folded
+from assay.domain.observations import BlindVerdict, GradesShown, Observation, ObservationKind
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.decisions import Place
     from assay.domain.graded_trials import GradedRun, PlacedTrial
-    from assay.domain.identifiers import TrialKey
-    from assay.domain.observations import Observation
 
 APART: Final = 0.05
-"""Two scores at most this far apart agree, unless the query says otherwise."""
+"""Two scores at most this far apart agree, unless the query sets another limit."""
 
 BLIND: Final = ", blind first"
 OPINION: Final = ", one of two"
@@ -48,7 +46,7 @@ class CompareBy(StrEnum):
 
 
 class GradeFilter(StrEnum):
-    """The rows to show; `ERROR` selects rows without a score by a grader, or that a person rejected."""
+    """The rows to show; `ERROR` selects rows that a grader did not score, or that a person rejected."""
 
     ALL = "all"
     AGREE = "agree"
@@ -64,10 +62,10 @@ class GradeQuery:
         run: the run with the grades.
         beside: a run that graded the same responses (`assay regrade`), or the same tasks, for `JUDGES`.
         judge: the judge for `ATTEMPTS` and `PEOPLE`; if empty, the first one with such grades.
-        task, candidate: show only these; empty for all.
+        task, candidate: show only this task or candidate; empty for all.
         criterion: scores on this criterion; empty for the weighted score over all.
-        apart: scores at most this far apart agree, on 0 to 1.
-        by_gap: True for the widest gap first, else in the order of the run.
+        apart: scores at most this far apart agree, between 0 and 1.
+        by_gap: True to show the widest gap first, False to keep the order of the run.
     """
 
     run: str
@@ -86,7 +84,7 @@ class GradeQuery:
 class OwnScores:
     """A reviewer's own scores of one assessment.
 
-    The scores are by candidate and, if given, as [candidate, criterion, score].
+    Scores are kept by candidate and, if given for criteria, as [candidate, criterion, score].
     """
 
     whole: Mapping[str, float | None]
@@ -120,7 +118,7 @@ class ResolvedGradeQuery:
         run, other: the runs with the grades; `other` only for `CompareBy.JUDGES`.
         judge: the judge for `ATTEMPTS` and `PEOPLE`; empty for `JUDGES`.
         panes: names of the graders' columns, left to right, without those of single reviewers.
-        observed: True if the run has any reviewer's own scores.
+        observed: True if the run has own scores of at least one reviewer.
     """
 
     workspace: Workspace
@@ -141,7 +139,7 @@ class ResolvedGradeQuery:
         """Return the rows of some trials; `own` names additional panes, one for each single reviewer."""
         archive, wanted = self.workspace.archive, self.wanted
         criteria = (wanted.criterion,) if wanted.criterion else ()
-        # Each run is read alone: in one selection, a regrade replaces the grades it is compared with.
+        # Each run is read separately, because in one selection a regrade replaces the grades it is compared with.
         columns = archive.scores.review_columns(Selection(runs=(self.run.run,), criteria=criteria), trials=trials)
         if self.other is not None:
             paired = archive.trials.paired(self.other.run, trials)
@@ -188,7 +186,7 @@ class ResolvedGradeQuery:
         return rows
 
     def written(self, candidate: str) -> str:
-        """Return a candidate's name as the run's own records have it."""
+        """Return a candidate's name as it appears in the run's own records."""
         return self.run.written.get(candidate, candidate)
 
 
@@ -295,7 +293,7 @@ def _ends(resolved: ResolvedGradeQuery) -> tuple[str, str]:
 
 
 def _known(kind: str, name: str, known: Sequence[str]) -> str:
-    """Return a name as the store spells it, whatever the case of the request; an empty name stays empty."""
+    """Return the stored spelling of a name, ignoring case; an empty name stays empty."""
     if not name:
         return name
     match = next((candidate for candidate in known if folded(candidate) == folded(name)), None)

@@ -3,7 +3,7 @@
 Theory. A page of rows costs only its own rows, but agreement and the widest gaps need every grade of the run. They are
 read once in a separate thread, in chunks, so that memory does not grow with the run. Only sums, the `WIDEST` rows of each
 filter, and a sample of at most `SAMPLE` pairs for alpha are kept. The result is cached until a decision or a grade arrives.
-If reading takes long, the result may be older, and includes the number of decisions since.
+If reading takes long, the result may be older; it includes the number of decisions made since.
 
 House rules. One run is read at a time. Cached rows are never shown. Pages read rows again, so that rows that are pending
 again are left out.
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 WIDEST: Final = 1_000
-"""Rows that are listed by their gap; the others are shown in the order of the run."""
+"""Maximum number of rows listed by their gap; the others are shown in the order of the run."""
 
 SAMPLE: Final = 20_000
-"""Most pairs of scores over which alpha is computed; of more, a sample of this size is drawn."""
+"""Maximum number of score pairs over which alpha is computed; from more pairs, a sample of this size is drawn."""
 
 KEPT: Final = 32
 AT_ONCE_S: Final = 0.25
 PATIENCE: Final = 20
-"""Figures that took longer than `AT_ONCE_S` to read may be this many times as old as their reading took."""
+"""Figures that took longer than `AT_ONCE_S` to read may be as old as this many times their reading time."""
 
 SMALL: Final = 5_000
-"""A page waits for the figures of a run with at most this many assessments."""
+"""Number of assessments up to which a page waits for a run's figures."""
 
 _WAIT_SMALL_S: Final = 5.0
 _WAIT_LARGE_S: Final = 0.03
@@ -63,9 +63,9 @@ class GradeSummary:
     Attributes:
         n: rows in which both panes have a score.
         alike, alike_ci95: share of these rows whose scores differ by at most `apart`, with its Wilson interval.
-        gap, distance: mean of the second score minus the first, and mean of its absolute value, on 0 to 1.
+        gap, distance: mean of the second score minus the first, and mean of its absolute value; scores are between 0 and 1.
         alpha: agreement beyond chance; None for `PEOPLE`, since approval after seeing a score is not agreement (see `blind`).
-        sampled: number of rows over which alpha was computed; None if it was all rows.
+        sampled: number of rows over which alpha was computed; None if all rows were used.
         blind: agreement of blind verdicts with the judge; only these measure agreement with people.
         accepted: (approved without a change, decided); None except for `PEOPLE`.
     """
@@ -87,7 +87,7 @@ class GradeFigures:
     """Figures about a whole run's grades.
 
     Attributes:
-        of: number of rows that each filter matches.
+        of: for each filter, the number of matching rows.
         widest: the rows with the widest gaps for each filter, as (trial, candidate), `WIDEST` at most.
         waiting: rows left out because they await review.
         own: panes of single reviewers.
@@ -266,7 +266,7 @@ class _Sums:
             self._blind.add(self._verdicts(chunk))
 
     def _verdicts(self, chunk: GradeChunk) -> NDArray[np.float64]:
-        """Return (judge, blind verdict) pairs of a chunk; shape (pairs, 2)."""
+        """Return the (judge, blind verdict) pairs of a chunk, of shape (pairs, 2)."""
         rows, names = chunk.rows, chunk.columns.candidates
         judged = {
             (int(key), names[code]): float(score)
@@ -320,7 +320,7 @@ class _Widest:
         self._names: tuple[str, ...] = ()
 
     def add(self, rows: GradeRows, names: tuple[str, ...]) -> None:
-        """Add rows; `names` has the name of each code in the rows, and is the same for every chunk of a run."""
+        """Add rows; `names` maps the codes in the rows to names, and is the same for every chunk of a run."""
         # Gaps are at least 0, so rows without one come last.
         gap = np.concatenate([self._gap, np.nan_to_num(rows.gap, nan=-1.0)])
         best = np.argsort(-gap, kind="stable")[:WIDEST]

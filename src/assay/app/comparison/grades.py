@@ -24,7 +24,7 @@ from assay.app.comparison.grade_rows import (
     resolve_query,
 )
 from assay.app.comparison.grade_summary import GradeFigures, GradeFiguresCache, matching_rows
-from assay.domain.identifiers import AssessmentKey
+from assay.domain.identifiers import AssessmentKey, TrialKey
 from assay.domain.lifecycle import AssessmentState, Verb
 
 if TYPE_CHECKING:
@@ -33,13 +33,12 @@ if TYPE_CHECKING:
     from assay.analysis.columns import TaskLabel
     from assay.app.workspace import Workspace
     from assay.domain.assessment import Assessment, Grade
-    from assay.domain.identifiers import TrialKey
     from assay.domain.selection import AssessmentDetail
 
 PORTION: Final = 20
 
 SCAN_S: Final = 0.1
-"""Time that one page searches for rows that match its filter; the next page continues there."""
+"""Seconds that one page searches for rows that match its filter; the next page continues there."""
 
 _FIRST_LOOK: Final = 40
 _LONGEST_LOOK: Final = 1_000
@@ -47,7 +46,7 @@ _LONGEST_LOOK: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaneGrades:
-    """The grades by one grader in a row (one pane); `who` and `said` are set only if a person decided."""
+    """One grader's grades in a row (one pane); `who` and `said` are set only if a person decided."""
 
     assessment: AssessmentKey
     state: AssessmentState
@@ -79,7 +78,7 @@ class GradesPage:
         wanted: the query with resolved names.
         figures: summary of all rows; None while a long run is read for the first time.
         by_gap: True if rows are sorted by gap, False if they are in the order of the run.
-        more: True if more rows follow; sorted by gap they follow by number, else after `after`.
+        more: True if more rows follow; if sorted by gap, they are requested by number, otherwise by `after`.
         looked_at: number of trials that were read for rows in the order of the run.
     """
 

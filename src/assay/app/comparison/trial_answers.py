@@ -17,11 +17,10 @@ from assay.domain.answer_rows import AnswerColumn, CandidateAnswer
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import shown_trial
 from assay.domain.prompts import sent_to
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection, TrialRow
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
-    from assay.domain.selection import RunSummary, TrialRow
     from assay.domain.suite import Message
 
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 class TrialAnswers:
     """A trial with its input; `answers` has the candidates with their answers.
 
-    `sent` has the messages that each of these candidates got; those of a snippet are empty. `logs` has what programs
+    `sent` has the messages that each of these candidates got; for a snippet, there are none. `logs` has what programs
     among them printed, with tracebacks.
     """
 
@@ -77,7 +76,7 @@ def answer_text(workspace: Workspace, run_id: str, trial_id: str, place: int) ->
 
 @document
 class AnswerDocument:
-    """JSON of one candidate's answer, or of why it has none."""
+    """JSON of one candidate's answer, or of the reason that it has none."""
 
     candidate: str
     text: str | None

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from assay import __version__
-from assay.app.exports.exporters import Exported
+from assay.app.exports.exporters import Exported, ExportRequest, only_counted, output_folder
 from assay.domain.conversation import ASSISTANT, messages_of
 from assay.domain.errors import InputError
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.prompts import sent_to
 from assay.exchange.results_folder.safe_names import safe_name
@@ -24,13 +24,10 @@ from assay.exchange.writers.typed_lines import TypedLines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from assay.app.exports.exporters import ExportRequest
     from assay.app.exports.pseudonyms import Anonymiser
     from assay.domain.assessment import Grade, Response
     from assay.domain.digest import JsonValue
-    from assay.domain.identifiers import RunId
     from assay.domain.selection import AssessmentDetail, RunSummary
     from assay.domain.suite import CandidateSpec, Message, Task
 
@@ -58,7 +55,7 @@ COLUMNS: Final = (
 
 @dataclass(slots=True)
 class _Runs:
-    """The selected runs, and their candidates by run and the name in its records."""
+    """The selected runs, and their candidates by run and by the name in that run's records."""
 
     summaries: dict[RunId, RunSummary]
     names: dict[tuple[RunId, str], str]
@@ -92,21 +89,12 @@ class _Runs:
         return sent or task.prompt
 
 
-def _only_counted(request: ExportRequest) -> None:
-    if request.everything:
-        raise InputError(
-            "--all",
-            f"{request.format} holds only counted results.",
-            remedy="Use --all with csv, parquet, json or jsonl.",
-        )
-
-
 # --- Hugging Face -------------------------------------------------------------------------------------------------------
 
 
 def export_hf_lines(request: ExportRequest) -> Exported:
     """Write one row for each candidate's score, and one for each of its criteria."""
-    _only_counted(request)
+    only_counted(request)
     names, runs = request.names(), _Runs.of(request)
     rows = unseen = 0
     with closing(TypedLines(COLUMNS)) as lines:
@@ -194,7 +182,7 @@ def export_inspect(request: ExportRequest) -> Exported:
     Raises:
         InputError: the selection holds several candidates or suites, and the output is one file.
     """
-    _only_counted(request)
+    only_counted(request)
     names, runs = request.names(), _Runs.of(request)
     logs: dict[tuple[str, str], _OneLog] = {}
     unseen = 0
@@ -214,7 +202,7 @@ def export_inspect(request: ExportRequest) -> Exported:
 
 
 def _trials_by_run(request: ExportRequest) -> Iterator[tuple[list[list[AssessmentDetail]], int]]:
-    """Yield the counted assessments of one run after the other, gathered by trial, and how many no person saw."""
+    """Yield the counted assessments run by run, grouped by trial, and how many of them nobody has seen."""
     trials: defaultdict[tuple[str, int], list[AssessmentDetail]] = defaultdict(list)
     run: RunId | None = None
     unseen = 0
@@ -245,7 +233,7 @@ def _samples(
             continue
         shown = names.candidate(runs.names[row.run_id, candidate])
         one_log = logs.setdefault((row.suite, shown), _OneLog())
-        # A task whose text changed between runs is another task, as in the score table.
+        # A task whose text changed between runs is a different task, as in the score table.
         same = one_log.digests.setdefault(row.task, task.digest) == task.digest
         sample = row.task if same else f"{row.task}@{task.digest[:6]}"
         one_log.epochs[sample] += 1
@@ -280,7 +268,7 @@ def _samples(
 
 
 def _replies(task: Task, responses: list[Response]) -> tuple[tuple[str, str], ...]:
-    """Return the (role, text) after the prompt: the response, or the rest of a conversation."""
+    """Return the (role, text) after the prompt: the response, or the rest of the conversation."""
     if not responses:
         return ()
     # The first message of a transcript is the user's, which the prompt ends with.
@@ -312,14 +300,14 @@ def _score(detail: AssessmentDetail, candidate: str, score: float, names: Anonym
 def _write_logs(request: ExportRequest, logs: dict[tuple[str, str], _OneLog], runs: _Runs) -> None:
     if not logs:
         raise InputError(
-            "", "nothing counts yet, and a log of Inspect needs a sample.", remedy="Approve a grade first."
+            "", "nothing counts yet, but an Inspect log needs at least one sample.", remedy="Approve a grade first."
         )
-    folder = _folder(request, one_log=len(logs) == 1)
+    folder = output_folder(request, one_file=len(logs) == 1)
     if folder is None and len(logs) > 1:
         pairs = ", ".join(f"{candidate} on {suite}" for suite, candidate in list(logs)[:6])
         raise InputError(
             "--output",
-            f"a log of Inspect holds one candidate of one suite, and the selection has {len(logs)}: {pairs}.",
+            f"an Inspect log holds one candidate of one suite, but the selection has {len(logs)}: {pairs}.",
             remedy="Name a folder, such as --output logs.",
         )
     for (suite, candidate), one_log in logs.items():
@@ -330,18 +318,6 @@ def _write_logs(request: ExportRequest, logs: dict[tuple[str, str], _OneLog], ru
         finished = [run.finished for run in summaries if run.finished is not None]
         with request.open_output(path) as output:
             one_log.log.write(output.write, _spec(suite, candidate, summaries), finished=max(finished, default=None))
-
-
-def _folder(request: ExportRequest, *, one_log: bool) -> Path | None:
-    """Return the folder for the logs; None for a single file or standard output."""
-    output = request.output
-    if output is None or (not output.is_dir() and (one_log or output.suffix)):
-        return None
-    try:
-        output.mkdir(exist_ok=True)
-    except OSError as error:
-        raise InputError(str(output), f"cannot be created: {error.strerror}.", remedy="Name another folder.") from error
-    return output
 
 
 def _spec(suite: str, candidate: str, runs: list[RunSummary]) -> dict[str, JsonValue]:

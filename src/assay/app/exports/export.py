@@ -1,4 +1,4 @@
-"""The command `export`: write counted results to a file; with `everything`, write the others to a separate file."""
+"""The `export` command: write counted results to a file; with `everything`, write the others to a separate file."""
 
 from __future__ import annotations
 
@@ -51,54 +51,22 @@ COLUMNS: Final = {
     "attempt": "whole",
     "assessment": "text",
 }
-"""Kind by column: the ten columns of a score table, then the origin of each row."""
+"""Data type of each column: the ten columns of a score table, then the columns for the origin of each row."""
 
 _APART: Final = {**COLUMNS, "not_counted": "text"}
 
 
-def export(
-    workspace: Workspace,
-    format: str,  # noqa: A002 # the contract's word for it
-    selection: Selection,
-    *,
-    output: Path | None = None,
-    everything: bool = False,
-    anonymise: bool = False,
-    force: bool = False,
-    write: Write | None = None,
-    threshold: float | None = None,
-    against: str | None = None,
-    margin: float | None = None,
-) -> Exported:
+def export(request: ExportRequest) -> Exported:
     """Write the counted results of the selection row by row, so that memory does not grow with the store.
 
-    Args:
-        output: the file to write; if None, the text goes to `write`.
-        everything: also write results that do not count, to a second file next to the first (`apart_from`).
-        anonymise: replace candidates and reviewers by pseudonyms.
-        force: replace existing files.
-        threshold, against, margin: the rule of `junit`; one of the first two is needed.
-
     Raises:
-        InputError: an unknown format, or one that needs a file name or a package that is missing.
-        Refused: a file exists already.
+        InputError: the format is unknown, or needs a file name or a package that is missing.
+        Refused: a file already exists.
     """
-    exporter = _exporter(format)
-    if format != "junit" and (threshold is not None or against is not None or margin is not None):
-        raise InputError("", f"--threshold, --against and --margin are for junit, not for {format}.")
-    request = ExportRequest(
-        workspace=workspace,
-        format=format,
-        selection=selection,
-        output=output,
-        everything=everything,
-        anonymise=anonymise,
-        force=force,
-        write=write,
-        threshold=threshold,
-        against=against,
-        margin=margin,
-    )
+    exporter = _exporter(request.format)
+    rule = (request.threshold, request.against, request.margin)
+    if request.format != "junit" and any(value is not None for value in rule):
+        raise InputError("", f"--threshold, --against and --margin are for junit, not for {request.format}.")
     return exporter(request)
 
 
@@ -176,7 +144,8 @@ def export_results(request: ExportRequest) -> Exported:
     workspace = request.workspace
     if request.everything or request.anonymise:
         raise InputError(
-            "results", "keeps everything unchanged, each grade with its state, so that a store can be rebuilt from it."
+            "results",
+            "always contains everything unchanged, each grade with its state, so that a store can be rebuilt from it.",
         )
     folder = request.output or workspace.results.folder
     if folder is None:
@@ -223,7 +192,7 @@ class ExportDocument:
 
 
 def exported_document(exported: Exported, *, text: str | None = None) -> ExportDocument:
-    """Return the JSON of `export`, with the text that went to no file."""
+    """Return the JSON of `export`, including the text that was written to no file."""
     second = exported.apart
     return fill(
         ExportDocument,
@@ -235,7 +204,7 @@ def exported_document(exported: Exported, *, text: str | None = None) -> ExportD
 
 
 def _write_tables(request: ExportRequest, outputs: list[OpenOutput], names: Anonymiser) -> tuple[int, int, int]:
-    """Write score rows; return how many count, how many of those no person saw, and how many do not count."""
+    """Write score rows; return how many count, how many of those nobody has seen, and how many do not count."""
     counted = unseen = apart = 0
     with ExitStack() as writers:
         lines = [
@@ -286,7 +255,7 @@ def _cells(row: ScoreRow, names: Anonymiser) -> list[Any]:
 
 
 def _write_records(request: ExportRequest, outputs: list[OpenOutput], names: Anonymiser) -> tuple[int, int, int]:
-    """Write assessments as lines, or for json as a list at the end of one document; return counts as `_write_tables` does."""
+    """Write assessments as lines, or for json as a list that ends the document; return the same counts as `_write_tables`."""
     workspace, selection = request.workspace, request.selection
     plans = list(plans_of(workspace, selection)) if request.format == "json" else []
     head = _head(workspace, selection, plans, names) if request.format == "json" else None
@@ -372,7 +341,7 @@ def assessment_record(
 def _renamed(by_name: dict[str, Any], names: Anonymiser) -> dict[str, Any]:
     return {
         names.candidate(name): value
-        # Sorted by pseudonym, since the suite's order would show which pseudonym is whose.
+        # Sorted by pseudonym, since the suite's order would reveal whom each pseudonym stands for.
         for name, value in sorted(by_name.items(), key=lambda item: names.candidate(item[0]))
     }
 

@@ -40,7 +40,7 @@ class ExportRequest:
         everything: also write what does not count, to a second file beside the first.
         anonymise: replace names of candidates and reviewers with pseudonyms.
         force: replace existing files.
-        threshold, against, margin: the rule of `junit`.
+        threshold, against, margin: settings of the `junit` rule.
     """
 
     workspace: Workspace
@@ -71,7 +71,9 @@ class ExportRequest:
     def need_file(self, why: str) -> None:
         """Raise `InputError` if the user named no file to write."""
         if self.output is None:
-            raise InputError("--output", f"{why}, so a name is needed.", remedy=f"Say --output FILE.{self.format}.")
+            raise InputError(
+                "--output", f"{why}, so a file name is needed.", remedy=f"Use --output FILE.{self.format}."
+            )
 
     @contextmanager
     def open_output(self, path: Path | None = None) -> Iterator[OpenOutput]:
@@ -89,7 +91,7 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenOutput:
-    """An open output: a file with its text stream, or standard output, which has no file."""
+    """An open output: a text stream with its file, or standard output, which has no file."""
 
     file: AtomicFile | None
     write: Write
@@ -101,8 +103,8 @@ class Exported:
 
     Attributes:
         output: the file; None for standard output.
-        rows: rows that count; None if the format has no rows.
-        unseen: number of counted rows that no person saw.
+        rows: number of rows that count; None if the format has no rows.
+        unseen: number of counted rows that nobody has seen.
         apart: the file with rows that do not count; None if the user did not ask for it.
     """
 
@@ -139,9 +141,36 @@ EXPORTERS: Final[Registry[Exporter]] = Registry(
         "results": f"{_EXPORT}:export_results",
         "inspect": "assay.app.exports.evaluation_files:export_inspect",
         "hf_jsonl": "assay.app.exports.evaluation_files:export_hf_lines",
+        "evaluations": "assay.app.exports.rubric_evaluations:export_evaluations",
+        "final-results": "assay.app.exports.rubric_evaluations:export_final_results",
     },
     members=("__call__",),
 )
+
+
+def only_counted(request: ExportRequest) -> None:
+    """Raise `InputError` if the user also asked for results that do not count."""
+    if request.everything:
+        raise InputError(
+            "--all",
+            f"{request.format} holds only counted results.",
+            remedy="Use --all with csv, parquet, json or jsonl.",
+        )
+
+
+def output_folder(request: ExportRequest, *, one_file: bool = True) -> Path | None:
+    """Return the folder to write files to, made if needed; None for a single file or standard output.
+
+    A name without an ending is a folder if there are several files to write (`one_file` is False).
+    """
+    output = request.output
+    if output is None or (not output.is_dir() and (one_file or output.suffix)):
+        return None
+    try:
+        output.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(str(output), f"cannot be created: {error.strerror}.", remedy="Name another folder.") from error
+    return output
 
 
 def exported_bytes(workspace: Workspace, form: str, selection: Selection) -> bytes:

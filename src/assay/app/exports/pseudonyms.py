@@ -1,4 +1,4 @@
-"""Pseudonyms for candidates and reviewers, the same in a whole export; no file contains the real names.
+"""Pseudonyms for candidates and reviewers, consistent throughout an export; no file contains the real names.
 
 Numbers are assigned in random order, so that the order of candidates in a suite reveals nothing. Names inside texts
 (reports, reasons, responses, failures) are replaced too if they are whole words of at least three characters; a text that
@@ -27,7 +27,7 @@ class Anonymiser:
 
     Args:
         plans: runs whose candidates (with their models) are hidden.
-        called: current name of a candidate, by the name in its run's records, if the name was corrected.
+        called: for each candidate whose name was corrected, its current name by the name in its run's records.
         rng: source of the random order of the numbers.
     """
 

@@ -1,4 +1,4 @@
-"""Reports in HTML, Markdown, LaTeX and JUnit: the findings of a selection, with all that a reader needs to judge them."""
+"""Reports in HTML, Markdown, LaTeX and JUnit: the findings of a selection, with everything a reader needs to assess them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ from assay.app.statistics.review_draw import draw_of
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import folded, shown_assessment
 from assay.domain.lifecycle import DECIDED
-from assay.domain.review import Via
+from assay.domain.review import ReviewEvent, Via
 from assay.report import page, text_tables, wording
 from assay.report.junit import Case, junit
 from assay.report.summary import CriterionPart, ReportContents, ReviewPart, RunPart
-from assay.statistics.comparisons import compare
+from assay.statistics.comparisons import Comparison, compare
 from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.ranking import Ranking, rank
 
 if TYPE_CHECKING:
     from assay.analysis.diagnostics import ScoreDiagnostics
     from assay.app.workspace import Workspace
-    from assay.domain.review import ReviewEvent
     from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentRow, RunSummary, Selection
-    from assay.statistics.comparisons import Comparison
 
 FORMATS: Final = ("html", "markdown", "latex", "junit")
 
@@ -136,7 +134,7 @@ def _about(selection: Selection, summaries: tuple[RunSummary, ...]) -> str:
 
 
 def _verdicts(basis: Basis, ranking: Ranking) -> tuple[str, ...]:
-    """Return a sentence on the leader against each other candidate, best first; empty if only one has a score.
+    """Return one sentence for each comparison of the leader with another candidate, best first; empty if only one has a score.
 
     Each sentence is about its pair alone. If the correction for all pairs reverses its decision, the sentence says so.
     """
@@ -230,17 +228,17 @@ def _junit(
     if (threshold is None) == (against is None):
         raise InputError(
             "junit",
-            "needs a rule that decides if a task passes.",
-            remedy="Say --threshold 0.7 (or 70pts), or --against NAME with --margin 3pts.",
+            "needs a rule to decide whether a task passes.",
+            remedy="Use --threshold 0.7 (or 70pts), or --against NAME with --margin 3pts.",
         )
     candidates = estimates(basis.table)
     if threshold is not None:
-        rule = f"mean of counted trials at least {wording.number(threshold)} of 100"
+        rule = f"mean of counted trials at least {wording.number(threshold)} out of 100"
         cases = tuple(case for estimate in candidates for case in _by_threshold(estimate, basis, threshold))
     else:
         other, limit = _other(basis, names, str(against)), basis.margin if margin is None else margin
         if limit is None:
-            raise InputError("junit", "--against needs a margin, and the runs set none.", remedy="Say --margin 3pts.")
+            raise InputError("junit", "--against needs a margin, but the runs set none.", remedy="Use --margin 3pts.")
         rule = (
             f"mean on the task not lower than that of {other} by more than {wording.number(limit)} points; "
             f"as a whole: shown not worse by more than that (non-inferiority at 5%)"
@@ -263,7 +261,7 @@ def _by_threshold(estimate: Estimate, basis: Basis, threshold: float) -> list[Ca
     for task in _tasks(basis):
         mine = by_task.get(task)
         if mine is None:
-            cases.append(Case(candidate=name, name=task, skipped="no trial of this task counts"))
+            cases.append(Case(candidate=name, name=task, skipped="no trials of this task count"))
         elif _reaches(mine.mean, threshold):
             cases.append(Case(candidate=name, name=task))
         else:
@@ -291,7 +289,7 @@ def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: 
     for task in _tasks(basis):
         mine = shared.get(task)
         if mine is None:
-            cases.append(Case(candidate=name, name=task, skipped="no trials of both count on this task"))
+            cases.append(Case(candidate=name, name=task, skipped="this task has no counted trials of both candidates"))
         elif _reaches(mine.difference, -margin):
             cases.append(Case(candidate=name, name=task))
         else:
@@ -304,7 +302,7 @@ def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: 
 
 
 def _reaches(value: float, limit: float) -> bool:
-    """True if the value reaches the limit; a mean may lack the last binary digit."""
+    """True if the value reaches the limit; a mean may be too low by its last binary digit."""
     return value >= limit - 1e-12
 
 

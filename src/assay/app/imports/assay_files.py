@@ -45,9 +45,9 @@ def without_own_files(
             folders.setdefault(folder, source)
     for folder, source in folders.items():
         if has_records(source):
-            remedy = f"`assay import {shlex.quote(folder)} --rebuild` stores the runs that a store lacks."
+            remedy = f"`assay import {shlex.quote(folder)} --rebuild` adds its runs to a store that lacks them."
         elif source.member:
-            remedy = "Unpack it; `assay import FOLDER --rebuild` stores the runs that a store lacks."
+            remedy = "Unpack it; `assay import FOLDER --rebuild` adds its runs to a store that lacks them."
         else:
             remedy = (
                 "It holds no records of runs; `assay export results` writes them, in the project that has the runs."
@@ -62,7 +62,7 @@ def without_own_files(
 
 
 class StoredAssessments:
-    """Tells which assessments the store holds, of its own runs or from earlier imports; None for unknown runs."""
+    """Tells whether the store holds an assessment, from its own runs or earlier imports; None for unknown runs."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -74,7 +74,7 @@ class StoredAssessments:
         own = self._own[run]
         if own is not None:
             return number in own
-        # None and not False, because a run stored elsewhere may have grades that no import has contained yet.
+        # None instead of False, because a run stored elsewhere may have grades that were never imported.
         return number in self._imported.get(run, ()) or None
 
     @cached_property

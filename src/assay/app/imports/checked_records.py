@@ -1,32 +1,29 @@
-"""Leave out the records of an importer whose names break the rule of suites, or whose texts would fill the memory."""
+"""Leave out the records of an importer whose names are invalid, or whose texts would fill the memory."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from assay.domain.import_records import FoundAssessment, FoundResponse, FoundRun, FoundScores, FoundTask, Skipped
+from assay.domain.import_records import Found, FoundAssessment, FoundResponse, FoundRun, FoundScores, FoundTask, Skipped
 from assay.domain.names import LONGEST_NAME, name_problem
 
-if TYPE_CHECKING:
-    from assay.domain.import_records import Found
-
 MOST_TEXT_BYTES: Final = 32 << 20
-"""Memory that the texts of one record may take. One emoji makes Python take four bytes for every character of its text."""
+"""Maximum bytes of memory for the texts of one record. One emoji makes Python use four bytes for every character of a text."""
 
 _SHORT: Final = 100_000  # a text of fewer characters cannot reach the limit
 
 
 def checked(records: Iterable[Found], *, source: str, suite: str | None = None) -> Iterator[Found]:
-    """Yield the records that can be kept, and a message in place of every other one.
+    """Yield the records that can be kept, and a message for each of the others.
 
     Args:
         source: name of the file, for messages on records without a place.
-        suite: the suite that the runs belong to, if it is not their own.
+        suite: the suite to which the runs are assigned, if it is not the one in the file.
     """
-    refused = False  # the run of the next records
+    refused = False  # the run to which the next records belong
     for record in records:
         if isinstance(record, FoundResponse):
             if refused:
@@ -45,7 +42,7 @@ def checked(records: Iterable[Found], *, source: str, suite: str | None = None) 
             problem = _first_problem(names_of_run)
             refused = problem is not None
             if problem is not None:
-                yield Skipped(where=source, why=f"{problem} Its run is left out; --dataset gives another suite.")
+                yield Skipped(where=source, why=f"{problem} Its run is left out; use --dataset to name another suite.")
             else:
                 yield from _with_usable_parts(record, source)
             continue
@@ -59,7 +56,7 @@ def checked(records: Iterable[Found], *, source: str, suite: str | None = None) 
 
 
 def _first_problem(names: Iterable[tuple[str, str]]) -> str | None:
-    """Return the problem of the first name that breaks the rule, as a sentence about a record; None if all are fine."""
+    """Return the problem of the first invalid name, as a sentence about a record; None if all are fine."""
     for what, name in names:
         problem = name_problem(name)
         if problem is not None:
@@ -103,11 +100,11 @@ def _size_problem(texts: Iterable[str]) -> str | None:
     size = sum(sys.getsizeof(text) for text in texts)
     if size <= MOST_TEXT_BYTES:
         return None
-    return f"has texts of {size / 2**20:,.0f} MB in memory; a record has at most {MOST_TEXT_BYTES >> 20} MB."
+    return f"has texts of {size / 2**20:,.0f} MB in memory; a record may have at most {MOST_TEXT_BYTES >> 20} MB."
 
 
 def _with_usable_parts(run: FoundRun, source: str) -> Iterator[Found]:
-    """Yield the run without candidates and criteria whose names break the rule, and a message for each of those."""
+    """Yield the run without the candidates and criteria whose names are invalid, and a message for each of those."""
     problems = {
         part.name: problem
         for what, parts in (("candidate", run.candidates), ("criterion", run.rubric))
@@ -125,7 +122,7 @@ def _with_usable_parts(run: FoundRun, source: str) -> Iterator[Found]:
 
 
 def _with_usable_rows(scores: FoundScores, source: str) -> Iterator[Found]:
-    """Yield the scores without rows whose names break the rule, and a message for each of those rows."""
+    """Yield the scores without the rows whose names are invalid, and a message for each of those rows."""
     tasks, candidates = {row[0] for row in scores.rows}, {row[1] for row in scores.rows}
     if (problem := _first_problem([("judge", scores.judge)])) is not None:
         yield Skipped(where=source, why=f"{problem} {len(scores.rows):,} scores are left out.")

@@ -14,13 +14,7 @@ from assay.domain.import_records import Noted, Skipped
 from assay.exchange.detection import recognise_format
 from assay.exchange.file_groups import FileGroup
 from assay.exchange.importers import Importer, LeavesArtifacts, ReadOptions
-from assay.exchange.parsing.input_files import (
-    InputFile,
-    UnreadableFile,
-    files_in,
-    input_file,
-    unpacked,
-)
+from assay.exchange.parsing.input_files import InputFile, UnreadableFile, files_in, input_file, unpacked
 from assay.exchange.results_folder.detection import is_exported
 from assay.formats.json_lines import file_trouble, mojibake, row_of
 
@@ -37,7 +31,7 @@ def find_sources(
     paths: Sequence[Path], result: ImportResult, importer: Importer | None, called: Mapping[Path, str]
 ) -> Iterator[InputFile]:
     def keep(source: InputFile) -> bool:
-        """True if an archive is one file of a format, like a log of Inspect, so that its reader takes it as a whole."""
+        """True if an archive is a single file of some format, like a log of Inspect, which its reader reads as a whole."""
         known = recognise_format(source.sample, None if importer is None else (importer,))
         return known is not None and source.sample.archive_members != ()
 
@@ -90,7 +84,7 @@ def recognise_all(
 
 
 def _unknown(source: InputFile) -> str:
-    """Return why a file cannot be imported: the error in its JSON, else that no format fits."""
+    """Return why a file cannot be imported: the error in its JSON, otherwise that no known format fits."""
     sample = source.sample
     why = _NO_FORMAT
     if is_exported(source):
@@ -108,13 +102,13 @@ def _unknown(source: InputFile) -> str:
         return "is cut off: it ends in the middle of a JSON value. Copy it again."
     line = sample.head.split(b"\n", 1)[0]
     if len(line) == len(sample.head):
-        return "is one line of more than a megabyte, and no format fits."
+        return "is a single line of more than a megabyte that fits no format."
     row = row_of(line)
     return row if isinstance(row, str) else why
 
 
 def _ends_too_early(source: InputFile) -> bool:
-    """True if a document that is longer than its sample is JSON up to its end; raises `UnreadableFile` if it is too large."""
+    """True if a document longer than its sample is JSON up to its truncated end; raises `UnreadableFile` if it is too large."""
     try:
         orjson.loads(source.read())
     except orjson.JSONDecodeError as error:
@@ -123,7 +117,7 @@ def _ends_too_early(source: InputFile) -> bool:
 
 
 def sum_up_artifacts(groups: Sequence[FileGroup], result: ImportResult) -> None:
-    """Replace the messages on logs and artifacts in a harness's own folders by one note."""
+    """Replace the messages on logs and artifacts in a harness's own folders by a single note."""
     for group in groups:
         left: set[str] = set()
         if not isinstance(group.importer, LeavesArtifacts):
@@ -138,5 +132,5 @@ def sum_up_artifacts(groups: Sequence[FileGroup], result: ImportResult) -> None:
 
 
 def _lies_in(name: str, folder: str) -> bool:
-    """True if a file, by its name in messages, lies in a folder; an empty folder name is the working folder."""
+    """True if a file's name in messages places it in a folder; an empty folder name means the working folder."""
     return name.replace("#", "/").startswith(f"{folder}/") if folder else not name.startswith(("/", "../"))

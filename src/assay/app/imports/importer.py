@@ -23,7 +23,7 @@ from assay.app.imports.discovery import find_sources, recognise_all, sum_up_arti
 from assay.app.imports.options import PORTION, ImportOptions, ImportResult, Progress, ignore_progress
 from assay.app.imports.original_files import OriginalCopies
 from assay.app.imports.run_writer import PartlyKnown, RunIdTaken, RunWriter
-from assay.domain.digest import text_digest
+from assay.domain.digest import JsonValue, text_digest
 from assay.domain.errors import AssayError, InputError
 from assay.domain.identifiers import RunId
 from assay.domain.import_identity import is_poorer
@@ -42,7 +42,6 @@ from assay.suites.located_yaml import UnreadableText, plain, read_yaml
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
-    from assay.domain.digest import JsonValue
     from assay.domain.extraction import ExtractionSpec
 
 
@@ -50,7 +49,7 @@ DAMAGED: Final = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, RecursionError, TypeError, ValueError),
     *(csv.Error, lzma.LZMAError, zipfile.BadZipFile, zlib.error),
 )
-"""Errors that a file of unexpected content may cause in a reader; such a file does not end the import of the others."""
+"""Errors that a file with unexpected content may cause in a reader; they do not stop the import of other files."""
 
 
 def import_paths(
@@ -63,9 +62,9 @@ def import_paths(
 ) -> ImportResult:
     """Import files and folders; the result names what could not be imported.
 
-    `called` has the names by which the user knows files, for messages and provenance.
+    `called` has the file names that the user knows, for messages and provenance.
 
-    Each results file becomes visible once all of it is stored. A killed process leaves nothing of the current file.
+    Each results file becomes visible once all of it is stored. If the process is killed, nothing of the current file remains.
 
     Raises:
         InputError: a path, format or option is wrong; nothing was changed.
@@ -169,7 +168,7 @@ def _reading(path: Path) -> ExtractionSpec:
 
 
 def _text_of(path: Path) -> str:
-    """Return the text of an option's file; raises `InputError` for one that is absent, large, binary or no regular file."""
+    """Return the text of an option's file; raises `InputError` if it is missing, too large, binary or not a regular file."""
     try:
         return whole_text(path)
     except UnreadableText as error:
@@ -206,7 +205,7 @@ def _import_group(
     reading: ExtractionSpec | None,
     without: frozenset[int] = frozenset(),
 ) -> None:
-    """Import one group; `without` are keys of runs whose responses are left out, because they are stored already."""
+    """Import one group; `without` has the keys of runs whose responses are left out, because they are already stored."""
     source, importer = group.source, group.importer
     imports = workspace.store.imports
     keeping = OriginalCopies(_files_of(group), _folder(workspace), copy=options.copy or options.move)
@@ -267,7 +266,7 @@ def _import_group(
         target.abandon()
         keeping.give_up()
         if isinstance(error, WrongScale):
-            del result.skipped[before[1] :]  # one line for each score outside
+            del result.skipped[before[1] :]  # one message for each score out of range
         result.skipped.append(Skipped(where=error.where, why=f"{error.problem} {error.remedy}".strip()))
         return
     except AssayError:
@@ -282,7 +281,7 @@ def _import_group(
         target.abandon()
         if os.environ.get("ASSAY_DEBUG"):
             raise
-        why = f"could not be read as {importer.NAME}: {type(error).__name__}: {error}. Nothing of it was imported."
+        why = f"could not be read as {importer.NAME}: {type(error).__name__}: {error}. Nothing was imported from it."
         result.skipped.append(Skipped(where=source.name, why=why))
         return
     # Ctrl-C must not leave a half-written run either.
@@ -355,7 +354,7 @@ def _import_tasks(
 
 
 def _report_only(group: FileGroup, result: ImportResult) -> None:
-    """Report the messages of a file that adds to results but matches none."""
+    """Keep only the messages of a file that is meant to complete other results but matches none."""
     for record in group.importer.read(group.source, group.options):
         if isinstance(record, Noted):
             result.skipped.append(Skipped(where=record.where, why=record.what))
@@ -370,7 +369,7 @@ def _files_of(group: FileGroup) -> list[Path]:
 
 
 def _digest(group: FileGroup, content: str, options: ImportOptions) -> str:
-    """Return a digest of content and options, so that the same content read in the same way is imported once."""
+    """Return a digest of content and options, so that the same content is imported only once with the same options."""
     mapping = (
         ""
         if group.options.mapping is None
@@ -392,7 +391,7 @@ def _suite(workspace: Workspace, group: FileGroup, options: ImportOptions, names
 
 
 def _folder(workspace: Workspace) -> Path:
-    """Return the folder of original files: beside a store that is a file, else in the working folder's `.assay`."""
+    """Return the folder of original files: beside the store if it is a file, otherwise in the working folder's `.assay`."""
     url = workspace.settings.store_url
     if url.startswith("sqlite:///"):
         return Path(url.removeprefix("sqlite:///")).parent / "imports"

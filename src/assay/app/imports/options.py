@@ -41,9 +41,10 @@ class ReplacedRun:
 
     Attributes:
         where: the file of the later version.
-        changed, added, lacking: results that the later version changes, adds and no longer has, one per task and candidate.
-        kept: reviews that also hold for the later version, because answer and grades are the same.
-        left: reviews that stay with the replaced run, because their result changed or is gone.
+        changed, added, lacking: number of results that the later version changes, adds and no longer has, one per task and
+            candidate.
+        kept: number of reviews that also apply to the later version, because answer and grades are the same.
+        left: number of reviews that stay with the replaced run, because their result changed or is gone.
     """
 
     where: str
@@ -61,9 +62,9 @@ class ImportResult:
     """Result of an import.
 
     Attributes:
-        unchanged: files whose results were imported before, even from another file, with the runs that contain them.
+        unchanged: files whose results were imported before, even from a different file, with the runs that contain them.
         replaced: runs that a later version replaced.
-        held: rows whose grades are already in the store, even from another file.
+        held: number of rows whose grades are already in the store, even from a different file.
         digests: digest of each results file, by which the next import recognises it.
     """
 
@@ -83,7 +84,7 @@ class ImportResult:
 
 
 def import_document(result: ImportResult) -> dict[str, Any]:
-    """Return the contract's JSON with `formats`, `notes` and the runs that existed already."""
+    """Return the contract's JSON with `formats`, `notes` and the runs that already existed."""
     names = list(result.formats)
     return {
         "format": names[0] if len(names) == 1 else "several" if names else None,

@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import shutil
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from assay.domain.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from concurrent.futures import Future
     from pathlib import Path
 
     from assay.domain.digest import JsonValue
@@ -30,11 +29,11 @@ class OriginalFile:
     copy: Path | None
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return the file for the run's provenance, without its folder."""
+        """Return the file's entry in the run's provenance, without its folder."""
         return {"name": self.path.name, "sha256": self.sha256, "copy": None if self.copy is None else self.copy.name}
 
     def remove_original(self) -> None:
-        """Delete the original if it and its copy still have the imported content; else raise `InputError`."""
+        """Delete the original if it and its copy still have the imported content; otherwise raise `InputError`."""
         if self.copy is None or not self.path.exists() or self.copy.samefile(self.path):
             return
         if sha256_of(self.copy) != self.sha256 or sha256_of(self.path) != self.sha256:
@@ -64,7 +63,7 @@ class OriginalCopies:
         self._threads.shutdown()
 
     def give_up(self) -> None:
-        """Cancel the copies that have not started, so that none is left incomplete."""
+        """Cancel the copies that have not started; none is left incomplete."""
         self._threads.shutdown(cancel_futures=True)
 
 
@@ -83,7 +82,7 @@ def _copy(path: Path, target: Path, digest: str) -> None:
                 raise InputError(
                     str(path), "changed while it was imported.", remedy="Import it again when no program writes to it."
                 )
-            # With `--move` the original is deleted next, so the copy must be on disk and not only in a cache.
+            # With `--move`, the original is deleted next, so the copy must be on disk instead of only in a cache.
             os.fsync(copied.fileno())
         partial.replace(target)
     finally:

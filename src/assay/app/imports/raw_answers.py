@@ -1,4 +1,4 @@
-"""Answers that come with their tasks and people's grades, in the form of `assay import`, to be judged by a rubric."""
+"""Import answers together with their tasks and people's grades, so that they can be judged by a rubric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_raw(path: Path) -> bool:
-    """True if a file holds tasks with answers to judge, and is not a suite."""
+    """True if a file contains tasks with answers to judge but is not a suite."""
     try:
         return (
             path.is_file()
@@ -30,7 +30,7 @@ def is_raw(path: Path) -> bool:
 
 
 def import_raw(workspace: Workspace, paths: Sequence[Path]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Import files whose answers are not stored yet; return their runs, and a note on each row left out."""
+    """Import files whose answers are not stored yet; return their runs, and a note for each row left out."""
     result = import_paths(workspace, paths, ImportOptions(format=rlhf.NAME))
     runs = dict.fromkeys([*result.run_ids, *(run for known in result.unchanged.values() for run in known)])
     notes = tuple(f"{skipped.where} {skipped.why}" for skipped in result.skipped)

@@ -24,7 +24,7 @@ class Rebuilt:
     """Result of a rebuild.
 
     Attributes:
-        runs: restored runs; `there` lists those that were already in the store.
+        runs: restored runs; `there` lists runs that were already in the store.
         renumbered: True if trials and assessments have new numbers, because the store was not empty.
         aside: deleted or replaced runs, which a rebuild leaves as they are.
         altered, altered_votes: numbers of decisions and votes in the folder that were edited afterwards.
@@ -47,7 +47,7 @@ class Rebuilt:
 
 
 def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
-    """Restore every run of a results folder that the store lacks; repeating it changes nothing.
+    """Restore every run of a results folder that is missing from the store; repeating it changes nothing.
 
     Raises:
         InputError: not a results folder of Assay.
@@ -69,14 +69,14 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
             heads.append((int(head["run"]["key"]), head["run"]["id"], path))
         except (InputError, KeyError, TypeError, ValueError, OSError) as error:
             skipped.append(Skipped(where=str(path), why=str(error)))
-    # By their numbers in the store: by the clock, a regrade could come before its origin.
+    # Sorted by their numbers in the store: sorted by time, a regrade could come before its origin.
     order = sorted(heads)
     restored = workspace.store.restoring.restore(
         (run, partial(results_folder.record_lines, path)) for _, run, path in order
     )
     home = workspace.results.folder
     if home is not None and (restored.renumbered or home.resolve() != folder.resolve()):
-        for run in restored.runs:  # the records get the numbers in the store
+        for run in restored.runs:  # the records get the numbers that they have in the store
             workspace.results.end(RunId(run))
     return Rebuilt(
         runs=restored.runs,

@@ -11,7 +11,7 @@ import orjson
 
 from assay.app.imports.options import PORTION, ImportOptions, ImportResult, Progress, ReplacedRun
 from assay.app.imports.original_files import OriginalFile
-from assay.domain.digest import text_digest
+from assay.domain.digest import JsonValue, text_digest
 from assay.domain.errors import InputError, Refused
 from assay.domain.identifiers import RunId
 from assay.domain.import_identity import ContentDigest, Relation, is_poorer
@@ -36,22 +36,20 @@ from assay.exchange.file_groups import FileGroup
 from assay.exchange.parsing.input_files import UnreadableFile
 from assay.exchange.parsing.json_values import as_object
 from assay.scoring.fields import read_field, reading_as_json
-from assay.store.imports.known_results import ImportFacts
+from assay.store.imports.known_results import ImportFacts, KnownRun
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
-    from assay.domain.digest import JsonValue
     from assay.domain.extraction import ExtractionSpec
     from assay.domain.import_records import Found
     from assay.store.imports.import_runs import StoreImport
-    from assay.store.imports.known_results import KnownRun
 
 
 MOST_LISTED: Final = 10_000
-"""Messages on rows that are left out; a file of a few kilobytes can hold millions of such rows."""
+"""Maximum number of messages about left-out rows; a file of a few kilobytes can hold millions of such rows."""
 
 MOST_LEFT_OUT: Final = 100_000
-"""Unlisted rows without usable content, besides 20 for each record, at which a file is given up."""
+"""A file is given up after this number of unlisted rows without usable content, plus 20 for each record."""
 
 _PORTION_CHARS: Final = 12 << 20
 """A transaction ends after `PORTION` rows, or earlier once they hold this number of characters."""
@@ -103,6 +101,7 @@ class RunWriter:
         run: FoundRun | None = None
         plan: RunPlan | None = None
         content = ContentDigest()
+        reversed_metrics: dict[str, None] = {}
         rows = chars = before = skipped = unlisted = 0
 
         def flush() -> None:
@@ -122,7 +121,7 @@ class RunWriter:
             if plan is None or run is None:
                 return
             flush()
-            environment = _laid_over(plan.environment, at_end)
+            environment = _laid_over(plan.environment, at_end, reversed_metrics)
             # Without an id, the harness's own times tell apart runs with the same results, as greedy models give them.
             times = (at_end.started or run.started, at_end.finished or run.finished) if run.identity is None else ()
             facts = ImportFacts(
@@ -138,9 +137,9 @@ class RunWriter:
                 target.close_run(started=at_end.started, finished=finished, environment=environment, facts=facts)
             )
             if not facts.complete:
-                what = "the run is incomplete: its log says that it was stopped, or does not hold its end."
+                what = "the run is incomplete: its log says that it was stopped, or breaks off before the end."
                 result.notes.append(Noted(where=name, what=what))
-            if rows == before and (unlisted or len(result.skipped) > skipped):  # nothing of it was left
+            if rows == before and (unlisted or len(result.skipped) > skipped):  # nothing of the run is left to store
                 target.drop_run()
                 ids.remove(plan.id)
             elif rows and not self._needed(target, plan.id):
@@ -173,6 +172,7 @@ class RunWriter:
                 elif type(record) is FoundAssessment:
                     assessments.append(record)
                     content.add_assessment(record)
+                    reversed_metrics |= _reversed_metrics(record)
                     rows += 1
                     if len(assessments) >= PORTION:
                         flush()
@@ -183,7 +183,7 @@ class RunWriter:
                         unlisted += 1
                         if unlisted > MOST_LEFT_OUT + 20 * rows:
                             left_out = len(result.skipped) + unlisted
-                            what = f"is not read any further: {left_out:,} rows are left out, {rows:,} records kept."
+                            what = f"was not read any further: {left_out:,} rows are left out, {rows:,} records kept."
                             raise UnreadableFile(record.where, what)
                 elif type(record) is Noted:
                     result.notes.append(record)
@@ -194,11 +194,11 @@ class RunWriter:
                 elif type(record) is FoundRun:
                     close()
                     at_end, run, before, skipped = FoundAtEnd(), record, rows, len(result.skipped)
-                    content = ContentDigest()
+                    content, reversed_metrics = ContentDigest(), {}
                     plan = self._plan(record)
                     target.open_run(plan)
                     ids.append(plan.id)
-        except UnreadableFile as error:  # records from before the damage are kept
+        except UnreadableFile as error:  # records before the damaged part are kept
             result.skipped.append(Skipped(where=error.where, why=error.problem))
         close()
         if unlisted:
@@ -207,10 +207,10 @@ class RunWriter:
         return ids
 
     def _needed(self, target: StoreImport, new: RunId) -> bool:
-        """Compare the closed run with stored ones; False if it was dropped because the store needs nothing of it.
+        """Compare the closed run with stored ones; False if it was dropped because the store already has all of it.
 
         Raises:
-            PartlyKnown: stored runs hold some of its responses, and the file is to be read without those.
+            PartlyKnown: stored runs hold some of its responses, and the file must be read again without those.
         """
         result, name = self._result, self._group.source.name
         known = target.known_runs()
@@ -236,18 +236,16 @@ class RunWriter:
                 result.replaced.append(ReplacedRun(where=name, run=run.id, by=new, kept=kept, left=left, **counts))
             return True
         target.drop_run()
-        result.notes[:] = [note for note in result.notes if note.where != name]  # on rows that are not in the store
+        result.notes[:] = [note for note in result.notes if note.where != name]  # on rows that the store lacks
         for run in () if stored else retold:
             if is_poorer(self._group.importer.NAME, run.form):
                 stored.append(run)
-                what = (
-                    f"has no ids and the answers of run {run.id}, which came as {run.form}; it was not imported again."
-                )
+                what = f"has no ids and the same answers as run {run.id} (imported as {run.form}); it was not imported again."
                 remedy = "If it is another evaluation, import it into a set of its own: --dataset NAME."
                 result.notes.append(Noted(where=name, what=f"{what} {remedy}"))
             else:
-                why = f"has the answers of run {run.id}, which came as {run.form}, without ids and with fewer facts."
-                remedy = f"To take this file, delete that run first: assay delete {run.id}"
+                why = f"has the same answers as run {run.id} (imported as {run.form}) but no ids and fewer facts."
+                remedy = f"To import this file instead, first delete that run: assay delete {run.id}"
                 result.skipped.append(Skipped(where=name, why=f"{why} {remedy}"))
         if stored:
             result.unchanged[name] = (*result.unchanged.get(name, ()), *(run.id for run in stored))
@@ -256,15 +254,15 @@ class RunWriter:
             result.notes.append(Noted(where=name, what=what))
         for run in () if stored else conflicts:
             differing = run.overlap.changed + run.overlap.added + run.overlap.lacking
-            why = f"differs from run {run.id} in {differing:,} of the same results, and nothing tells which is the later version."
-            remedy = f"To take this file, delete that run first: assay delete {run.id}"
+            why = f"differs from run {run.id} in {differing:,} of the same results, and nothing shows which version is later."
+            remedy = f"To import this file instead, first delete that run: assay delete {run.id}"
             result.skipped.append(Skipped(where=name, why=f"{why} {remedy}"))
         return False
 
     def _leave_out(
         self, target: StoreImport, responses: list[FoundResponse], assessments: list[FoundAssessment]
     ) -> None:
-        """Take out the responses that stored runs hold, with their grades."""
+        """Leave out the responses that stored runs already hold, with their grades."""
         identities = [response.identity for response in responses if response.identity is not None]
         held = target.held_by(identities, self._without)
         self._left_out.update(
@@ -301,6 +299,8 @@ class RunWriter:
         }
         if group.dataset is not None:
             imported["dataset"] = group.dataset
+        for requests in group.options.beside.get("input", ())[:1]:
+            imported["input"] = requests.name
         if options.run_name is not None:
             imported["run_name"] = options.run_name
         if self._reading is not None:
@@ -333,7 +333,7 @@ class RunWriter:
         )
 
     def _id(self, run: FoundRun) -> RunId | None:
-        """Return the id that the file gives the run; raises `RunIdTaken` if another run has it."""
+        """Return the id that the file states for the run; raises `RunIdTaken` if another run has it."""
         if run.id is None:
             return None
         if self._workspace.store.run_removal.is_aside(run.id):
@@ -344,7 +344,7 @@ class RunWriter:
             return RunId(run.id)
         if any(summary.id == run.id for summary in matching):
             raise RunIdTaken(
-                self._group.source.name, f"is run {run.id}, but the store has a run of this id with other content."
+                self._group.source.name, f"is run {run.id}, but the store has a run with this id and different content."
             )
         return RunId(run.id)
 
@@ -354,15 +354,28 @@ class RunIdTaken(InputError):
 
 
 class PartlyKnown(Exception):
-    """Raised if stored runs hold some of a file's responses, and others that it lacks."""
+    """Raised if stored runs hold some of a file's responses, but the file also has new ones."""
 
     def __init__(self, runs: Sequence[KnownRun]) -> None:
         self.runs = tuple(runs)
         super().__init__(", ".join(run.id for run in runs))
 
 
-def _laid_over(environment: Mapping[str, JsonValue], at_end: FoundAtEnd) -> dict[str, JsonValue]:
-    laid = {**environment, **at_end.provenance}
+def _reversed_metrics(assessment: FoundAssessment) -> dict[str, None]:
+    """Return the keys of the metrics for which lower is better."""
+    return {
+        grade.criterion or "score": None
+        for grade in assessment.grades
+        if grade.max_score is not None and grade.min_score is not None and grade.min_score > grade.max_score
+    }
+
+
+def _laid_over(
+    environment: Mapping[str, JsonValue], at_end: FoundAtEnd, reversed_metrics: Mapping[str, None]
+) -> dict[str, JsonValue]:
+    laid: dict[str, JsonValue] = {**environment, **at_end.provenance}
+    if reversed_metrics:
+        laid["lower_is_better"] = [*reversed_metrics]
     imported = environment.get("imported")
     if isinstance(imported, dict):
         imported = dict(imported)

@@ -1,8 +1,8 @@
-"""Files from a browser: recognised as at the command line, shown before anything is kept, then imported or saved.
+"""Files from a browser: recognised as on the command line, previewed before anything is kept, then imported or saved.
 
-Results are previewed by importing them into a store of their own, which is deleted afterwards. So the preview and the import
-are the same code, and the limits of archives and documents are those of the command line. On top of them, an upload has a
-limit of rows and of time, and one is read at a time, because a server must go on answering.
+Results are previewed by importing them into a temporary store, which is deleted afterwards. Preview and import therefore share
+their code, and the same limits for archives and documents apply as on the command line. In addition, each upload has a limit of
+rows and of time, and only one is read at a time, so that the server keeps responding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.imports.importer import import_paths
-from assay.app.imports.options import import_document
+from assay.app.imports.options import Progress, import_document
 from assay.app.runs import suite_files
 from assay.app.table_suite import propose
 from assay.app.wire import document
@@ -31,7 +31,6 @@ from assay.suites.taskfiles import TABLES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from assay.app.imports.options import Progress
 
 MOST_ROWS: Final = 500_000
 MOST_S: Final = 60.0
@@ -42,7 +41,7 @@ _ONE_AT_A_TIME: Final = Lock()
 
 @document
 class UploadedCandidate:
-    """A candidate of uploaded results; `mean` is over all its scores from 0 to 1, before any review."""
+    """A candidate of uploaded results; `mean` is the mean of all its scores (0 to 1) before any review."""
 
     name: str
     scores: int
@@ -61,7 +60,7 @@ class UploadedRun:
 
 @document
 class UploadedSuite:
-    """A suite or set that would be saved, or its problems; `exists`: another file has the name, so it becomes a version."""
+    """A suite or set that would be saved, or its problems; `exists`: its name is taken, so it becomes a new version."""
 
     file: str
     path: str
@@ -73,7 +72,7 @@ class UploadedSuite:
 
 @document
 class UploadPreview:
-    """The contents of uploaded files. The lists are cut; `skipped_more` counts the lines left out."""
+    """The contents of uploaded files. The lists are cut; `skipped_more` counts the omitted lines."""
 
     formats: tuple[str, ...]
     runs: tuple[UploadedRun, ...]
@@ -87,7 +86,7 @@ class UploadPreview:
 
 
 def look(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> UploadPreview:
-    """Return what files hold, without keeping any of it; raises `InputError` above the limits."""
+    """Describe the contents of files without keeping any of them; raises `InputError` above the limits."""
     with _received(uploads) as (folder, results, suites):
         settings = {"store": str(folder / "preview.db"), "results": "off"}
         with Workspace.open(folder, environment={}, options=settings) as other:
@@ -123,9 +122,9 @@ def keep(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> dict[str
 
 @contextmanager
 def _received(uploads: Sequence[tuple[str, bytes]]) -> Iterator[tuple[Path, dict[Path, str], dict[Path, str]]]:
-    """Write files to a folder of their own; yield it with the results and the suites, each by path with its name."""
+    """Write files to a separate folder; yield it with the results and the suites, each by path with its name."""
     if not _ONE_AT_A_TIME.acquire(blocking=False):
-        raise Refused("files", "wait for another upload that is being read.", remedy="Try again in a moment.")
+        raise Refused("files", "have to wait until another upload has been read.", remedy="Try again in a moment.")
     try:
         with TemporaryDirectory(prefix="assay-") as place:
             results: dict[Path, str] = {}
@@ -134,7 +133,9 @@ def _received(uploads: Sequence[tuple[str, bytes]]) -> Iterator[tuple[Path, dict
                 named = PurePosixPath(*[part for part in parts if part not in {"/", ".", ".."}][-8:])
                 path = Path(place, "files", named)
                 if path in results or not named.parts:
-                    raise InputError("files", f"has no name or a second file named {name!r}.", remedy="Rename it.")
+                    raise InputError(
+                        "files", f"contains a file without a name, or two files named {name!r}.", remedy="Rename it."
+                    )
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
                 results[path] = str(named)
@@ -150,7 +151,7 @@ def _received(uploads: Sequence[tuple[str, bytes]]) -> Iterator[tuple[Path, dict
 
 
 def _format(path: Path) -> str | None:
-    """Return the name of the format of results in a file; None without one, empty if it cannot be told."""
+    """Return the name of the format of results in a file; None if there is none, empty if it is ambiguous."""
     try:
         reader = recognise_format(input_file(path).sample)
     except (AssayError, OSError, ValueError):
@@ -232,7 +233,7 @@ def _runs(workspace: Workspace) -> list[UploadedRun]:
 
 
 def _bounded() -> Progress:
-    """Return a listener to progress that ends an import above the limits."""
+    """Return a progress listener that ends an import above the limits."""
     rows: Counter[str] = Counter()
     end = time.monotonic() + MOST_S
 
@@ -240,7 +241,7 @@ def _bounded() -> Progress:
         rows["all"] += n - rows[name]
         rows[name] = n
         if rows["all"] > MOST_ROWS or time.monotonic() > end:
-            problem = f"hold more than {MOST_ROWS:,} rows, or take longer than {MOST_S:g} s to read."
+            problem = f"have more than {MOST_ROWS:,} rows, or take longer than {MOST_S:g} s to read."
             raise InputError("files", problem, remedy="Import them in a terminal: assay import FILE")
 
     return hear

@@ -1,12 +1,12 @@
 """The result of an evaluation that another program submitted.
 
-Scores, reasons and names are returned only for assessments that count. Pending assessments are only counted. The
+Scores, reasons and names are returned only for assessments that count. For pending assessments, only their number is returned. The
 client's metadata is returned once nothing is pending, because it may name a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from assay.app.integrations.evaluations import run_of_evaluation
@@ -20,18 +20,15 @@ from assay.app.wire import Json, document, fill, source
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
-from assay.domain.selection import Selection
+from assay.domain.selection import AssessmentRow, RunSummary, Selection, TrialRow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.run import RunPlan
-    from assay.domain.selection import AssessmentRow, RunSummary, TrialRow
 
 MOST_SHOWN: Final = 1000
-"""Maximum number of assessments in one response; the rest is on further pages."""
+"""Maximum number of assessments in one response; further pages have the rest."""
 
 _BY_PEOPLE: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 
@@ -95,7 +92,7 @@ class EvaluationDocument:
     judge_prompt_template_version: Json
     parsed_rubric_scores: Mapping[str, CriterionScoreDocument] | None
     aggregated_score: str | float | None
-    """the verdict (Pass, Partial or Fail) if the rubric has rules for it, else the number"""
+    """the verdict (Pass, Partial or Fail) if the rubric has rules for it, otherwise the number"""
     aggregated_number: float | None
     final_answer_verified: bool | None
     verification_message: str | None
@@ -156,7 +153,7 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
 
 
 def _state(summary: RunSummary) -> str:
-    """Return the state of the evaluation: that of the run until it has ended, then one that sums up its trials."""
+    """Return the state of the evaluation: the state of the run until it ends, then a summary of its trials."""
     if summary.state is RunState.PLANNED:
         return str(TrialState.PENDING)
     if summary.state is not RunState.FINISHED:
@@ -178,12 +175,13 @@ def _message(state: str, summary: RunSummary, waiting: int) -> str:
     texts = {
         TrialState.PENDING: f"It is stored but has not started. If its server was stopped: assay resume {summary.id}",
         RunState.RUNNING: "It is being judged.",
+        RunState.SUBMITTED: "It waits for a batch at a provider.",
         RunState.PAUSED: "It is paused.",
         RunState.CANCELLED: "It was cancelled; finished work is kept.",
         TrialState.NEEDS_REVIEW: "It was judged.",
         TrialState.APPROVED: "It was judged, and no assessment awaits review.",
         TrialState.REJECTED: "It was judged, and a person rejected every assessment.",
-        TrialState.LEFT_OUT: "It was judged, and chance left every assessment out of the review.",
+        TrialState.LEFT_OUT: "It was judged, and the random review sample includes none of its assessments.",
         TrialState.FAILED: "Every trial failed; `failures` says why.",
     }
     text = next(text for word, text in texts.items() if word == state)
@@ -213,7 +211,7 @@ def _as_one_response(
     failed: Sequence[TrialRow],
     waiting: int,
 ) -> dict[str, object]:
-    """Return the fields for clients that send one response and expect one evaluation of it."""
+    """Return the fields for clients that send a single response and expect a single evaluation."""
     counted = [row for row in rows if row.state in COUNTS]
     only = counted[-1] if counted and len(plan.candidates) == 1 else None
     decided = any(summary.assessments.get(state) for state in _BY_PEOPLE)

@@ -18,24 +18,23 @@ from uuid import UUID, uuid4, uuid5
 
 from assay.app.runs import execution, preflight
 from assay.app.suites import read_suite
-from assay.domain.digest import digest
+from assay.domain.digest import JsonValue, digest
 from assay.domain.errors import InputError, SuiteError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import RunState
-from assay.domain.run import RunOptions
-from assay.domain.selection import Selection
+from assay.domain.run import RunOptions, RunPlan
+from assay.domain.selection import RunSummary, Selection
 from assay.scoring.rubrics import QUALITY
 from assay.suites.problems import SuiteErrors
 from assay.suites.tasks import slug
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from assay.app.workspace import Workspace
-    from assay.domain.digest import JsonValue
-    from assay.domain.run import RunPlan
-    from assay.domain.selection import RunSummary
 
 SUITE: Final = "submitted"
-"""Suite of evaluations that name none; their tasks are distinguished by id and content."""
+"""Suite for evaluations that name no suite; their tasks are distinguished by id and content."""
 
 # Namespace of uuid5. If it changed, a client's key would no longer lead to its earlier evaluation.
 _KEYS: Final = UUID("6f6e6365-0000-4000-8000-617373617900")
@@ -51,8 +50,8 @@ class Submission:
 
     Attributes:
         snippets: each candidate's text by name, the same in every trial.
-        task_id: id of the task; None makes it from `thing`.
-        judges: judge models; empty for the one in the settings.
+        task_id: id of the task; None to derive it from `thing`.
+        judges: judge models; empty to use the judge in the settings.
         names: the client's names of our fields, for error messages.
         kept: other data from the client (ids, metadata), stored with the run and returned.
     """
@@ -100,12 +99,14 @@ def submit(workspace: Workspace, submission: Submission, *, key: str | None = No
             was killed), the plan is returned again.
 
     Raises:
-        InputError: all problems of the submission, or the key was used for other content.
+        InputError: lists all problems of the submission, or says that the key was used for other content.
     """
     known = RunId(f"eval_{uuid4() if key is None else uuid5(_KEYS, key)}")
     content = digest(_document(submission) | {"kept": dict(submission.kept), "options": _options_document(submission)})
     if key is not None and (earlier := _sent_before(workspace, known, content)) is not None:
         return earlier
+    if workspace.settings.values["rubric"] is not None:
+        submission = replace(submission, of_answers=False)  # the suite reader uses the rubric in the settings
     suite = _read(workspace, submission)
     values = workspace.settings.values
     options = RunOptions(
@@ -135,13 +136,24 @@ def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted 
     kept = plan.environment.get("submission")
     if not isinstance(kept, dict) or kept.get("content") != content:
         raise InputError(
-            "Idempotency-Key", "was sent before with other content.", remedy="Use a different key for each evaluation."
+            "Idempotency-Key",
+            "was already sent with different content.",
+            remedy="Use a different key for each evaluation.",
         )
     left = summary.state in {RunState.PLANNED, RunState.INTERRUPTED}
     waits = left and not workspace.journal.is_carried_out(summary.id)
     if waits:
         preflight.check_providers(workspace, plan)
     return Submitted(evaluation_id=summary.id, plan=plan if waits else None, again=True)
+
+
+def left_over(workspace: Workspace) -> Iterator[RunPlan]:
+    """Yield the plan of each accepted evaluation that no process executes, oldest first, such as those of a killed server."""
+    for run in workspace.archive.runs.begun_evaluations():
+        if _ID.fullmatch(run) and not workspace.journal.is_carried_out(run):
+            plan = workspace.journal.plan_of(run)
+            if isinstance(plan.environment.get("submission"), dict):
+                yield plan
 
 
 def run_of_evaluation(workspace: Workspace, evaluation_id: str) -> RunSummary | None:
@@ -175,7 +187,7 @@ def _read(workspace: Workspace, submission: Submission) -> Any:
 
 
 def _place(workspace: Workspace) -> Path:
-    """Return the path that stands for the document in messages; no file is written there."""
+    """Return the path that messages use for the document; no file is written there."""
     root = workspace.folder.resolve()
     return Path(_FILE) if root == Path.cwd() else root / _FILE
 
@@ -229,8 +241,9 @@ def _judge(workspace: Workspace, submission: Submission) -> Any:
     mode = submission.mode or ("each" if len(submission.snippets) == 1 else None)
     if given is None:
         return None
+    full_names = workspace.settings.values["judge_names"]
     each = [
-        {"model": entry} if isinstance(entry, str) else entry
+        {"model": full_names.get(entry, entry)} if isinstance(entry, str) else entry
         for entry in (given if isinstance(given, list) else [given])
     ]
     if mode is not None:

@@ -71,7 +71,7 @@ def receive(workspace: Workspace, content: bytes) -> Received:
 
 
 _ONE_BY_ONE: Final = Lock()
-"""Serialises imports, so that a run sent several times at once is imported by the first and found by the others."""
+"""Serialises imports, so that a run sent several times at once is imported once, and the other requests find it."""
 
 _PATIENCE_S: Final = 5.0
 
@@ -120,7 +120,7 @@ def _there(workspace: Workspace, agent_run: AgentRun) -> RunId | None:
                 return summary.id
             raise Refused(
                 summary.id,
-                "is already stored with other content.",
+                "is already stored with different content.",
                 remedy="Finished runs cannot change. Use another id.",
             )
     return None

@@ -1,4 +1,4 @@
-"""A run as `assay.run` returns it, with the verbs that read it."""
+"""A run as `assay.run` returns it, with the methods that read it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from assay.app.statistics import baseline as earlier
 from assay.app.statistics import results, shown
 from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState
-from assay.domain.selection import Selection
+from assay.domain.selection import AssessmentRow, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from assay.domain.selection import AssessmentRow
 
 _SHOWN: Final = 5
 
@@ -28,7 +27,7 @@ class CompletedRun(RunResult):
 
     Attributes:
         folder: the folder of `assay.yaml` and the store; None for the working folder.
-        store: address of the store, if it was given.
+        store: address of the store; None if none was given.
     """
 
     folder: Path | None
@@ -36,7 +35,7 @@ class CompletedRun(RunResult):
 
     @classmethod
     def of(cls, result: RunResult, *, folder: Path | None, store: str | None) -> CompletedRun:
-        """Return a result with the place of its store."""
+        """Return a result that knows where its store is."""
         own = {each.name: getattr(result, each.name) for each in fields(RunResult)}
         return cls(**own, folder=folder, store=store)
 
@@ -65,12 +64,12 @@ class CompletedRun(RunResult):
     def gate(
         self, candidate: str, *, against: str | None = None, baseline: str | None = None, margin: float | None = None
     ) -> results.GateResult:
-        """Test that a candidate is not worse than another one in this run, or than itself in earlier runs."""
+        """Test that a candidate is not worse than another candidate in this run, or than itself in earlier runs."""
         with self._open() as workspace:
             return gate_of(workspace, self._selection, candidate, against, baseline=baseline, margin=margin)
 
     def pending(self) -> tuple[AssessmentRow, ...]:
-        """Return the grades that wait for a review."""
+        """Return the grades that await review."""
         with self._open() as workspace:
             waiting = frozenset({AssessmentState.PENDING})
             return tuple(workspace.archive.assessments.matching(self._selection, states=waiting))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +15,6 @@ from assay.domain.run import RunOptions
 from assay.report import wording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from assay.app.python_api.completed_run import CompletedRun
     from assay.app.python_api.drafts import SuiteLike
     from assay.app.statistics.results import CandidateScores
@@ -28,10 +26,10 @@ class Demands:
     """The demands of a test on a run.
 
     Attributes:
-        at_least: the lowest mean over tasks, on 0 to 1, of every candidate or by candidate.
-        candidate: the candidate that the gate tests; may be left out if the run has only one, or two with `against`.
+        at_least: the lowest allowed mean over tasks, between 0 and 1, for all candidates or for each one.
+        candidate: the candidate that the gate tests; optional if the run has only one candidate, or only two with `against`.
         against, baseline, margin: the gate, as in `assay gate`.
-        most_failed: how many trials may fail.
+        most_failed: maximum number of trials that may fail.
     """
 
     at_least: float | Mapping[str, float] | None = None
@@ -60,7 +58,7 @@ def run_and_check(
     batch_id: str | None = None,
     trials: int | None = None,
 ) -> tuple[CompletedRun, DemandVerdict]:
-    """Run a suite in the folder `root`, and check the demands; a path is relative to `beside`."""
+    """Run a suite in the folder `root`, and check the demands; paths are relative to `beside`."""
     if isinstance(suite, str | Path):
         suite = beside / suite
     with Workspace.open(root, options={"store": store}) as workspace:
@@ -73,7 +71,7 @@ def run_and_check(
 
 
 def verdict_on(completed: CompletedRun, demands: Demands) -> DemandVerdict:
-    """Check the demands on a run. Too little data never passes: grades that wait for a review do not count."""
+    """Check the demands on a run. A run with too little data never passes, because grades that await review do not count."""
     scores = completed.stats()
     limits = _limits(scores.estimates, demands)
     sentences = [f"{e.candidate}: {wording.estimate_line(e, approved=scores.basis.approved)}" for e in scores.estimates]
@@ -89,7 +87,7 @@ def verdict_on(completed: CompletedRun, demands: Demands) -> DemandVerdict:
 
 
 def _limits(estimates: Sequence[Estimate], demands: Demands) -> dict[str, float]:
-    """Return the lowest mean by candidate; raises `InputError` for a limit off the scale or an unknown candidate."""
+    """Return the lowest mean by candidate; raises `InputError` for a limit outside the scale or an unknown candidate."""
     if demands.at_least is None:
         return {}
     names = {folded(str(estimate.candidate)): str(estimate.candidate) for estimate in estimates}
@@ -112,8 +110,8 @@ def _below(scores: CandidateScores, limits: Mapping[str, float]) -> Iterator[str
             continue
         if estimate.mean is None:
             counted = wording.what_counts(scores.basis.n_trials, scores.basis.excluded)
-            yield f"{estimate.candidate} has no score, and {wording.number(limit)} is asked: {counted}."
-        elif estimate.mean < limit - 1e-12:  # a mean may lack the last binary digit
+            yield f"{estimate.candidate} has no score, but {wording.number(limit)} is required: {counted}."
+        elif estimate.mean < limit - 1e-12:  # a mean may be too low by its last binary digit
             yield f"{estimate.candidate} scores {wording.number(estimate.mean)}, below {wording.number(limit)}."
             low = [task for task in estimate.by_task if task.mean < limit]
             yield from (f"  {wording.task_line(task, approved=scores.basis.approved)}" for task in low[:10])
@@ -124,7 +122,7 @@ def _below(scores: CandidateScores, limits: Mapping[str, float]) -> Iterator[str
 def _failed(completed: CompletedRun, most: int) -> Iterator[str]:
     if len(completed.failures) <= most:
         return
-    yield f"{wording.count(len(completed.failures), 'trial')} failed, and {most} may."
+    yield f"{wording.count(len(completed.failures), 'trial')} failed; allowed: {most}."
     for row in completed.failures[:10]:
         if row.failure is not None:
             yield f"  {row.task} trial {row.k}: {row.failure.kind} ({row.failure.fault}): {row.failure.detail}"

@@ -1,6 +1,6 @@
 """Suites written in Python: `assay.Suite`, `Task`, `Candidate` and `scorer`, or the same as plain dictionaries.
 
-They have the keys of a suite file and become its document, so that one reader checks both, with the same messages.
+They have the same keys as a suite file and are converted to one, so that the same reader checks both with the same messages.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Score: TypeAlias = "str | Mapping[str, object] | ScorerDraft | Callable[..., obj
 
 
 class ScorerDraft:
-    """A scorer that `assay.scorer` made of a function; it can be called like the function."""
+    """A scorer that `assay.scorer` made from a function; it can be called like the function."""
 
     def __init__(self, function: Callable[..., object], *, name: str = "", options: Mapping[str, object] | None = None):
         self.function = function
@@ -58,9 +58,9 @@ def scorer(*, name: str = "", **options: object) -> Callable[[Callable[..., obje
 def scorer(function: Callable[..., object] | None = None, /, *, name: str = "", **options: object) -> Any:
     """Make a function a scorer, for the `score` of a suite or a task: `@assay.scorer`, or with a name and options.
 
-    The function takes `(response)`, `(response, reference)` or `(response, reference, options)` and returns a number from 0
-    to 1, True or False, a mapping with `score`, `note` and `confidence`, or None if it cannot decide. It runs in a child
-    process with a time limit of 10 s.
+    The function takes `(response)`, `(response, reference)` or `(response, reference, options)` and returns a number between 0 and
+    1, True or False, a mapping with `score`, `note` and `confidence`, or None if it cannot decide. It runs in a child process with
+    a time limit of 10 s.
     """
     if function is None:
         return lambda decorated: ScorerDraft(decorated, name=name, options=options)
@@ -97,7 +97,7 @@ class CandidateDraft:
 class TaskDraft:
     """A task. The fields are the keys of a task in a suite file; without an `id`, it gets one from its content.
 
-    `snippets` are answers that the task brings, by candidate. `columns` are further values that candidates' prompts name.
+    `snippets` has ready answers by candidate. `columns` has further values that candidates' prompts refer to.
     """
 
     id: str | None = None
@@ -131,9 +131,9 @@ class SuiteDraft:
     Attributes:
         tasks: `Task` objects, dictionaries, a data frame of pandas or polars, or the path of a file with rows.
         candidates: `Candidate` objects, dictionaries, model references such as `openai/gpt-5-mini`, or functions.
-        score: the scoring of tasks that name none: a method, or a function.
-        map: columns of the tasks by key of a task, such as `{"prompt": "question", "expected": "answer"}`. Candidates'
-            prompts may name all columns.
+        score: the scoring method or function for tasks that name none.
+        map: the column of `tasks` for each key of a task, such as `{"prompt": "question", "expected": "answer"}`. Candidates'
+            prompts may refer to any column.
     """
 
     name: str
@@ -193,7 +193,7 @@ def checked_candidate(workspace: Workspace, candidate: CandidateDraft | Mapping[
         return model_candidate(workspace, candidate)
     row = _Reading({}).candidate(candidate)
     named = {*columns_named(str(_plain(row))), *_named_columns([row], workspace.folder)} - set(TaskKeys.table.keys)
-    # The run's tasks are checked when the candidate joins; this one only lets the reader check the candidate.
+    # The run's own tasks are checked when the candidate joins; this placeholder only lets the reader check the candidate.
     task = {"id": "task", "prompt": "?", "expected": "?", "columns": dict.fromkeys(sorted(named), "?")}
     suite = {"name": "extend", "tasks": [task], "score": "exact", "candidates": [candidate]}
     return checked_suite(workspace, suite).candidates[0]
@@ -225,7 +225,7 @@ class _Reading:
         return row
 
     def _columns_of(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the columns of a row that candidates' prompts name; without a map, the keys of a task are left out."""
+        """Return the columns of a row that candidates' prompts refer to; without a map, the keys of a task are left out."""
         named = [name for name in self.templates if self._columns or name not in TaskKeys.table.keys]
         return {name: value for name in named if (value := value_at(row, name)) is not None}
 
@@ -253,7 +253,7 @@ class _Reading:
                 settings[setting] = row[key]
         program = callable_program(function, **settings)
         self._programs[str(name)] = program
-        # The document cannot hold a function, so a name replaces it while the reader checks the other keys.
+        # The document cannot hold a function, so a name stands in for it while the reader checks the other keys.
         return {**row, "python": {"function": _place_of(function), "options": options}}
 
     def score(self, score: object) -> object:
@@ -271,7 +271,7 @@ class _Reading:
         return self._scorers[id(score)]
 
     def with_callables(self, suite: Suite) -> Suite:
-        """Return the suite with the functions themselves in place of their names."""
+        """Return the suite with the names of functions replaced by the functions."""
         return replace(suite, candidates=tuple(map(self._with_callable, suite.candidates)))
 
     def _with_callable(self, candidate: CandidateSpec) -> CandidateSpec:
@@ -282,7 +282,7 @@ class _Reading:
 
 
 def _named_columns(candidates: Sequence[object], folder: Path) -> tuple[str, ...]:
-    """Return the columns that the candidates' prompts name, here or in their files."""
+    """Return the columns that the candidates' prompts refer to, whether inline or in files."""
     texts: list[str] = []
     for candidate in candidates:
         row = _mapping(candidate)
@@ -326,7 +326,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _file_of_tasks(tasks: object, columns: Mapping[str, str]) -> dict[str, object] | None:
-    """Return a task file as a suite file names it; None if the tasks are values."""
+    """Return a task file as a suite file names it; None if the tasks are given as values."""
     if isinstance(tasks, Mapping) and "file" in tasks:
         columns = _mapping(tasks).get("map") or columns
         tasks = tasks["file"]
@@ -347,7 +347,7 @@ def _rows(tasks: object) -> list[object]:
 
 
 def _id_of(task: Mapping[str, object]) -> str:
-    """Return an id that follows from the content of a task, so that another order of tasks keeps it."""
+    """Return an id derived from the content of a task, so that it does not depend on the order of the tasks."""
     plain = _plain({key: value for key, value in task.items() if key not in ("snippets", "score")})
     words = task.get("thing") or task.get("prompt")
     return f"{slug(str(words))[:40].strip('-') or 'task'}-{digest(plain)[:6]}"

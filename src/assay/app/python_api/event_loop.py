@@ -1,4 +1,4 @@
-"""Run verbs in a thread, so that they work inside a running event loop, as in a notebook, and do not block one."""
+"""Run functions in a thread, so that they work inside a running event loop, as in a notebook, and do not block it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def outside_loop(work: Callable[[Stopper | None], T]) -> T:
-    """Do the work here, or in a thread if this thread has a running event loop, which forbids a second one.
+    """Do the work in this thread, or in a new one if this thread has a running event loop, which forbids a second loop.
 
     Ctrl-C stops the work as cleanly as without a loop.
     """
@@ -50,7 +50,7 @@ async def in_thread(work: Callable[[Stopper | None], T]) -> T:
         stopper.stop()
         await asyncio.wait([ended])
         if not ended.cancelled():
-            ended.exception()  # the run's own report that it was stopped; the caller gets the cancellation
+            ended.exception()  # the run reports that it was stopped; the caller gets the cancellation instead
         raise
 
 
@@ -63,9 +63,9 @@ def _in_thread(work: Callable[[Stopper | None], T], stopper: Stopper) -> Future[
     def carry() -> None:
         try:
             ended.set_result(context.run(work, stopper))
-        except BaseException as error:  # every error belongs to the caller, also a KeyboardInterrupt
+        except BaseException as error:  # every error is passed to the caller, even a KeyboardInterrupt
             ended.set_exception(error)
 
-    # A daemon, so that a second Ctrl-C ends the process although a call is still waiting.
+    # A daemon thread, so that a second Ctrl-C ends the process although a call is still waiting.
     threading.Thread(target=carry, name="assay", daemon=True).start()
     return ended

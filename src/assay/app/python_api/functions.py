@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.app.python_api import notebook
 from assay.app.python_api.completed_run import CompletedRun, gate_of
-from assay.app.python_api.drafts import CandidateDraft, SuiteDraft, checked_candidate, checked_suite
+from assay.app.python_api.drafts import CandidateDraft, SuiteDraft, SuiteLike, checked_candidate, checked_suite
 from assay.app.python_api.event_loop import in_thread, outside_loop
 from assay.app.runs import execution, extension, preflight
 from assay.app.statistics import results
@@ -17,12 +17,9 @@ from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from assay.app.calibration.setup import Calibrated
     from assay.app.exports.exporters import Exported
     from assay.app.imports.options import ImportOptions, ImportResult
-    from assay.app.python_api.drafts import SuiteLike
     from assay.app.runs.regrade import Regraded
     from assay.app.runs.stopper import Stopper
     from assay.app.statistics import power as planning
@@ -45,9 +42,9 @@ def run(
     folder: Path | None = None,
     listener: Listener | None = None,
 ) -> CompletedRun:
-    """Run a suite; the result contains failures, and they are not raised. It also works inside a running event loop.
+    """Run a suite; failures are part of the result and are not raised. It also works inside a running event loop.
 
-    `judge` replaces the suite's own, unless the suite is checked already. Without `options`, concurrency and budget come
+    `judge` replaces the suite's judge, unless the suite has already been checked. Without `options`, concurrency and budget come
     from the settings. A notebook shows the progress, unless there is a `listener`.
     """
     return outside_loop(lambda stopper: _run(suite, options, judge, store, folder, listener, stopper))
@@ -97,9 +94,9 @@ def resume(
     folder: Path | None = None,
     listener: Listener | None = None,
 ) -> CompletedRun:
-    """Finish an unfinished run; no candidate is asked again for a finished trial.
+    """Finish an unfinished run; candidates are not called again for finished trials.
 
-    `budget_usd` replaces the run's budget and covers the whole run, with what it has cost so far.
+    `budget_usd` replaces the run's budget and covers the whole run, including its cost so far.
     """
 
     def work(stopper: Stopper | None) -> CompletedRun:
@@ -157,7 +154,7 @@ def regrade(
     folder: Path | None = None,
     listener: Listener | None = None,
 ) -> Regraded:
-    """Grade a run's stored responses again in a new run, and compare the two; no candidate is asked.
+    """Grade a run's stored responses again in a new run, and compare both runs; no candidate is called.
 
     Without `budget_usd`, the budget comes from the settings.
     """
@@ -179,7 +176,7 @@ def import_results(
     store: str | None = None,
     folder: Path | None = None,
 ) -> ImportResult:
-    """Import results of other programs; the result lists skipped entries, and they are not raised."""
+    """Import results of other programs; skipped entries are listed in the result and are not raised."""
     from assay.app.imports.importer import import_paths
 
     given = [paths] if isinstance(paths, str | Path) else paths
@@ -200,7 +197,7 @@ def calibrate(
 ) -> Calibrated:
     """Measure a judge against references and people's corrections.
 
-    `.trust` has the figures, and `.record` is the stored record.
+    `.trust` has the figures, and `.record` has the stored record.
 
     Without `budget_usd`, the budget comes from the settings.
     """
@@ -267,7 +264,7 @@ def plan(
     store: str | None = None,
     folder: Path | None = None,
 ) -> planning.PowerPlan:
-    """Plan for each pair how to show a difference of `detect`.
+    """Plan how many tasks and trials each pair needs to show a difference of `detect`.
 
     `.words` is a summary; `.pairs` has tasks, trials and cost.
     """
@@ -289,7 +286,7 @@ def gate(
 ) -> results.GateResult:
     """Test whether A is shown not to be worse than B, or than itself in earlier runs, by more than the margin.
 
-    `.passed` has the answer. `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, that of the runs applies.
+    `.passed` has the answer. `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, the margin of the runs applies.
     """
     with _open(folder, store) as workspace:
         return gate_of(workspace, selection or Selection(), a, b, baseline=baseline, margin=margin)
@@ -311,15 +308,16 @@ def export(
 ) -> Exported:
     """Write counted results to a file; with `everything`, write the others to a second file.
 
-    `threshold`, `against` and `margin` are the rule of junit.
+    `threshold`, `against` and `margin` set the rule of the junit format.
     """
     from assay.app.exports import export as exporting
+    from assay.app.exports.exporters import ExportRequest
 
     with _open(folder, store) as workspace:
-        return exporting.export(
-            workspace,
-            format,
-            selection or Selection(),
+        request = ExportRequest(
+            workspace=workspace,
+            format=format,
+            selection=selection or Selection(),
             output=Path(output),
             everything=everything,
             anonymise=anonymise,
@@ -328,6 +326,7 @@ def export(
             against=against,
             margin=margin,
         )
+        return exporting.export(request)
 
 
 def _open(folder: Path | None, store: str | None) -> Workspace:

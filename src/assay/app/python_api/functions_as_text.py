@@ -1,7 +1,7 @@
-"""Functions of a program as the text of a Python file, so that child processes and later processes can call them.
+"""Store functions of a program as the text of a Python file, so that child processes and later processes can call them.
 
-A scorer runs in a child process and is stored with its run. A function of a notebook or script cannot be imported there:
-importing a script would run it again. So cloudpickle packs it by value, with the globals that it uses. Functions of
+A scorer runs in a child process and is stored with its run. A function from a notebook or script cannot be imported there, because
+importing a script would run it again. Therefore cloudpickle packs it by value, with the globals that it uses. Functions of
 installed packages are packed by name.
 """
 
@@ -94,7 +94,7 @@ def _source(function: Callable[..., object]) -> str:
     try:
         return inspect.getsource(function).rstrip()
     except (OSError, TypeError):
-        return "Its text is not known."
+        return "Its source code is not available."
 
 
 @contextmanager

@@ -8,19 +8,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.statistics.shown import safe
-from assay.domain.events import RunEnded, RunStarted, TrialEnded, nobody
+from assay.domain.events import Event, Listener, RunEnded, RunStarted, TrialEnded, nobody
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.domain.events import Event, Listener
 
 _EVERY_S: Final = 0.2
 
 
 @contextmanager
 def progress(listener: Listener | None) -> Iterator[Listener]:
-    """Yield the listener; without one, one that shows the progress if this is a notebook, else one that does nothing."""
+    """Yield the listener; without one, yield one that shows the progress if this is a notebook, otherwise one that does nothing."""
     if listener is not None:
         yield listener
     elif not in_notebook():
@@ -37,7 +36,7 @@ def in_notebook() -> bool:
 
 
 class _Line:
-    """Shows how many trials have ended, of how many, and how many failed."""
+    """Shows the number of ended trials, the total, and the number of failed ones."""
 
     def __init__(self) -> None:
         from IPython import display

@@ -10,7 +10,7 @@ from assay.app.review import decisions
 from assay.app.review.rerun import rerun_now
 from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState
-from assay.domain.selection import Selection
+from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from assay.domain.failure import Failure
     from assay.domain.identifiers import AssessmentKey
     from assay.domain.review import ReviewEvent
-    from assay.domain.selection import AssessmentDetail, AssessmentRow
 
 
 def list(  # noqa: A001 # reads as assay.review.list, the command's name
@@ -39,7 +38,7 @@ def show(assessment: str, *, store: str | None = None, folder: Path | None = Non
 def approve(
     assessments: Sequence[str], *, reviewer: str | None = None, store: str | None = None, folder: Path | None = None
 ) -> tuple[ReviewEvent, ...]:
-    """Approve the judge's grades, so that they count, all of them or none."""
+    """Approve the judge's grades so that they count; if one approval is refused, none is stored."""
     with _open(folder, store) as workspace:
         return decisions.approve(workspace, [decisions.assessment_key(a) for a in assessments], reviewer=reviewer)
 
@@ -52,7 +51,7 @@ def reject(
     store: str | None = None,
     folder: Path | None = None,
 ) -> tuple[ReviewEvent, ...]:
-    """Reject grades, so that no statistic counts them."""
+    """Reject grades, so that they count in no statistic."""
     with _open(folder, store) as workspace:
         keys = [decisions.assessment_key(a) for a in assessments]
         return decisions.reject(workspace, keys, reason=reason, reviewer=reviewer)
@@ -67,7 +66,7 @@ def correct(
     store: str | None = None,
     folder: Path | None = None,
 ) -> ReviewEvent:
-    """Approve with your own scores, each from 0 to 1, by `name` or `name/criterion`."""
+    """Approve with your own scores, each between 0 and 1, by `name` or `name/criterion`."""
     with _open(folder, store) as workspace:
         row = decisions.assessment(workspace, decisions.assessment_key(assessment)).row
         corrections = decisions.parsed_corrections((f"{name}={value!r}" for name, value in scores.items()), row)
@@ -83,7 +82,7 @@ def rerun(
     store: str | None = None,
     folder: Path | None = None,
 ) -> tuple[AssessmentKey | None, Failure | None]:
-    """Judge one trial again; return the new attempt's key, or why it failed."""
+    """Judge one trial again; return the new attempt's key, or the reason it failed."""
 
     def work(_: object) -> tuple[AssessmentKey | None, Failure | None]:
         with _open(folder, store) as workspace:

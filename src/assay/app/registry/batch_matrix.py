@@ -1,6 +1,6 @@
 """The matrix of a batch: tasks as rows, trials of its runs or candidates as columns, one page at a time.
 
-House rules. Of a run with pending items, no score and no candidate name is returned. A page has at most `TASKS` tasks,
+House rules. For a run with pending items, neither scores nor candidate names are returned. A page has at most `TASKS` tasks,
 `RUNS` runs and `TRIALS` trials of each, however large the batch is.
 """
 
@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import UnknownName
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.graded_trials import MatrixTrial
     from assay.domain.identifiers import RunId
-    from assay.domain.selection import RunSummary
 
 TASKS: Final = 50
 RUNS: Final = 6
@@ -27,7 +26,7 @@ TRIALS: Final = 20
 
 
 class Across(StrEnum):
-    """The columns of a batch's matrix."""
+    """The kinds of columns that a batch's matrix can have."""
 
     TRIALS = "trials"
     CANDIDATES = "candidates"
@@ -35,7 +34,7 @@ class Across(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixCell:
-    """One trial. `score` is the mean of its counted scores, or the selected candidate's score; None if it does not count."""
+    """One trial. `score` is the mean of its counted scores, or the selected candidate's score; None if no score counts."""
 
     trial: MatrixTrial
     score: float | None
@@ -47,7 +46,7 @@ class Line:
 
     Attributes:
         cells: trials by run, in order; a run without the task is missing.
-        means: by candidate, the mean over these trials and their number, only from runs without pending items.
+        means: for each candidate, the mean over these trials and their number; runs with pending items are left out.
     """
 
     task: str
@@ -90,10 +89,10 @@ def matrix(
     """Return a page of the matrix of runs, which are given newest first.
 
     Args:
-        suite: the suite whose tasks are shown; empty for that of the newest run.
+        suite: the suite whose tasks are shown; empty for the suite of the newest run.
         candidate: the candidate whose scores the cells show; empty for the mean of all.
         first_run: number of newest runs to leave out.
-        after: position after which the tasks are shown.
+        after: position after which the page begins.
 
     Raises:
         UnknownName: a suite or candidate that is not in these runs, or fewer runs than `first_run`.

@@ -51,7 +51,7 @@ def standings(workspace: Workspace, candidate: str, suites: Sequence[str]) -> tu
 
 
 def _standing(workspace: Workspace, candidate: str, suite: str) -> list[CandidateInSuite]:
-    """Return one row, or one for each model and prompt that runs of the suite call by this name."""
+    """Return one row, or one row per model and prompt if runs of the suite use this name for several."""
     selection = Selection(suites=(suite,))
     if sum(workspace.archive.runs.totals(selection).assessments.values()) > MOST_ASSESSMENTS:
         return [CandidateInSuite(suite=suite, estimate=None, too_large=True)]
@@ -71,7 +71,7 @@ def _standing(workspace: Workspace, candidate: str, suite: str) -> list[Candidat
 
 
 def candidates(workspace: Workspace) -> tuple[CandidateRow, ...]:
-    """Return every candidate of any run."""
+    """Return every candidate of every run."""
     return workspace.store.renaming.candidates()
 
 
@@ -97,7 +97,7 @@ def rename(
 def merge(
     workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None
 ) -> NameEvent:
-    """Merge two names into one candidate with the second name; refused if both took part in one run."""
+    """Merge two names into one candidate with the second name; refused if both took part in the same run."""
     merged = workspace.store.renaming.merge(source, target, reviewer=reviewer or workspace.reviewer, reason=reason)
     return _projected(workspace, merged)
 

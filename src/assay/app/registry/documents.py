@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay.app.environment import record_document
 from assay.app.runs.documents import (
+    BatchJobDocument,
     CallTotalsDocument,
     CriterionDocument,
     FailedTrialDocument,
@@ -15,6 +16,7 @@ from assay.app.runs.documents import (
     answered,
     criteria,
     failed_trial,
+    job_document,
     run_summary,
 )
 from assay.app.wire import Json, document, fill, source
@@ -79,6 +81,7 @@ class RunDocument(RunSummaryDocument):
     models: Mapping[str, str]
     judge_models: Mapping[str, str]
     trial_list: tuple[TrialDocument, ...]
+    jobs: tuple[BatchJobDocument, ...]
 
 
 @document
@@ -99,21 +102,9 @@ class StoredFileDocument:
 
 
 @document
-class DossierDocument:
-    """The registry record of a run."""
+class DossierDocument(RunSummaryDocument):
+    """The registry record of a run: its row of `runs` with further details."""
 
-    run_id: str
-    suite: str
-    state: str
-    started: str
-    finished: str | None
-    batch_id: str | None
-    candidates: tuple[str, ...]
-    judges: tuple[str, ...]
-    trials: dict[str, int]
-    assessments: dict[str, int]
-    tokens: Json
-    cost_usd: float | None
     seconds: float | None
     calls: int
     calls_per_second: float | None
@@ -163,6 +154,7 @@ def run_document(full: RunInFull) -> RunDocument:
         models={candidate.name: candidate.model.ref for candidate in plan.candidates if candidate.model is not None},
         judge_models={judge.name: judge.model.ref for judge in plan.judges},
         trial_list=tuple(_trial(trial) for trial in full.trials),
+        jobs=tuple(map(job_document, full.jobs)),
     )
 
 

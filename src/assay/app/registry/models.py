@@ -1,10 +1,10 @@
-"""Models: which were called, their usage and failures, and a test call to check if one answers.
+"""Models: which ones were called, their usage and failures, and a test call that checks if a model answers.
 
 Theory. Usage is summed once; later reads add only new calls (`Archive.call_groups`), so the page takes the same time
 however many calls are stored. Price, address and parameters of a model come from the newest plans.
 
-House rules. Runs with pending items are not listed for a model, because reviewers must not learn from it which models
-took part. Keys are never shown, only the fact that they are set.
+House rules. Runs with pending items are not listed for a model, because this would tell reviewers which models took part. Keys are
+never shown, only the fact that they are set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from assay.domain.errors import AssayError, Refused, UnknownName
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.programs import KINDS
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.domain.suite import PERSON, Message
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import RunId
     from assay.domain.model_calls import CallFact, CallGroup
     from assay.domain.run import RunPlan
-    from assay.domain.selection import RunSummary
     from assay.engine.estimate import CostEstimate
     from assay.providers.access import Access, Takes
 
@@ -54,7 +53,7 @@ _CHECKS_KEPT: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """US dollars per million tokens, and where they come from: `assay.yaml`, `suite`, `list`, `free`; None: not known."""
+    """US dollars per million tokens, and the source of the price: `assay.yaml`, `suite`, `list` or `free`; None if unknown."""
 
     input_usd: float | None = None
     output_usd: float | None = None
@@ -63,7 +62,7 @@ class Priced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """Usage of one model in one role, summed. `cost_usd` covers the priced calls; `unpriced` counts the others.
+    """Total usage of one model in one role. `cost_usd` covers the priced calls; `unpriced` counts the others.
 
     `unanswered` counts requests of imported runs that have no answer.
     """
@@ -100,7 +99,7 @@ class Model:
     """A model in one role, `candidate` or `judge`.
 
     Attributes:
-        takes: request features it supports, from the last check of this process, else from the protocol.
+        takes: request features it supports, from the last check of this process, otherwise from the protocol.
         check_costs: price of a test call, None if unknown; `can_check` is true if the model can be called.
         checked: the last check of this process.
         stamps: for a judge, the tiers of its newest calibrations.
@@ -229,7 +228,7 @@ class Models:
         self._checking: set[str] = set()
 
     def all(self) -> tuple[Model, ...]:
-        """Return every model that was called or that a new plan or the settings name: judges first, then by name."""
+        """Return every model that was called, or that a new plan or the settings name, sorted by role (judges first) and name."""
         with self._lock:
             self._take_in()
             specs = self._specs()
@@ -302,7 +301,7 @@ class Models:
                 raise Refused(ref, "is already being checked.", remedy="Wait for the result.")
             self._checking.add(ref)
         try:
-            # Outside the lock: a call may take `CHECK_S` seconds, during which pages need the lock.
+            # Made outside the lock, because a call may take `CHECK_S` seconds, during which pages need the lock.
             outcome = asyncio.run(_ask(self._workspace, spec))
         finally:
             with self._lock:
@@ -318,7 +317,7 @@ class Models:
     # --- internal, called under the lock
 
     def _take_in(self) -> None:
-        """Add the calls since the last read; recount everything if a run was deleted or brought back."""
+        """Add the calls since the last read; recount everything if a run was deleted or restored."""
         runs = self._workspace.archive.runs.numbers()
         aside = self._workspace.archive.runs.newest_run_event()
         if aside != self._aside or any(runs.get(key) != identifier for key, identifier in self._runs.items()):
@@ -342,7 +341,7 @@ class Models:
         return self._sums.get((role, ref)) or _Sum()
 
     def _specs(self) -> dict[tuple[str, str], ModelSpec]:
-        """Return how to call each model, by role and reference: from the newest plan that names it, else from the settings."""
+        """Return how to call each model, by role and reference, from the newest plan that names it, otherwise from the settings."""
         specs: dict[tuple[str, str], ModelSpec] = {}
         for plan in self._plans.newest():
             self._note(specs, plan)
@@ -382,14 +381,14 @@ class Models:
         return specs.get((role, ref)) or self._said(ref)
 
     def _said(self, ref: str) -> ModelSpec | None:
-        """Return a model by its reference alone; None for an invalid reference."""
+        """Return the model with this reference and without parameters; None for an invalid reference."""
         try:
             return model_candidate(self._workspace, ref).model
         except AssayError:
             return None
 
     def _bare(self, ref: str) -> ModelSpec:
-        """Return the model behind a bare name; an imported name without a provider of ours cannot be called."""
+        """Return the model behind a bare name; an imported name without one of our providers cannot be called."""
         return self._said(ref) or ModelSpec(provider=ref, name="")
 
     def _model(

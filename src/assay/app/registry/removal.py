@@ -1,4 +1,4 @@
-"""Delete or archive runs and bring them back. Each is a recorded event: no result and no decision leaves the store."""
+"""Delete or archive runs and restore them. Each is a recorded event: no result and no decision is removed from the store."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 
 from assay.app.wire import document, fill
 from assay.domain.identifiers import RunId
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.workspace import Workspace
     from assay.domain.run_removal import RunEvent
-    from assay.domain.selection import RunSummary
 
 
 @document
 class RunEventDocument:
-    """JSON of one event by which a run left use or came back; see `RunEvent`."""
+    """JSON of one event by which a run was taken out of use or brought back; see `RunEvent`."""
 
     id: int
     run_id: str
@@ -47,7 +46,7 @@ def take_out(
 ) -> tuple[RunEvent, ...]:
     """Take runs out of lists and statistics and move their files aside; raises `UnknownName` or `Refused`.
 
-    With `archived`, the runs stay readable by id; without, they count as deleted.
+    With `archived`, the runs stay readable by id; without it, they count as deleted.
     """
     events = workspace.store.run_removal.take_out(
         [RunId(run) for run in runs], reviewer=reviewer or workspace.reviewer, reason=reason, archived=archived
@@ -60,7 +59,7 @@ def take_out(
 def restore(
     workspace: Workspace, run: str, *, reason: str = "", reviewer: str | None = None, archived: bool = False
 ) -> RunEvent:
-    """Bring a deleted or replaced run back, with its reviews and files, or with `archived` an archived one.
+    """Bring a deleted or replaced run back with its reviews and files; with `archived`, bring back an archived run.
 
     Raises `UnknownName` or `Refused`.
     """
@@ -72,7 +71,7 @@ def restore(
 
 
 def events(workspace: Workspace) -> tuple[RunEvent, ...]:
-    """Return all deletions, replacements and returns of runs, oldest first."""
+    """Return all deletions, replacements and restorations of runs, oldest first."""
     return workspace.store.run_removal.events()
 
 
@@ -82,5 +81,5 @@ def event_document(event: RunEvent) -> RunEventDocument:
 
 
 def events_document(listed: Sequence[RunEvent]) -> RunEventsDocument:
-    """Return the document of some events."""
+    """Return the document of several events."""
     return RunEventsDocument(events=tuple(map(event_document, listed)))

@@ -1,11 +1,11 @@
 """Rubrics and criteria: which runs used each rubric, how it changed between versions, and statistics of its criteria.
 
-Theory. A rubric is identified by its digest. A suite's versions are its rubrics in the order of first use. Statistics
+Theory. A rubric is identified by its digest. A suite's rubrics, in the order of first use, are its versions. Statistics
 of a criterion need every grade of the rubric's runs, so they are cached and read again after a new decision or grade.
 If reading takes long, it is repeated at most every `PATIENCE` times that duration.
 
-House rules. Only grades that count or were decided are read, so that nothing about pending items is revealed. Agreement
-is measured on blind-first verdicts alone; everything else is acceptance.
+House rules. Only grades that count or were decided are read, so that nothing about pending items is revealed. Agreement is measured
+only on blind-first verdicts; everything else measures acceptance only.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ import numpy as np
 
 from assay.analysis.criteria import CriterionReport, analyse_criterion
 from assay.app.text_diff import Part, marked
-from assay.domain.criteria import CriterionFacts
+from assay.domain.criteria import CriterionFacts, RubricUse
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.domain.selection import Selection
-from assay.domain.suite import scale_in_words
+from assay.domain.suite import Criterion, Rubric, scale_in_words
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
-    from assay.domain.criteria import RubricUse
-    from assay.domain.suite import Criterion, Rubric
 
 AT_ONCE_S: Final = 0.25
 PATIENCE: Final = 20
@@ -57,7 +55,7 @@ class RubricVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricInUse:
-    """A rubric, the runs that used it (newest first), and its numbers as a version of each suite."""
+    """A rubric, the runs that used it (newest first), and its version number in each suite."""
 
     digest: str
     rubric: Rubric
@@ -69,7 +67,7 @@ class RubricInUse:
 class Change:
     """One criterion in two rubrics. `how` is `same`, `changed`, `added` or `removed`.
 
-    `before` and `after` hold its guidance with the differences marked; `facts` lists other changes as (`weight` or
+    `before` and `after` hold the criterion's guidance with the differences marked; `facts` lists other changes as (`weight` or
     `scale`, before, after).
     """
 
@@ -130,7 +128,7 @@ class Criteria:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._lock = Lock()  # protects the uses
+        self._lock = Lock()  # protects the records of use
         self._reading = Lock()  # held while statistics are read
         self._newest = self._aside = 0
         self._uses: dict[int, RubricUse] = {}
@@ -156,7 +154,9 @@ class Criteria:
         ]
         if len(matching) == 1:
             return matching[0]
-        raise UnknownName("rubric", name, tuple(known), remedy="/criteria lists them; SUITE@2 is a suite's second.")
+        raise UnknownName(
+            "rubric", name, tuple(known), remedy="/criteria lists them; SUITE@2 is the second version for a suite."
+        )
 
     def in_full(self, name: str) -> RubricInFull:
         """Return a rubric with statistics of its criteria; raises `UnknownName`."""
@@ -272,7 +272,7 @@ class Criteria:
         return replace(criterion_in_full, highest=kept["highest"], lowest=kept["lowest"])
 
     def _example(self, criterion: Criterion, place: tuple[int, float] | None) -> Example | None:
-        """Return the grade at a place, with its reason; among several candidates, the one with that grade."""
+        """Return the grade at a place, with its reason; if there are several candidates, use the one with that grade."""
         if place is None:
             return None
         row = self._workspace.archive.assessments.detail(AssessmentKey(place[0])).row
@@ -297,7 +297,7 @@ class Criteria:
 
 
 def changes(before: Rubric, after: Rubric) -> tuple[Change, ...]:
-    """Compare two rubrics by criterion: those of the newer one in its order, then the removed ones."""
+    """Compare two rubrics by criterion: first the newer rubric's criteria in their order, then the removed ones."""
     old = {criterion.name: criterion for criterion in before.criteria}
     new = {criterion.name: criterion for criterion in after.criteria}
     changed = [_change(old.get(name), each) for name, each in new.items()]
@@ -329,7 +329,7 @@ def _change(before: Criterion | None, after: Criterion) -> Change:
 
 
 def scale_of(criterion: Criterion) -> str:
-    """Return a scale in words: its ends, and the labels of its values."""
+    """Describe a scale in words: its ends, and the labels of its values."""
     ends = scale_in_words(criterion.low, criterion.high)
     if not criterion.labels:
         return ends

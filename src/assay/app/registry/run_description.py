@@ -1,4 +1,4 @@
-"""Describe a run in words: name and value pairs, and a row for each model asked."""
+"""Describe a run in words: name and value pairs, and a row for each model that was called."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def models(provenance: Provenance) -> tuple[dict[str, str], ...]:
             "tokens in": f"{total.input_tokens:,}",
             "tokens out": f"{total.output_tokens:,}",
             "cost": "price unknown" if total.cost_usd is None else wording.money(total.cost_usd),
-            "s a call": "" if not total.latency_s else f"{total.latency_s / total.calls:.2f}",
+            "s per call": "" if not total.latency_s else f"{total.latency_s / total.calls:.2f}",
         }
         for total in provenance.totals
     )
@@ -80,7 +80,7 @@ def _calls(provenance: Provenance) -> str:
     if not provenance.calls:
         return "none"
     return f"{provenance.calls:,}" + (
-        "" if provenance.calls_per_s is None else f", {provenance.calls_per_s:.2f} a second"
+        "" if provenance.calls_per_s is None else f", {provenance.calls_per_s:.2f} per second"
     )
 
 
@@ -93,7 +93,7 @@ def _unpriced(summary: RunSummary) -> str:
 def _commit(git: JsonValue) -> str | None:
     if not isinstance(git, dict):
         return None
-    changed = {True: ", with changes that are not committed", False: ""}.get(bool(git.get("changed")), "")
+    changed = {True: ", with uncommitted changes", False: ""}.get(bool(git.get("changed")), "")
     return f"{git.get('commit')}{changed}"
 
 

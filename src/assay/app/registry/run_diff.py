@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from assay.analysis.paired_runs import paired_table, side_of
+from assay.analysis.paired_runs import RunSide, paired_table, side_of
 from assay.app.environment import record_document
-from assay.app.provenance import provenance
+from assay.app.provenance import Provenance, provenance
 from assay.app.wire import document, source
 from assay.domain.errors import InputError
 from assay.domain.identifiers import folded
@@ -21,14 +21,12 @@ from assay.statistics.comparisons import Comparison, compare
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.analysis.paired_runs import RunSide
-    from assay.app.provenance import Provenance
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.suite import CandidateSpec, JudgeSpec, Task
 
 MOST_TASKS: Final = 500
-"""Maximum number of tasks with an interval for each task's change; with more, only the differences are given."""
+"""Maximum number of tasks for which each change gets an interval; with more tasks, only the differences are given."""
 
 # Fixed, so that the same two runs always give the same intervals.
 _SEED: Final = 20240607
@@ -36,7 +34,7 @@ _SEED: Final = 20240607
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetUp:
-    """One difference between set-ups; `lines` is a text diff if both values are long texts, else empty."""
+    """One difference between set-ups; `lines` is a text diff if both values are long texts, otherwise empty."""
 
     kind: str
     name: str
@@ -47,7 +45,7 @@ class SetUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskChange:
-    """A task of a candidate: the means in both runs, their difference (after minus before), and its interval, if any."""
+    """A candidate's means on one task in both runs, their difference (after minus before), and its interval, if any."""
 
     task: str
     before: float
@@ -60,7 +58,7 @@ class TaskChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateChange:
-    """A candidate in both runs, over the tasks that are unchanged; `comparison` is after against before."""
+    """A candidate in both runs, over the tasks that are unchanged; `comparison` compares after with before."""
 
     candidate: str
     comparison: Comparison
@@ -163,7 +161,7 @@ def _set_up(before: Provenance, after: Provenance) -> Iterator[SetUp]:
 
 
 def _asked(asked_with: JsonValue, name: str) -> JsonValue:
-    """Return how a candidate was called, without its prompts, which are compared line by line."""
+    """Return the settings with which a candidate was called, without its prompts, which are compared line by line."""
     asked = asked_with.get(name) if isinstance(asked_with, dict) else None
     if not isinstance(asked, dict):
         return asked

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.app.environment import record_document
-from assay.domain.digest import digest
+from assay.domain.digest import JsonValue, digest
 
 if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
     from assay.domain.run import RunPlan
 
 

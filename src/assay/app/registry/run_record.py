@@ -1,7 +1,7 @@
 """The registry record of a run: its set-up, environment, origin and files.
 
-House rule. While anything of the run is pending, no candidate or judge is named: not in a field, an address or a file
-name, nor in the copy of the suite.
+House rule. While any item of the run is pending, no candidate or judge is named: not in a field, an address, a file name or the
+copy of the suite.
 """
 
 from __future__ import annotations
@@ -12,29 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.environment import record_document
-from assay.app.provenance import provenance
+from assay.app.provenance import Provenance, provenance
 from assay.app.registry import run_description
-from assay.app.registry.run_origin import code_version, config_digest, source_of
+from assay.app.registry.run_origin import Source, code_version, config_digest, source_of
 from assay.app.review.protocol import switches_by_run
-from assay.domain.protocol import protocol_of
+from assay.domain.protocol import Protocol, protocol_of
 from assay.domain.selection import Selection
 from assay.exchange.results_folder import folder as results_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from assay.app.provenance import Provenance
-    from assay.app.registry.run_origin import Source
     from assay.app.workspace import Workspace
-    from assay.domain.protocol import Protocol
 
 MOST_SHOWN: Final = 2_000
-"""Maximum characters shown of a value of the environment."""
+"""Maximum characters shown of an environment value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolVersion:
-    """One version of a run's review protocol: when it began, and who switched to it; empty for the first."""
+    """One version of a run's review protocol: when it began, and who switched to it (empty for the first version)."""
 
     protocol: Protocol
     at: str

@@ -9,7 +9,7 @@ from cachetools import LRUCache
 
 from assay.app.statistics.cell_cache import KeptCells
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.report import wording
 
 if TYPE_CHECKING:
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
-    from assay.domain.selection import RunSummary
 
 KEPT: Final = 5_000
 
-_OPEN: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
+_OPEN: Final = (RunState.PLANNED, RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED)
 
 
 class RunVerdicts:
-    """Verdicts of runs, cached until a decision or a new result of the run. Thread-safe."""
+    """Verdicts of runs, each cached until its run gets a decision or a new result. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -34,9 +33,9 @@ class RunVerdicts:
         self._newest = -1
 
     def of(self, summaries: Sequence[RunSummary], *, most: int | None = None) -> Mapping[RunId, str | None]:
-        """Return the verdict on each run, computing at most `most` new ones; None for a run left out by that.
+        """Return the verdict on each run, computing at most `most` new ones; the verdict is None for runs beyond that limit.
 
-        A run costs 23 statements and about 15 ms the first time, and nothing until it changes.
+        The first time, a run costs 23 statements and about 15 ms; after that, it costs nothing until it changes.
         """
         with self._lock:
             self._forget_changed()
@@ -59,7 +58,7 @@ class RunVerdicts:
             return verdicts
 
     def _forget_changed(self) -> None:
-        """Forget the runs with new decisions: an undone and repeated correction leaves all counts of its run equal."""
+        """Forget the runs with new decisions: undoing and repeating a correction leaves all counts of a run unchanged."""
         newest, _ = self._workspace.archive.trials.decided_since(None)
         if 0 <= self._newest < newest:
             for run in self._workspace.archive.runs.decided_after(self._newest):
@@ -68,7 +67,7 @@ class RunVerdicts:
 
 
 def _without_scores(summary: RunSummary) -> str:
-    """Return why nothing of a run counts."""
+    """Return the reason that nothing in a run counts."""
     if summary.not_graded:
         return "Not graded yet."
     if summary.assessments.get(AssessmentState.PENDING):

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 from assay.analysis.columns import STATES
 from assay.app.calibration_status import Stamps, words
-from assay.app.provenance import provenance
+from assay.app.provenance import Provenance, provenance
 from assay.domain.lifecycle import COUNTS, HIDDEN, AssessmentState, RunState
 from assay.domain.run_list import RunFilter
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection, TrialRow
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from assay.app.provenance import Provenance
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId, TrialKey
+    from assay.domain.jobs import BatchJob
     from assay.domain.run import RunPlan
-    from assay.domain.selection import RunSummary, TrialRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +30,7 @@ class RunInFull:
     provenance: Provenance
     trials: tuple[TrialRow, ...]
     stamps: tuple[str, ...]
+    jobs: tuple[BatchJob, ...]
 
 
 def runs(
@@ -76,13 +76,14 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
         provenance=origin,
         stamps=tuple(words(stamps.of(summary.id, judge.name)) for judge in plan.judges),
         trials=tuple(workspace.archive.trials.matching(Selection(runs=(summary.id,)))),
+        jobs=workspace.jobs.of_runs([summary.id]),
     )
 
 
 def passed_unseen(
     workspace: Workspace, summary: RunSummary, trials: Collection[TrialKey]
 ) -> dict[TrialKey, AssessmentState]:
-    """Return the trials that count without approval, with their state: graded by rule, or `exempt` if any grade is."""
+    """Return the trials that count without approval, each with its state: graded by rule, or `exempt` if any grade is exempt."""
     unseen = {AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT}
     if not trials or not any(summary.assessments.get(state) for state in unseen):
         return {}

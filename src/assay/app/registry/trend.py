@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A candidate's score in a run. `same_tasks` is true if the run has the same tasks and contents as the one before."""
+    """A candidate's score in a run. `same_tasks` is true if the run has the same tasks and contents as the run before it."""
 
     run: str
     started: str
@@ -49,7 +49,7 @@ def trend(
     A regrade is a separate run here. Runs are never pooled: each point is the score from `assay stats --run`.
 
     Raises:
-        UnknownName: an unknown suite, or a candidate in none of its runs.
+        UnknownName: the suite is unknown, or a candidate is in none of its runs.
     """
     summaries = workspace.archive.runs.matching(Selection(suites=(suite,)), limit=newest)[::-1]
     known = {folded(name): name for each in summaries for name in each.candidates}
@@ -79,7 +79,7 @@ def trend(
 
 
 def trend_chart(history: Trend) -> Chart:
-    """Return the trend as a chart: time across, score up, a line with an interval band for each candidate."""
+    """Return the trend as a chart: time on the x-axis, score on the y-axis, and a line with an interval band for each candidate."""
     rows = tuple(
         {
             "started": point.started,
@@ -101,7 +101,7 @@ def trend_chart(history: Trend) -> Chart:
 
 @document
 class TrendPointDocument:
-    """One candidate's score in one run; `same_tasks` is true if the run has the same tasks as the one before."""
+    """One candidate's score in one run; `same_tasks` is true if the run has the same tasks as the run before it."""
 
     run_id: str = source("run")
     started: str

@@ -1,4 +1,4 @@
-"""Adjudication: items on which two reviewers disagree, and settling them."""
+"""Adjudication: find items on which two reviewers disagree, and settle the disputes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from assay.app.review import decisions
-from assay.app.review.agreement import differ, standing_by_item
+from assay.app.review.agreement import StandingOpinion, differ, standing_by_item
 from assay.app.review.observations import note
 from assay.domain.errors import InputError, Refused
 from assay.domain.identifiers import AssessmentKey, shown_assessment
@@ -15,14 +15,13 @@ from assay.domain.observations import DisputeSettled, ObservationKind, OpinionGi
 from assay.domain.review import Decision, Via
 
 if TYPE_CHECKING:
-    from assay.app.review.agreement import StandingOpinion
     from assay.app.review.service import ReviewService
     from assay.app.workspace import Workspace
     from assay.domain.selection import AssessmentDetail
 
 
 DISAGREEMENTS: Final = ("fact", "overlooked", "rubric", "weight", "scale", "task", "slip", "other")
-"""Subjects of a dispute. A dispute about the rubric or the scale needs a better rubric or scale, not another verdict."""
+"""Subjects of a dispute. A dispute about the rubric or the scale needs a better rubric or scale, not a different verdict."""
 
 
 CONFIDENCES: Final = ("sure", "fairly", "unsure")
@@ -89,7 +88,9 @@ def settle(
             return str(known_event.after)
         raise Refused(where, "is not disputed.", remedy="/adjudication lists the disputed ones.")
     if reviewer in {opinion.reviewer for opinion in dispute.opinions} and not together:
-        raise Refused(where, "is your own dispute.", remedy="A third person must settle it, or both of you together.")
+        raise Refused(
+            where, "is your own dispute.", remedy="A third person must settle it, or the two of you together."
+        )
     place = {"first": 0, "second": 1}.get(choice)
     chosen = OpinionGiven(verb=Verb.REJECT) if place is None else dispute.opinions[place].given
     reason = f"adjudicated{', together' if together else ''}: {reason.strip()}"

@@ -1,4 +1,4 @@
-"""Agreement of two reviewers on one item: their latest opinions, whether they agree, and refusal of disputed items."""
+"""Agreement of two reviewers on one item: their latest opinions, whether these agree, and refusal of disputed items."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import Refused
-from assay.domain.identifiers import folded, shown_assessment
+from assay.domain.identifiers import AssessmentKey, folded, shown_assessment
 from assay.domain.lifecycle import AssessmentState, Verb
-from assay.domain.observations import ObservationKind, OpinionGiven
+from assay.domain.observations import Observation, ObservationKind, OpinionGiven
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from assay.app.workspace import Workspace
-    from assay.domain.identifiers import AssessmentKey
-    from assay.domain.observations import Observation
 
 TOLERANCE: Final = 0.05
-"""Two reviewers agree if they decide alike and no candidate's resulting scores are further apart than this."""
+"""Two reviewers agree if they make the same decision, and no candidate's resulting scores are further apart than this."""
 
-_AT_ONCE: Final = 500  # most keys in one query of the store
-_FAR: Final = 9.0  # stands for the missing score if only one opinion scores a candidate; never within TOLERANCE
+_AT_ONCE: Final = 500  # maximum number of keys in one query of the store
+_FAR: Final = 9.0  # replaces the missing score if only one opinion scores a candidate; never within TOLERANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +32,7 @@ class StandingOpinion:
 
 
 def standing_opinions(observations: Iterable[Observation]) -> dict[str, StandingOpinion]:
-    """Return each reviewer's last opinion that was not withdrawn, in the order given.
+    """Return each reviewer's last opinion that was not withdrawn, in the order in which they were given.
 
     `ann` and `Ann` are the same person; the first spelling is kept.
     """
@@ -51,7 +49,7 @@ def standing_opinions(observations: Iterable[Observation]) -> dict[str, Standing
 
 
 def agree(first: OpinionGiven, second: OpinionGiven) -> bool:
-    """True if both reject, or if both let scores count that differ by at most `TOLERANCE`."""
+    """True if both reject, or if both let scores count and these differ by at most `TOLERANCE`."""
     if Verb.REJECT in (first.verb, second.verb):
         return first.verb is second.verb
     names = first.result.keys() | second.result.keys()
@@ -87,7 +85,7 @@ def disputed(key: AssessmentKey) -> Refused:
 
 
 def standing_by_item(observations: Iterable[Observation]) -> dict[AssessmentKey, dict[str, StandingOpinion]]:
-    """Group the opinions that were not withdrawn by item."""
+    """Group by item the opinions that were not withdrawn."""
     by_item: dict[AssessmentKey, list[Observation]] = {}
     for observation in observations:
         by_item.setdefault(observation.assessment, []).append(observation)

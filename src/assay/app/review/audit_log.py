@@ -84,7 +84,7 @@ class LogPage:
     """One page of events, newest first.
 
     Attributes:
-        next_before: the next page has the events below this number; None at the end.
+        next_before: the next page has the events with numbers below this; None at the end.
         stopped: True if the page ended because the time limit was reached, not because it is full.
     """
 
@@ -95,13 +95,13 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """Result of checking the chain of hashes, in which each event's hash includes the hash of the event before.
+    """Result of checking the chain of hashes, in which each event's hash includes the previous event's hash.
 
     Attributes:
         after: the check began with the event after this number.
-        checked: number of events checked by this call, without those of earlier calls.
-        up_to: the last event whose hash is right.
-        broken: the first event whose hash is wrong; None if all are right.
+        checked: number of events checked by this call, not counting earlier calls.
+        up_to: the last event whose hash is correct.
+        broken: the first event whose hash is wrong; None if all are correct.
         ended: True if the check reached the newest event or a broken one.
         newest: the number of the newest event.
         hash: the hash of the newest event.

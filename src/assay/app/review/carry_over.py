@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from assay.domain.errors import Refused
 from assay.domain.lifecycle import DECIDED, AssessmentState, Verb
 from assay.domain.review import Decision, Via
-from assay.domain.selection import Selection
+from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from assay.domain.assessment import Assessment
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
-    from assay.domain.selection import AssessmentDetail, AssessmentRow
 
 
 def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
-    """Repeat the earlier decision on every regraded assessment that has not changed; return how many were repeated.
+    """Repeat the earlier decision on every regraded assessment that has not changed; return the number of repeated decisions.
 
     Unchanged means the same scores and grades for the same candidate and grader, and no new flag. A second call has no effect.
     """
@@ -53,7 +52,7 @@ def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
         try:
             workspace.decisions.decide((decision,))
             kept += 1
-        except Refused:  # somebody has decided it in the meantime
+        except Refused:  # somebody has decided the item in the meantime
             continue
     return kept
 
@@ -72,7 +71,7 @@ def _numbers(assessment: Assessment) -> dict[tuple[str, str], tuple[float | None
 
 
 def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> Decision | None:
-    """Return the decision that led to the old state, applied to the new assessment; None if no event has it."""
+    """Return the decision that led to the old state, applied to the new assessment; None if no event contains it."""
     verbs = {state: verb for verb, state in DECIDED.items()}
     verb = verbs[detail.row.state]
     event = next((e for e in reversed(detail.events) if e.decision.verb is verb), None)

@@ -1,12 +1,13 @@
 """Hide which items of a run are control items: by totals that every decision changes equally, and by opaque names.
 
 Theory. A planted check is a copy of a decided assessment, and a reviewer could recognise it by a total that changes only with
-real items. So while items of such a run are pending, the review page counts every decision equally: T decisions are expected,
-control items included; D were taken and T - D are left. T depends only on the number of items and on the protocol, so no
-decision changes it. It is approximate, at least 1 while an item is pending, and exact as soon as none is.
+real items. Therefore, while items of such a run are pending, the review page counts every decision equally: T decisions are
+expected, control items included; D have been made and T - D are left. T depends only on the number of items and on the protocol, so
+no decision changes it. It is approximate, at least 1 while an item is pending, and exact as soon as none is.
 
 An invited reviewer gets items under opaque names: `r` and eight letters, which are the number encrypted under a secret of the
-store. So nobody can look up an item that the queue did not hand out, and neither the order nor a gap of numbers reveals a check.
+store. This way, nobody can look up an item that the queue did not hand out, and neither the order of numbers nor a gap between them
+reveals a check.
 
 House rules. Pages of the owner and the command line use the plain numbers, and count the actual items. This process sees a
 change made by another process after at most `LOOK_S` seconds.
@@ -23,22 +24,19 @@ from typing import TYPE_CHECKING, Final
 from assay.app.review import decisions
 from assay.app.review.protocol import switches_by_run
 from assay.domain.errors import UnknownName
-from assay.domain.identifiers import AssessmentKey
+from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import DECIDED, AssessmentState
-from assay.domain.protocol import protocol_of
-from assay.domain.selection import Selection
+from assay.domain.protocol import Protocol, protocol_of
+from assay.domain.selection import RunSummary, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assay.app.workspace import Workspace
-    from assay.domain.identifiers import RunId
     from assay.domain.observations import Observation
-    from assay.domain.protocol import Protocol
-    from assay.domain.selection import RunSummary
 
 LOOK_S: Final = 1.0
-"""Seconds for which the protocols of runs are remembered."""
+"""Seconds for which the protocols of runs are cached."""
 
 _LETTERS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _HALF: Final = 20  # bits in each half; eight letters of five bits hold both halves
@@ -73,7 +71,7 @@ class Concealment:
         return run in self._known()
 
     def covered(self) -> frozenset[RunId]:
-        """Return the runs that `covers` is true for."""
+        """Return those of the runs for which `covers` is true."""
         return frozenset(self._known())
 
     def forget(self) -> None:
@@ -118,7 +116,7 @@ class Concealment:
     # --- names of items
 
     def key_of(self, text: str, *, sealed: bool = False) -> AssessmentKey:
-        """Return the key of `a17`, `17` or an opaque name; with `sealed`, of an opaque name only. Raises `UnknownName`."""
+        """Return the key of `a17`, `17` or an opaque name; with `sealed`, opaque names only. Raises `UnknownName`."""
         if not _is_sealed(text):
             if sealed:
                 raise UnknownName("assessment", text)
@@ -175,7 +173,7 @@ def _is_sealed(text: str) -> bool:
 
 
 def _mixed(number: int, keys: Sequence[bytes]) -> int:
-    """Map a number of forty bits to another, one to one.
+    """Map each forty-bit number to another one, one to one.
 
     With the keys in the opposite order, it returns the original number. This is a Feistel network.
     """

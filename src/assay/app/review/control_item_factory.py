@@ -1,10 +1,10 @@
 """Make planted checks and repeats after decisions, and determine which of them are due.
 
-Theory. A check is a copy of an assessment that people have decided already, so that it influences no real decision. Half of
-the checks are altered copies, half are unaltered. Reviewers who meet fewer than one problem in ten overlook problems (the low
-prevalence effect). The share of altered checks is then raised until real problems and altered checks together come to one in
-ten. A repeat shows a decided item again, with the candidates in another order. It is made at once and shown only after enough
-decisions and hours.
+Theory. A check is a copy of an assessment that people have already decided, so that it influences no real decision. Half of
+the checks are altered copies, half are unaltered. Reviewers overlook problems if fewer than one item in ten has one (the low
+prevalence effect). In that case, the share of altered checks is raised until one item in ten is a real problem or an altered check.
+A repeat shows a decided item again, with the candidates in another order. It is made at once and shown only after enough decisions
+and hours.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from assay.app.review import decisions
-from assay.domain.control_items import CheckOrigin, ControlItem, RepeatOrigin
-from assay.domain.identifiers import AssessmentKey
+from assay.domain.control_items import CheckOrigin, ControlItem, ControlOrigin, RepeatOrigin
+from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
-from assay.domain.observations import Arm, DecisionTaken, ObservationKind, with_body
+from assay.domain.observations import Arm, DecisionTaken, Observation, ObservationKind, with_body
 from assay.domain.protocol import MOST, Protocol, chance
 from assay.scoring.planted_errors import DecidedAssessment, planted, reordered, unaltered
 
@@ -25,21 +25,18 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.assessment import Assessment
-    from assay.domain.control_items import ControlOrigin
-    from assay.domain.identifiers import RunId
-    from assay.domain.observations import Observation
     from assay.domain.selection import AssessmentDetail
 
 RECENT: Final = 5
-"""No check is made from this many of the reviewer's last items, because the reviewer would recognise them."""
+"""Number of the reviewer's last items from which no check is made, because the reviewer would recognise them."""
 
 RARE: Final = 0.1
 """Reviewers overlook problems if their share is below this."""
 
 _ENOUGH: Final = 20  # decisions needed before the share of problems is estimated
-_LOOKED_AT: Final = 200  # newest decisions of the reviewer that the estimate uses
-_SOURCES: Final = 1_000  # newest decisions of a run that checks are made from
-_TRIES: Final = 12  # sources tried before a check is given up
+_LOOKED_AT: Final = 200  # number of the reviewer's newest decisions that the estimate uses
+_SOURCES: Final = 1_000  # number of a run's newest decisions from which checks are made
+_TRIES: Final = 12  # number of sources tried before no check is made
 _COUNTED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
 
 
@@ -50,7 +47,7 @@ class ControlItemFactory:
         self._workspace = workspace
 
     def after(self, detail: AssessmentDetail, decision: Observation, *, protocol: Protocol, seed: int) -> None:
-        """Make the control items that chance and the protocol draw after a decision on a real item."""
+        """Make the control items that the protocol's random draw calls for after a decision on a real item."""
         key, run = int(detail.row.key), detail.row.run_id
         altered = unaltered_share = protocol.plants / 2
         if protocol.plants:
@@ -142,7 +139,7 @@ class ControlItemFactory:
                 return
 
     def _vouched(self, run: RunId, reviewer: str) -> dict[AssessmentKey, str]:
-        """Yield decided items to make checks from, each with who found it good: `blind`, `other`, `own`, or empty."""
+        """Yield decided items from which to make checks, each with who vouched for it: `blind`, `other`, `own`, or empty."""
         taken = self._taken(run, newest=_SOURCES)
         recent = [observation.assessment for observation, _ in reversed(taken) if observation.reviewer == reviewer]
         left_out = set([*dict.fromkeys(recent)][:RECENT])
@@ -157,7 +154,7 @@ class ControlItemFactory:
         return vouched
 
     def _of_another_task(self, real: AssessmentDetail, keys: Sequence[AssessmentKey]) -> Assessment | None:
-        """Return an assessment of another task by the same judge, if the store has one."""
+        """Return an assessment of a different task by the same judge, if the store has one."""
         row = real.row
         for key in keys[:_TRIES]:
             if key == row.key:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import AssessmentKey
 
 USUAL: Final = 5
-"""Items a page asks for at a time; one control item is among that many if any waits."""
+"""Number of items that a page requests at a time; if any control item is waiting, one is among them."""
 
-_DESKS: Final = 500  # desks (browser tabs) whose skips are remembered
+_DESKS: Final = 500  # maximum number of desks (browser tabs) whose skips are remembered
 
 
 class ControlItemPlacement:
@@ -36,13 +36,13 @@ class ControlItemPlacement:
         limit: int,
         any_left: bool,
     ) -> list[AssessmentKey]:
-        """Return control items that may come next on this desk, best first, without those it has or has just skipped.
+        """Return control items that may come next on this desk, best first, without those that the desk has or has just skipped.
 
         A request for fewer items gets a control item proportionally less often, so that asking for one item reveals nothing.
 
         Args:
             waiting: pending control items of the reviewer.
-            held: items that the desk has already.
+            held: items that the desk already has.
             any_left: True if real items are left; if not, skipped control items come again.
         """
         with self._lock:
@@ -58,7 +58,7 @@ class ControlItemPlacement:
     ) -> list[AssessmentKey]:
         """Return the next real items with the control item inserted, at most `limit` items.
 
-        `place` is its position before a reload. Without one, the position follows from its key.
+        `place` is the position of the control item before a reload; without it, the position is derived from the key.
         """
         if control is None:
             return list(keys)

@@ -19,8 +19,8 @@ from assay.domain.identifiers import AssessmentKey, folded
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 from assay.domain.observations import CheckAnswered, DecisionTaken, Observation
 from assay.domain.protocol import PLAIN, Protocol
-from assay.domain.review import Decision, Via
-from assay.domain.selection import Selection
+from assay.domain.review import Decision, ReviewEvent, Via
+from assay.domain.selection import AssessmentDetail, Selection
 from assay.scoring.planted_errors import GOOD, reordered
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from assay.app.review.submitted_decision import ResolvedDecision
     from assay.app.workspace import Workspace
     from assay.domain.decisions import Place
-    from assay.domain.review import ReviewEvent
-    from assay.domain.selection import AssessmentDetail
 
 _WAITING = frozenset({AssessmentState.PENDING})
 
@@ -73,7 +71,7 @@ class ControlItems:
         return details
 
     def disputable(self, key: AssessmentKey) -> AssessmentDetail | None:
-        """Return the item if two reviewers may dispute it; a control item only while its run is concealed."""
+        """Return the item if two reviewers may dispute it; a control item can be disputed only while its run is concealed."""
         detail = self.detail(key)
         real = detail.row.purpose is AssessmentPurpose.WORK
         return detail if real or self._concealment.covers(detail.row.run_id) else None
@@ -109,7 +107,7 @@ class ControlItems:
                 and (not selection.judges or rows[item.source].grader in selection.judges)
             ]
         due = self._factory.due(items, reviewer=reviewer)
-        # An opinion leaves the item pending; its reviewer must not get it a second time, as with a real item.
+        # After an opinion the item is still pending, but its reviewer must not get it a second time, as with a real item.
         closed = self._opinions.not_decidable_by([item.key for item in due], reviewer=reviewer) if due else ()
         due.sort(key=lambda item: item.kind is not ControlKind.ATTEMPT)
         return tuple(item.key for item in due if item.key not in closed)
@@ -126,7 +124,7 @@ class ControlItems:
     ) -> AssessmentKey:
         """Make the further attempt at a control item: the original grades, with the candidates in another order.
 
-        No model is asked, and it costs nothing. If the item is a planted check, this request counts as finding the problem.
+        No model is called, so it costs nothing. If the item is a planted check, this request counts as finding the problem.
 
         Raises:
             Refused: a real item would not be judged again either.
@@ -169,7 +167,7 @@ class ControlItems:
         return key
 
     def note_result(self, detail: AssessmentDetail, resolved: ResolvedDecision) -> None:
-        """Record how a reviewer answered a planted check that was made for them."""
+        """Record how a reviewer responded to a planted check that was made for them."""
         decision = resolved.decision
         (item,) = self._workspace.control_items.read(keys=[detail.row.key])
         if not isinstance(item.origin, CheckOrigin) or not self._measures(item, decision.reviewer):
@@ -182,13 +180,13 @@ class ControlItems:
         note(self._workspace, detail, decision.reviewer, f"check:{decision.key}", result)
 
     def _measures(self, item: ControlItem, reviewer: str) -> bool:
-        """True if an answer measures this reviewer: the item was made for them and was shown among pending items."""
+        """True if a response measures this reviewer: the item was made for them and was shown among pending items."""
         return item.reviewer == reviewer and self._concealment.covers(item.run_id)
 
     def _as_detail(
         self, item: ControlItem, source: AssessmentDetail, events: tuple[ReviewEvent, ...]
     ) -> AssessmentDetail:
-        """Return a control item as a real assessment, with its state, its history and the scores it would count with."""
+        """Return a control item in the form of a real assessment, with its state, its history and the scores that would count."""
         attempts = self._attempts(item)
         counted = item.judged
         if item.state is AssessmentState.CORRECTED:

@@ -10,14 +10,12 @@ from assay.app.review.agreement import refuse_disputed
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import AssessmentKey, TrialKey, folded
 from assay.domain.lifecycle import AssessmentState, Verb
-from assay.domain.review import Decision, Via
-from assay.domain.selection import Selection
+from assay.domain.review import Decision, ReviewEvent, Via
+from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection, TrialRow
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.decisions import Place
-    from assay.domain.review import ReviewEvent
-    from assay.domain.selection import AssessmentDetail, AssessmentRow, TrialRow
 
 
 def assessments(
@@ -29,7 +27,7 @@ def assessments(
     after: AssessmentKey | None = None,
     limit: int | None = None,
 ) -> Iterator[AssessmentRow]:
-    """Yield matching assessments, oldest first, and read them from the store only as needed."""
+    """Yield matching assessments, oldest first, reading each from the store only when it is needed."""
     return workspace.archive.assessments.matching(selection, states=states, trial=trial, after=after, limit=limit)
 
 
@@ -49,7 +47,7 @@ def assessment_key(text: str) -> AssessmentKey:
 def decide(
     workspace: Workspace, decisions: Sequence[Decision], *, check_disputes: bool = True
 ) -> tuple[ReviewEvent, ...]:
-    """Apply decisions, all of them or none, and return their events. Every decision is made by this function.
+    """Apply decisions, all of them or none, and return their events. All decisions are made by this function.
 
     Args:
         check_disputes: False if the caller has checked for disputes, or settles one.
@@ -75,7 +73,7 @@ def approve(
     via: Via = Via.SCRIPT,
     displayed: bool = False,
 ) -> tuple[ReviewEvent, ...]:
-    """Approve the judge's grades, so that they count, all of them or none; raises the errors of `decide`."""
+    """Approve the judge's grades so that they count; all approvals are stored or none. Raises the errors of `decide`."""
     decision = _decision(workspace, Verb.APPROVE, reviewer, via, displayed)
     return decide(workspace, [replace(decision, assessment=key) for key in dict.fromkeys(keys)])
 
@@ -90,7 +88,7 @@ def reject(
     displayed: bool = False,
     note: str = "",
 ) -> tuple[ReviewEvent, ...]:
-    """Reject grades, so that no statistic counts them; needs a reason. Raises the errors of `decide`."""
+    """Reject grades, so that they count in no statistic; a reason is required. Raises the errors of `decide`."""
     check_words(Verb.REJECT, reason=reason)  # checked before the ids, which may be empty
     decision = replace(_decision(workspace, Verb.REJECT, reviewer, via, displayed), reason=reason, note=note)
     return decide(workspace, [replace(decision, assessment=key) for key in dict.fromkeys(keys)])
@@ -108,7 +106,7 @@ def correct(
 ) -> ReviewEvent:
     """Approve an assessment with a person's own scores.
 
-    `corrections` holds scores from 0 to 1 by (candidate, criterion); criterion None is the score as a whole.
+    `corrections` holds scores between 0 and 1 by (candidate, criterion); the criterion None stands for the overall score.
     """
     decision = _decision(workspace, Verb.CORRECT, reviewer, via, displayed)
     return decide(workspace, [replace(decision, assessment=key, reason=reason, corrections=corrections)])[0]
@@ -117,7 +115,7 @@ def correct(
 def undo(
     workspace: Workspace, key: AssessmentKey, *, reviewer: str | None = None, via: Via = Via.SCRIPT
 ) -> ReviewEvent:
-    """Undo the last decision: the assessment is pending again, unchanged."""
+    """Undo the last decision: the assessment becomes pending again and is otherwise unchanged."""
     return decide(workspace, [replace(_decision(workspace, Verb.UNDO, reviewer, via, False), assessment=key)])[0]
 
 
@@ -142,8 +140,8 @@ def parsed_correction(text: str, row: AssessmentRow) -> tuple[tuple[str, str | N
     """Parse `NAME[/CRITERION]=VALUE` with the names of this assessment, longest first; VALUE is 0.7 or 7/10.
 
     Raises:
-        InputError: no `=`, or a value that is not a number from 0 to 1.
-        UnknownName: this assessment does not have the name.
+        InputError: no `=`, or a value that is not a number between 0 and 1.
+        UnknownName: this assessment has no candidate or criterion of this name.
     """
     name, equals, value = text.rpartition("=")
     if not equals:
@@ -152,7 +150,7 @@ def parsed_correction(text: str, row: AssessmentRow) -> tuple[tuple[str, str | N
         )
     targets: dict[str, tuple[str, str | None]] = {candidate: (candidate, None) for candidate in row.candidates}
     for grade in row.assessment.grades:
-        # A candidate called `a/b` is a longer name than `a` with its criterion `b`, and stays.
+        # A candidate called `a/b` is a longer name than `a` with its criterion `b`, and is left unchanged.
         targets.setdefault(f"{grade.candidate}/{grade.criterion}", (grade.candidate, grade.criterion))
     wanted = folded(name.strip())
     for known in targets:
@@ -169,13 +167,15 @@ def _value(value: str, text: str) -> float:
         score = -1.0
     if not 0 <= score <= 1:
         raise InputError(
-            "--score", f"{text!r} gives {value.strip()!r}, and must be 0 to 1.", remedy="Write 0.7, or 7/10."
+            "--score",
+            f"{text!r} gives {value.strip()!r}, but a score must be between 0 and 1.",
+            remedy="Write 0.7, or 7/10.",
         )
     return score
 
 
 def check_words(verb: Verb, *, reason: str, corrections: Mapping[tuple[str, str | None], float] | None = None) -> None:
-    """Raise `InputError` if a rejection or correction has no reason, or a correction no scores."""
+    """Raise `InputError` if a rejection or correction has no reason, or if a correction has no scores."""
     if verb is Verb.REJECT:
         require_reason(reason, "a rejection")
     if verb is Verb.CORRECT:
@@ -198,12 +198,12 @@ def trial_key(text: str) -> TrialKey | None:
 
 
 def names_item(text: str) -> bool:
-    """True if the text has the form of an assessment's or a trial's id."""
+    """True if the text has the form of an assessment's id or a trial's id."""
     return text[:1] in {"a", "A", "t", "T"} and _number(text[1:]) is not None
 
 
 def ungraded_trial(workspace: Workspace, text: str) -> TrialRow | None:
-    """Return the trial `t5` if it exists and has no assessment, as one that failed."""
+    """Return the trial `t5` if it exists and has no assessment, for example because it failed."""
     key = trial_key(text)
     if key is None or any(True for _ in workspace.archive.assessments.matching(Selection(), trial=key)):
         return None
@@ -211,7 +211,7 @@ def ungraded_trial(workspace: Workspace, text: str) -> TrialRow | None:
 
 
 def _number(digits: str) -> int | None:
-    """Return a number of the store; None for any other text, or if it has more digits than the store's numbers."""
+    """Return the text as a store number; None if it is not a number, or has more digits than the store's numbers."""
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
 
 
@@ -223,5 +223,7 @@ def shown_item(workspace: Workspace, text: str) -> tuple[AssessmentDetail, ...]:
     rows = workspace.archive.assessments.matching(Selection(), trial=key)
     details = tuple(workspace.archive.assessments.detail(row.key) for row in rows)
     if not details:
-        raise UnknownName("assessment of a trial", text, remedy="`assay show RUN` lists trials and why one failed.")
+        raise UnknownName(
+            "assessment of a trial", text, remedy="`assay show RUN` lists the trials and why any of them failed."
+        )
     return details

@@ -37,7 +37,7 @@ class FlagDocument:
 
 @document
 class GradeDocument:
-    """JSON of one candidate's score on one criterion, from 0 to 1; `raw_score` is on the judge's own scale."""
+    """JSON of one candidate's score on one criterion, between 0 and 1; `raw_score` is on the judge's own scale."""
 
     candidate: str
     criterion: str | None
@@ -71,7 +71,7 @@ class VerificationDocument:
 
 @document
 class AssessmentDocument:
-    """JSON of one row of `review list`; `calibration` is null for a scorer, and for a judge without a current calibration."""
+    """JSON of one row of `review list`; `calibration` is null for scorers and for judges without a current calibration."""
 
     id: str
     run_id: str

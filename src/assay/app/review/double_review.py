@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from assay.app.review.agreement import StandingOpinion, agree, differ, disputed, standing_by_item, standing_opinions
 from assay.app.review.observations import note, observation_on
 from assay.domain.errors import Refused
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.observations import ObservationKind, OpinionGiven, OpinionWithdrawn, SecondRequested, with_body
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from assay.app.review.protocol import RunProtocols
     from assay.app.review.submitted_decision import ResolvedDecision, SubmittedDecision
     from assay.app.workspace import Workspace
-    from assay.domain.identifiers import AssessmentKey, RunId
     from assay.domain.protocol import Protocol
     from assay.domain.selection import AssessmentDetail, Selection
 
-_GIVEN: Final = "has your verdict already; somebody else gives the second."
+_GIVEN: Final = "already has your verdict; somebody else must give the second."
 _UNDO_YOURS: Final = "Undo yours to change it."
 
 
@@ -33,15 +32,15 @@ class SecondOpinions:
         self._plans = plans
 
     def of(self, key: AssessmentKey) -> dict[str, StandingOpinion]:
-        """Return each reviewer's last opinion that was not withdrawn, by name, in the order given."""
+        """Return each reviewer's last opinion that was not withdrawn, by name, in the order in which they were given."""
         opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=(key,))
         return standing_opinions(opinions)
 
     def give(self, detail: AssessmentDetail, submitted: SubmittedDecision, resolved: ResolvedDecision) -> bool:
-        """Store an opinion; return True if it is the second of two that agree, so that the decision must be applied.
+        """Store an opinion; return True if it agrees with an earlier one, so that the decision must now be applied.
 
         Raises:
-            Refused: this reviewer gave an opinion before, or two reviewers disagree already.
+            Refused: this reviewer has already given an opinion, or two reviewers already disagree.
         """
         key = detail.row.key
         opinion_key = f"opinion:{submitted.idempotency_key}"
@@ -75,7 +74,7 @@ class SecondOpinions:
             raise disputed(detail.row.key)
 
     def not_decidable_by(self, keys: Collection[AssessmentKey], *, reviewer: str) -> frozenset[AssessmentKey]:
-        """Return the keys this reviewer cannot decide: they gave an opinion already, or two other reviewers disagree."""
+        """Return the keys this reviewer cannot decide: they have already given an opinion, or two other reviewers disagree."""
         opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=keys)
         standing = standing_by_item(opinions)
         return frozenset(key for key, given in standing.items() if reviewer in given or len(given) > 1)

@@ -1,6 +1,6 @@
-"""Responses as a page draws them: Markdown as a tree of elements, conversations by turns, colours for code.
+"""Responses as a page renders them: Markdown as a tree of elements, conversations by turns, code with colours.
 
-Pages request them after the item and before it is shown, so that no key press waits for Markdown or for a lexer.
+Pages request them after the item and before it is shown, so that no key press is delayed by Markdown or a lexer.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from assay.domain.conversation import messages_of
-from assay.report.markdown import reading_tree
+from assay.report.markdown import Node, reading_tree
 from assay.report.syntax import is_code_language, marks_of
 
 if TYPE_CHECKING:
     from assay.app.review.item import Item, Pane, ResponseForm
-    from assay.report.markdown import Node
 
 MOST_PROSE: Final = 100_000
-"""Characters of the longest response that is rendered; a longer one is shown as source."""
+"""Maximum characters of a response that is rendered; a longer one is shown as source."""
 _MOST_GROWTH: Final = 12
-"""A tree takes some two characters for each one of its text. A table of empty cells took a hundred."""
+"""Limit on the size of a tree. Usually it has about two characters per character of text; a table of empty cells had a hundred."""
 _CODE_LINE: Final = re.compile(
     r"^\s*(?:@|#include|//|def |class |import |from \w+ import|return\b|func |fn |const |let |var |public |private |static |void "
     r"|(?:if|for|while|switch)\s*\()|[;{}]\s*$|^\s*[\w.]+\s*[-+*/]?=\s"
@@ -33,14 +32,14 @@ _CODE_LINE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnResponse:
-    """One response: `tree` renders its Markdown, `marks` are the colours of its code; the other one is empty."""
+    """One response: `tree` renders its Markdown, `marks` holds the colours of its code; only one of the two is used."""
 
     tree: orjson.Fragment
     marks: str = ""
 
 
 def form_of(text: str, language: str, *, turns: bool) -> ResponseForm:
-    """Return the form in which a response is best read. Text in a programming language, or like code, is code."""
+    """Return the form in which a response is easiest to read. Text in a programming language, or that looks like code, is code."""
     if turns and messages_of(text):
         return "turns"
     if language.strip().lower() in ("", "json") and _is_json(text):
@@ -62,7 +61,7 @@ def _is_json(text: str) -> bool:
 
 
 def drawn(item: Item) -> list[DrawnResponse]:
-    """Return the responses of an item as a page draws them, in the order of its panes."""
+    """Return the responses of an item in rendered form, in the order of its panes."""
     return [_drawn(pane, item.language) for pane in item.panes]
 
 

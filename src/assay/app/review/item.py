@@ -8,31 +8,42 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assay.domain.structure import StructuredAnswer
+    from assay.domain.verdicts import Verdict
     from assay.report.markdown import Node
 
 
 ResponseForm: TypeAlias = Literal["code", "json", "prose", "turns"]
 
 Lines: TypeAlias = "tuple[int, int]"
-"""First and last line of a passage, 1-based, both included."""
+"""First and last line of a passage, 1-based, both inclusive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A quotation; `at` is its lines in the candidate's response, None if the response does not contain it."""
+    """A quotation; `at` gives its lines in the candidate's response, and is None if the response does not contain it."""
 
     text: str
     at: Lines | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pane:
-    """One candidate's response, as one pane of the review page; scores are from 0 to 1. `name` is None while names are hidden.
+class FinalAnswerCheck:
+    """A scorer's check of a candidate's final answer; `verified` is None if the scorer could not tell."""
 
-    `chars` and `lines` count the whole response. `cut` is True if `text` is only its beginning. `sent` are the messages
-    that the candidate got, as (role, text); empty for a snippet, and while names are hidden, because prompts tell
-    candidates apart. `form` is `code`, `json`, `prose` (read as Markdown) or
-    `turns` (a conversation).
+    verified: bool | None
+    message: str
+    scorer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pane:
+    """One candidate's response, as one pane of the review page; scores are between 0 and 1. `name` is None while names are hidden.
+
+    `chars` and `lines` count the whole response. `cut` is True if `text` is only its beginning. `sent` has the messages that the
+    candidate got, as (role, text); empty for a snippet, and while names are hidden, because prompts tell candidates apart. `form`
+    is `code`, `json`, `prose` (read as Markdown) or `turns` (a conversation). `structured` is the response as the judge saw
+    it, if a model took it apart. `verdict` and `check` follow from the rules of the rubric and the verification of final answers.
     """
 
     label: str
@@ -46,13 +57,16 @@ class Pane:
     judged: float | None
     form: ResponseForm
     sent: tuple[tuple[str, str], ...] = ()
+    structured: StructuredAnswer | None = None
+    verdict: Verdict | None = None
+    check: FinalAnswerCheck | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """One grade of the rubric table.
 
-    `score` is the counted score from 0 to 1, `raw` is on the criterion's scale, and `judged` is the judge's own raw score.
+    `score` is the counted score between 0 and 1, `raw` is on the criterion's scale, and `judged` is the judge's own raw score.
     """
 
     score: float | None
@@ -82,7 +96,7 @@ class RubricRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFlag:
-    """A flag in words; `pane` and `criterion` show where the problem is, and are None if it has no place."""
+    """A flag in words; `pane` and `criterion` show where the problem is, and are None if it concerns no particular place."""
 
     kind: str
     detail: str
@@ -92,7 +106,7 @@ class ShownFlag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """Another attempt at judging the same trial; `raw` has a row for each criterion, with the panes of the item."""
+    """Another attempt at judging the same trial; `raw` has a row for each criterion, with a score for each pane of the item."""
 
     id: str
     attempt: int
@@ -103,7 +117,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sibling:
-    """Another trial of the same task; `id` is that of its assessment, None if it has no assessment."""
+    """Another trial of the same task; `id` is the id of its assessment, None if it has none."""
 
     k: int
     state: str
@@ -131,14 +145,15 @@ class Item:
     Attributes:
         hidden: True if names are hidden.
         judge: the grader; None while names are hidden.
-        stamp: the basis of the grades in words: a judge that is calibrated or not, or a rule.
+        stamp: the basis of the grades in words: a calibrated judge, an uncalibrated judge, or a rule.
+        images: (data address, caption) of each picture in the prompt; None if there are pictures and the item is not whole.
         told_cut: True if the context, the prompt or the expected answer is cut to its beginning.
         missing: scores to enter before the assessment can be approved, as (pane, criterion or None).
         ranking: panes, best first.
         rerunnable: True if one more attempt is allowed without `--force`. If not, `no_rerun` is the reason: `by_rule`,
             `by_person`, `superseded`, or `limit` if the attempts are used up.
         blind: True if the grader's scores and words are withheld until the reviewer has given a verdict.
-        own: the reviewer's earlier verdict, as (pane, criterion or None, score); None without one.
+        own: the reviewer's earlier verdict, as (pane, criterion or None, score); None if there is none.
         second: True if two people decide the item independently.
         person: True if only people grade the item, so that it has no scores to show.
         closed: the reason why this reviewer may not decide a pending item: `given` if their opinion awaits a second one,
@@ -168,6 +183,7 @@ class Item:
     expected: str | None
     ideal: str | None
     final_answer: str | None
+    images: tuple[tuple[str, str], ...] | None
     told_cut: bool
     panes: tuple[Pane, ...]
     criteria: tuple[RubricRow, ...]
@@ -189,11 +205,11 @@ class Item:
 
 
 def withheld(item: Item) -> Item:
-    """Return the item without the grader's scores, words, flags, ranking and attempts, and without past decisions."""
+    """Return the item without the grader's scores, verdicts, words, flags, ranking and attempts, and without past decisions."""
     return replace(
         item,
         blind=True,
-        panes=tuple(replace(pane, score=None, judged=None) for pane in item.panes),
+        panes=tuple(replace(pane, score=None, judged=None, verdict=None, check=None) for pane in item.panes),
         criteria=tuple(replace(row, cells=(None,) * len(row.cells)) for row in item.criteria),
         report=[],
         ranking=(),

@@ -8,19 +8,31 @@ candidates by their position in that order, and `named` converts positions to na
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from assay.app.review.drawn_responses import form_of
-from assay.app.review.item import Attempt, Cell, Item, Pane, PastDecision, Quote, RubricRow, ShownFlag, Sibling
-from assay.app.review.name_masking import mask_of, masked
+from assay.app.review.item import (
+    Attempt,
+    Cell,
+    FinalAnswerCheck,
+    Item,
+    Pane,
+    PastDecision,
+    Quote,
+    RubricRow,
+    ShownFlag,
+    Sibling,
+)
+from assay.app.review.name_masking import Mask, mask_of, masked
+from assay.app.review.structured_answers import structured_answer
 from assay.domain.digest import shuffled
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.lifecycle import MAX_ATTEMPTS, AssessmentState
 from assay.domain.prompts import sent_to
-from assay.domain.suite import PERSON, scale_in_words
-from assay.report.markdown import safe_tree
+from assay.domain.suite import PERSON, Task, scale_in_words
+from assay.report.markdown import Node, safe_tree
 from assay.scoring.blinding import labels_in
 from assay.scoring.conversations import rubric_by_turn
 from assay.scoring.evidence import Page
@@ -28,21 +40,20 @@ from assay.scoring.evidence import Page
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from assay.app.review.name_masking import Mask
-    from assay.domain.assessment import Assessment, Flag, Grade
-    from assay.domain.identifiers import RunId
+    from assay.domain.assessment import Assessment, Flag, Grade, Verification
     from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentDetail, AssessmentRow, TrialMark
-    from assay.domain.suite import Task
-    from assay.report.markdown import Node
+    from assay.domain.structure import StructuredAnswer
     from assay.store.execution.journal import StoreJournal
     from assay.store.queries.archive import Archive
 
 
 MOST_TEXT: Final = 12_000
-"""Characters of a text that are sent unless a reader asks for all: about 300 lines. Five items with four such texts are 240 kB."""
+"""Maximum characters of a text that are sent unless a reader asks for all of it: about 300 lines. Five items with four such texts
+take 240 kB.
+"""
 
-# Bounded, and begun only before a whole run of backticks: 20,000 of them took 9 s.
+# Bounded, and tried only at the start of a run of backticks: without this, 20,000 backticks took 9 s.
 _CODE_SPAN: Final = re.compile(r"(?<!`)(`{1,20})(?!`)(.{1,2000}?)(?<!`)\1(?!`)", re.DOTALL)
 
 
@@ -50,8 +61,8 @@ class Showcase:
     """Builds items from stored assessments.
 
     Args:
-        archive: source of the assessments.
-        journal: source of a run's plan with its rubric.
+        archive: store of the assessments.
+        journal: store of run plans with their rubrics.
     """
 
     def __init__(self, archive: Archive, journal: StoreJournal) -> None:
@@ -78,6 +89,7 @@ class Showcase:
         plan = self._plan(row.run_id)
         order = panes_of(row)
         told = detail.task if whole else _beginning(detail.task)
+        images = [image for message in detail.task.prompt for image in message.images]
         mask = mask_of(plan) if hidden else None
         pages, labels = _pages(detail), self.labels(row)
         trials = tuple(_sibling(mark) for mark in self._archive.assessments.marks(row))
@@ -106,11 +118,15 @@ class Showcase:
             expected=told.expected,
             ideal=told.ideal,
             final_answer=told.final_answer,
+            images=tuple((f"data:{each.media_type};base64,{each.data}", each.caption) for each in images)
+            if whole or not images
+            else None,
             told_cut=told is not detail.task,
             panes=tuple(
                 replace(
                     _pane(detail, name, labels[name], pages[name], mask, hidden=hidden, whole=whole),
                     sent=() if hidden else self._sent(plan, detail, name, whole=whole),
+                    structured=self._structured(plan, detail, name, mask),
                 )
                 for name in order
             ),
@@ -139,10 +155,24 @@ class Showcase:
 
     def _sent(self, plan: RunPlan, detail: AssessmentDetail, name: str, *, whole: bool) -> tuple[tuple[str, str], ...]:
         """Return the messages that a candidate got, as (role, text)."""
-        # After a rename, assessments and plans both keep the names of their time.
+        # After a rename, assessments and plans both keep the names that were used then.
         candidate = next((candidate for candidate in plan.candidates if candidate.name == name), None)
         messages = () if candidate is None else sent_to(plan.system_prompt, candidate, detail.task)
         return tuple((message.role, message.content if whole else _head(message.content)) for message in messages)
+
+    def _structured(
+        self, plan: RunPlan, detail: AssessmentDetail, name: str, mask: Mask | None
+    ) -> StructuredAnswer | None:
+        text = next((response.text for response in detail.responses if response.candidate == name), None)
+        if text is None or plan.rubric.structuring is None:
+            return None
+        answer = structured_answer(self._journal, plan.rubric.structuring, detail.task, text, candidate=name)
+        parts = {} if answer is None else asdict(answer)
+        hidden = {
+            name: masked(part, mask) if isinstance(part, str) else tuple(masked(each, mask) for each in part)
+            for name, part in parts.items()
+        }
+        return answer and replace(answer, **hidden)  # type: ignore[arg-type] # names and values agree
 
     def labels(self, row: AssessmentRow) -> dict[str, str]:
         """Return the label of each candidate on a page that hides names; no label is a name in the run.
@@ -152,7 +182,7 @@ class Showcase:
         return _labels_of(row, (candidate.name for candidate in self._plan(row.run_id).candidates))
 
     def common_prompt(self, detail: AssessmentDetail) -> tuple[tuple[str, str], ...]:
-        """Return the messages that all candidates of the run got, as (role, text); empty if a candidate got other messages or none.
+        """Return the messages that all candidates of the run got, as (role, text); empty if one got different messages or none.
 
         They do not tell candidates apart, so they may be shown while names are hidden.
         """
@@ -194,7 +224,7 @@ def _sibling(mark: TrialMark) -> Sibling:
 
 
 def panes_of(row: AssessmentRow) -> tuple[str, ...]:
-    """Return the candidates of an assessment in display order: the order in which the judge saw them, else a drawn order."""
+    """Return the candidates of an assessment in display order: the order in which the judge saw them, otherwise a random one."""
     labels = row.assessment.labels
     if all(name in labels for name in row.candidates):
         return tuple(sorted(row.candidates, key=lambda name: (len(labels[name]), labels[name])))
@@ -209,7 +239,7 @@ def _labels_of(row: AssessmentRow, names: Iterable[str]) -> dict[str, str]:
 def named(
     row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float]]
 ) -> dict[tuple[str, str | None], float]:
-    """Return corrections by candidate from corrections by pane; raises `UnknownName` for a pane that does not exist."""
+    """Convert corrections by pane to corrections by candidate; raises `UnknownName` for a pane that does not exist."""
     order = panes_of(row)
     scores: dict[tuple[str, str | None], float] = {}
     for pane, criterion, value in corrections:
@@ -222,7 +252,7 @@ def named(
 
 
 def _head(text: str) -> str:
-    """Return the text; if it is long, its beginning up to the end of a line."""
+    """Return the text, or if it is long, its beginning up to the end of a line."""
     return text if len(text) <= MOST_TEXT else text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT]
 
 
@@ -251,7 +281,7 @@ def _pane(
     response = next((response for response in detail.responses if response.candidate == name), None)
     text = masked(
         response.text if response else "", mask
-    )  # before lengths are measured, because they can reveal names too
+    )  # before lengths are measured, because lengths can reveal names too
     cut = not whole and len(text) > MOST_TEXT
     return Pane(
         label=label,
@@ -264,7 +294,14 @@ def _pane(
         score=detail.row.assessment.scores.get(name),
         judged=detail.judged.scores.get(name),
         form=form_of(text, detail.task.language, turns=bool(detail.task.turns)),
+        verdict=detail.row.assessment.verdicts.get(name),
+        check=next((_check(each, mask) for each in detail.judged.verifications if each.candidate == name), None),
     )
+
+
+def _check(verification: Verification, mask: Mask | None) -> FinalAnswerCheck:
+    message = masked(verification.message, mask)
+    return FinalAnswerCheck(verified=verification.verified, message=message, scorer=verification.scorer)
 
 
 def _rubric_rows(
@@ -341,7 +378,7 @@ def _with_quotes(reason: str, page: Page | None, mask: Mask | None) -> Iterable[
 
 
 def _linked(nodes: list[Node], pages: Mapping[str, Page], order: Sequence[str]) -> list[Node]:
-    """Return the report with links: a piece of code that occurs in exactly one response links to its place there."""
+    """Return the report with links: each piece of code that occurs in exactly one response links to its place there."""
     for node in nodes:
         if not isinstance(node, list):
             continue

@@ -1,4 +1,4 @@
-"""The draw of a run's review sample, from its plan and its tasks."""
+"""The random draw of a run's review sample, which follows from its plan and its tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def lottery_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> ReviewLottery | None:
-    """Return the draw of a run over these tasks, or None if its review policy is not `sample`."""
+    """Return a run's draw over these tasks, or None if its review policy is not `sample`."""
     sample = sample_of(plan.protocol)
     if sample is None:
         return None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HIDDEN_NAME: Final = "▒▒▒"
 """Replaces a name that would reveal who wrote a text."""
 
-_SHORT: Final = 3  # letters and digits; shorter names are too often ordinary words to be hidden inside texts
+_SHORT: Final = 3  # letters and digits; shorter names are not hidden in texts: they are often ordinary words
 _BETWEEN: Final = 3
 _INVISIBLE: Final = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
@@ -64,7 +64,7 @@ class Mask:
 def mask_of(plan: RunPlan) -> Mask | None:
     """Return a mask that finds a run's names as whole words, in any spelling; None if no name is long enough."""
     wanted = {tuple(part.casefold() for part in parts) for name in _identities(plan) if (parts := _parts(name))}
-    # Every label begins with such a word: with a candidate called `Candidate`, no reviewer could read `Candidate C`.
+    # Every label begins with such a word: if a candidate were called `Candidate`, the label `Candidate C` would be masked.
     rows = [parts for parts in wanted if sum(map(len, parts)) >= _SHORT and parts not in _LABEL_WORDS]
     rows.sort(key=lambda parts: (-sum(map(len, parts)), parts))
     signed = sorted({word for candidate in plan.candidates for word in _signatures(candidate.name)})
@@ -78,7 +78,7 @@ def mask_of(plan: RunPlan) -> Mask | None:
 def masked(text: str, mask: Mask | None) -> str:
     """Return the text with `HIDDEN_NAME` in place of each name.
 
-    Most texts contain no name; for ASCII texts a quick search for the needed words shows that.
+    Most texts contain no name; for ASCII texts, a quick search for the needed words is enough to tell.
     """
     if mask is None:
         return text
@@ -118,7 +118,7 @@ def _signatures(name: str) -> Iterable[str]:
 def _identities(plan: RunPlan) -> Iterable[str]:
     """Yield every name that would reveal an author or a grader.
 
-    For a candidate's model, this includes the names it calls itself, as far as the model's name contains them.
+    For a candidate's model, this includes names that it calls itself if they are part of the model's name.
     """
     for candidate in plan.candidates:
         yield candidate.name
@@ -133,7 +133,7 @@ def _identities(plan: RunPlan) -> Iterable[str]:
 
 
 def _names_of(model: ModelSpec) -> Iterable[str]:
-    """Yield the names of a model: as in requests, without its provider, and without the date or edition at its end."""
+    """Yield the names of a model: as in requests, without its provider, and without the date or edition at the end."""
     called = model.name.rpartition("/")[2]
     yield from (model.ref, model.name, called)
     words = called.replace("_", "-").split("-")

@@ -1,14 +1,13 @@
-"""Record review observations: grades shown, verdict given, decision made, check answered."""
+"""Record review observations: grades shown, verdict given, decision made, planted check answered."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.domain.observations import Observation
+from assay.domain.observations import Observation, ObservationBody
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
-    from assay.domain.observations import ObservationBody
     from assay.domain.selection import AssessmentDetail
 
 

@@ -1,4 +1,4 @@
-"""The review protocol of a run: its current version, its cost, and a switch to other numbers for future reviews."""
+"""The review protocol of a run: its current version, its cost, and switching to different numbers for future reviews."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from assay.domain.digest import canonical
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import AssessmentKey
+from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import DECIDED, AssessmentState, Policy
 from assay.domain.observations import Observation, ObservationKind, ProtocolSwitched, with_body
 from assay.domain.protocol import MOST, NUMBERS, PLAIN, Protocol, effort, protocol_of
 from assay.domain.review_sample import sample_of
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.domain.suite import JudgeMode
 from assay.scoring.evaluators import evaluators_for
 
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from assay.app.workspace import Workspace
-    from assay.domain.identifiers import RunId
     from assay.domain.run import PlannedTask, RunPlan
-    from assay.domain.selection import RunSummary
 
 OF_THE_RUN = AssessmentKey(0)
 """The assessment key of an observation that concerns the whole run."""
@@ -66,7 +64,7 @@ class RunProtocols:
 
 
 def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Protocol:
-    """Return the protocol of a run with some numbers replaced, with the next version number if that changes it.
+    """Return a run's protocol with some numbers replaced; the version number goes up if that changes it.
 
     Raises:
         InputError: a number outside its range.
@@ -76,17 +74,17 @@ def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Pr
         if name not in NUMBERS:
             raise UnknownName("share", name, NUMBERS, remedy=f"A protocol has: {', '.join(NUMBERS)}.")
         if not 0 <= value <= MOST[name]:
-            raise InputError(name, f"is {value!r}, and must be from 0 to {MOST[name]:g}.")
+            raise InputError(name, f"is {value!r}, but must be between 0 and {MOST[name]:g}.")
     before = holding(workspace, workspace.journal.plan_of(run))
     after = replace(before, **numbers)  # type: ignore[arg-type]  # every number is a field of that name
     return before if after == before else replace(after, version=before.version + 1)
 
 
 def switch(workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, reviewer: str | None = None) -> Protocol:
-    """Switch a run to these numbers for all future reviews; return the protocol that applies now.
+    """Switch a run to these numbers for all future reviews; return the protocol that now applies.
 
     Raises:
-        InputError, UnknownName: as `wished`.
+        InputError, UnknownName: as in `wished`.
     """
     plan = workspace.journal.plan_of(run)
     after = wished(workspace, run, numbers)
@@ -109,7 +107,7 @@ def switch(workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, re
 
 
 def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, Any], ...]:
-    """Return the distinct protocols of these runs, each with the `runs` that it applies to.
+    """Return the distinct protocols of these runs, each with the `runs` to which it applies.
 
     `switched` lists each switch made after decisions: the new `version` and the number of items `decided_before`.
     """
@@ -181,7 +179,7 @@ def numbers(protocol: Protocol) -> dict[str, float]:
 
 
 def cost(protocol: Protocol, load: Load) -> dict[str, Any]:
-    """Return the decisions and key presses that a review needs under a protocol, and the key presses under a plain one."""
+    """Return the decisions and key presses that a review needs under a protocol, and the key presses without a protocol."""
     plain = effort(PLAIN, items=load.items, scores=load.scores)
     return {
         **asdict(effort(protocol, items=load.items, scores=load.scores)),

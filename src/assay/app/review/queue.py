@@ -1,16 +1,16 @@
 """The review queue: choose the next pending assessment, and keep each one on the desk (browser tab) of one reviewer.
 
 Theory. A half-reviewed queue should give the same results as a finished one. A reviewer who becomes more lenient during the
-day should do so for all candidates equally. Items are therefore not taken in the order in which they were stored. A walk with
-golden ratio steps visits the range of keys. Its start is derived from the selection, and every prefix of it is spread evenly
-over the range, and so over tasks, trials, judges and candidates, whose keys are neighbours. The next item is found with one
-index seek at the walk's next point. Nothing is counted, sorted or skipped, so a million pending items cost as much as ten. If
-a run's protocol has `order: random`, chance draws the order instead (`app.random_order`), because only then do the reviewed items
-represent the others.
+day should do so for all candidates equally. Items are therefore not handed out in the order in which they were stored. Instead, a
+walk with golden ratio steps visits the range of keys. Its start is derived from the selection, and every prefix of it is spread
+evenly over the range, and therefore over tasks, trials, judges and candidates, because related items have neighbouring keys. The
+next item is found with one index seek at the walk's next point. Nothing is counted, sorted or skipped, so a million pending items
+cost as much as ten. If a run's protocol has `order: random`, chance draws the order instead (`app.random_order`), because only then
+are the reviewed items representative of the others.
 
-House rules. A lease reserves an item for one desk. It ends with a decision, with a skip, when the tab is closed, or after a
-time. Leases are kept in the store, so that two processes never show the same item. This process caches them only to avoid
-requests that the store would refuse. A desk is one browser tab, so that two tabs of one reviewer do not show the same item.
+House rules. A lease reserves an item for one desk. It ends after a decision or a skip, when the tab is closed, or after some time.
+Leases are kept in the store, so that two processes never show the same item. This process caches them only to avoid requests that
+the store would refuse. A desk is one browser tab, so that two tabs of one reviewer do not show the same item.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
     from assay.store.queries.assessments import AssessmentQueries
 
 LEASE_S: Final = 300.0
-"""Seconds for which an item stays on a desk that sends no request."""
+"""Seconds for which an item stays leased to a desk that sends no request."""
 
 _GOLDEN: Final = 0.6180339887498949
 _PENDING: Final = frozenset({AssessmentState.PENDING})
-_MISSES: Final = 6  # walk points in a row without a new item before the rest is read in order
-_SCAN: Final = 500  # most rows read in order, if nearly all pending items are on desks
+_MISSES: Final = 6  # consecutive walk points without a new item before the rest is read in order
+_SCAN: Final = 500  # maximum rows read in order, if nearly all pending items are on desks
 _LOOK_S: Final = 2.0  # seconds between reads of a growing run's newest key and of other desks' items
-_ROUNDS: Final = 20  # lost races for a lease before a desk gets only the items it has
-_WALKS: Final = 64  # selections whose walk is remembered
-_TRIES: Final = 200  # keys of a drawn order in a row that are not pending before the pending ones are sorted
-_FEW: Final = 20_000  # most pending rows that are read and sorted
-_SOON: Final = 100  # new attempts remembered; the walk finds older ones
+_ROUNDS: Final = 20  # number of lost races for a lease after which a desk gets only the items that it has
+_WALKS: Final = 64  # maximum number of selections whose walk is remembered
+_TRIES: Final = 200  # keys in a row of a random order that are not pending before the pending ones are sorted
+_FEW: Final = 20_000  # maximum pending rows that are read and sorted
+_SOON: Final = 100  # maximum number of new attempts remembered; the walk finds older ones
 
 
 class Leases(Protocol):
-    """The part of `StoreLeases` that the queue needs; tests hand out items without a store."""
+    """The part of `StoreLeases` that the queue needs, so that tests can run it without a store."""
 
     def seeker(self, selection: Selection, /) -> Callable[[int], int | None]: ...
 
@@ -82,7 +82,7 @@ class _Walk:
         return self.low + int(place * (self.high - self.low + 1)) - 1
 
     def jump(self) -> None:
-        """Continue at a random point, because another process follows the same walk and took its items first."""
+        """Continue at a random point, because another process follows the same walk and is taking its items first."""
         self.start, self.steps = secrets.randbits(48) / 2**48, 0
 
 
@@ -98,10 +98,10 @@ class ReviewQueue:
     """Hands out pending assessments, a few at a time. Thread-safe.
 
     Args:
-        assessments: source of the last few pending assessments, which are read in order.
-        leases: finds the next assessment, and stores the leases of each desk.
+        assessments: store of the assessments; the last few pending ones are read from it in order.
+        leases: finds the next assessment and stores the leases of each desk.
         clock: measures the length of leases.
-        seed_of: returns the seed of a selection's random order, None if its order is not random.
+        seed_of: returns the seed of a selection's random order, or None if its order is not random.
     """
 
     def __init__(
@@ -124,11 +124,11 @@ class ReviewQueue:
     def take(
         self, selection: Selection, *, desk: str, holding: Collection[int] = (), limit: int = 5
     ) -> tuple[AssessmentKey, ...]:
-        """Return up to `limit` pending items that are on no other desk, in the order to show them.
+        """Return up to `limit` pending items that are not on another desk, in the order in which to show them.
 
         Args:
             selection: the runs under review.
-            desk: the tab that asks. Items that it leased before and no longer shows are handed out first.
+            desk: the tab that asks. Items that are leased to it but no longer shown are handed out first.
             holding: items that the tab still shows; their leases are renewed.
         """
         with self._lock:
@@ -201,7 +201,7 @@ class ReviewQueue:
             self._leases.free(desk=desk)
 
     def soon(self, key: AssessmentKey) -> None:
-        """Add a new attempt: it comes soon for the next desk that asks, but after the items already on desks."""
+        """Queue a new attempt: the next desk that asks gets it soon, but after the items that it already has."""
         with self._lock:
             self._soon.append(key)
 
@@ -213,7 +213,7 @@ class ReviewQueue:
         return datetime.fromisoformat(self._clock.now()).timestamp()
 
     def _desk(self, desk: str, now: float, wall: float) -> _Desk:
-        """Return the desk as this process knows it; after a restart, with the leases in the store."""
+        """Return the desk as this process knows it, or after a restart from the leases in the store."""
         mine = self._desks.get(desk)
         if mine is None:
             lying = self._leases.on_desk(desk, now=wall)
@@ -221,7 +221,7 @@ class ReviewQueue:
         return mine
 
     def _lease(self, keys: Collection[int], desk: str, mine: _Desk, now: float, wall: float) -> list[int]:
-        """Lease keys and return those that this desk got, in their order; the others are remembered for a short time."""
+        """Lease keys, and return those that this desk got, in their order; the others are remembered briefly as taken."""
         got = self._leases.lease(keys, desk=desk, now=wall, until=wall + LEASE_S)
         for key in keys:
             if key in got:
@@ -250,7 +250,7 @@ class ReviewQueue:
                 del mine.leases[key]
 
     def _take_soon(self, walk: _Walk, given: list[int], limit: int) -> None:
-        """Return new attempts of this selection; those of other selections, or no longer pending, stay for others to find."""
+        """Return new attempts of this selection; leave those of other selections, and those no longer pending, for later."""
         for key in [*self._soon]:
             if len(given) == limit:
                 return
@@ -301,7 +301,7 @@ class ReviewQueue:
                 given.append(key)
 
     def _read_through(self, selection: Selection, mine: _Desk, given: list[int], limit: int) -> None:
-        """Read the end of the queue in order, if few items are pending and most of them are on desks."""
+        """Read the end of the queue in order; used if few items are pending and most of them are on desks."""
         last_resort: list[int] = []
         for row in self._assessments.matching(selection, states=_PENDING, limit=_SCAN):
             if row.key in given or self._is_held(row.key):

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from assay.app.review.agreement import refuse_disputed
 from assay.app.review.decisions import require_reason
 from assay.app.review.lottery import stored_lottery
-from assay.domain.errors import Refused
+from assay.domain.errors import Refused, StoreError
 from assay.domain.events import nobody
 from assay.domain.identifiers import AssessmentKey, TrialKey, shown_assessment
 from assay.domain.lifecycle import MAX_ATTEMPTS, Verb
 from assay.domain.review import Decision, Via
-from assay.domain.run import Slot
-from assay.domain.selection import Selection
+from assay.domain.run import ClaimedTrial, Slot
+from assay.domain.selection import AssessmentRow, Selection
 from assay.domain.suite import PERSON
 from assay.engine.execution import Engine
 from assay.engine.trial import carry_out, grade_again
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.failure import Failure
-    from assay.domain.run import ClaimedTrial
-    from assay.domain.selection import AssessmentRow
     from assay.engine.bench import Bench
 
 
@@ -43,11 +41,11 @@ async def rerun(
     displayed: bool = False,
     idempotency_key: str | None = None,
 ) -> tuple[AssessmentKey | None, Failure | None]:
-    """Judge the stored responses of one trial again; return the new attempt's key, or why it failed.
+    """Judge the stored responses of one trial again; return the new attempt's key, or the reason it failed.
 
-    The rest of the run does not change. If the judge fails, the old attempt stays current. If the idempotency key was used
-    before, no model is asked, and the attempt of that request is returned. Reruns may run in parallel, because each has its
-    own providers.
+    The rest of the run does not change. If the judge fails, the old attempt stays current. If the idempotency key was used before,
+    no model is called, and the attempt of the earlier request is returned. Reruns may run in parallel, because each has its own
+    providers.
 
     Raises:
         Refused: the attempts are used up and `force` is not given, or the assessment is not the current one.
@@ -67,20 +65,30 @@ async def rerun(
         key=idempotency_key,
     )
     claimed = workspace.journal.claim_trial(row.trial)
-    async with _bench(workspace, claimed, decision) as bench:
-        # Checked again under the claim: meanwhile another process may have judged it, or taken this very request.
-        row, known = _checked(workspace, key, force=force, idempotency_key=idempotency_key)
-        if known is not None:
-            return known, None
-        slot = Slot(grader=row.grader, candidate=row.candidate, by_model=row.by_model)
-        failure = await grade_again(bench, claimed, slot)
-    return (_current_attempt(workspace, key), None) if failure is None else (None, failure)
+    judged = False
+    try:
+        async with _bench(workspace, claimed, decision) as bench:
+            # Checked again once claimed, because another process may meanwhile have judged the trial or handled this same request.
+            row, known = _checked(workspace, key, force=force, idempotency_key=idempotency_key)
+            if known is not None:
+                return known, None
+            judged = True
+            slot = Slot(grader=row.grader, candidate=row.candidate, by_model=row.by_model)
+            failure = await grade_again(bench, claimed, slot)
+        return (_current_attempt(workspace, key), None) if failure is None else (None, failure)
+    except StoreError:
+        # A PostgreSQL session may end after the commit but before its reply.
+        detail = workspace.archive.assessments.detail(key)
+        asked = [event.decision for event in detail.events if event.decision.verb is Verb.RERUN]
+        if not judged or (decision.reviewer, decision.reason) not in [(each.reviewer, each.reason) for each in asked]:
+            raise
+        return detail.attempts[-1], None
 
 
 def _checked(
     workspace: Workspace, key: AssessmentKey, *, force: bool, idempotency_key: str | None
 ) -> tuple[AssessmentRow, AssessmentKey | None]:
-    """Return the assessment to judge again, with the current attempt if this request was carried out before."""
+    """Return the assessment to judge again, with the current attempt if this request was already carried out."""
     detail = workspace.archive.assessments.detail(key)
     if idempotency_key is not None and any(event.decision.key == idempotency_key for event in detail.events):
         return detail.row, detail.attempts[-1]
@@ -128,9 +136,9 @@ async def rerun_trial(
 ) -> Failure | None:
     """Try a whole trial again: ask for and grade what is missing; return why it failed again, or None.
 
-    With `responses`, which is meant for harness faults, the candidates answer again too. Their answers are marked as a further
-    round, and the whole trial is graded again as a further attempt. Each replaced grade keeps an event that records who asked
-    for the rerun, and why.
+    With `responses`, which is meant for harness faults, the candidates answer again too. Their answers are marked as a new round,
+    and the whole trial is graded again as a new attempt. Each replaced grade keeps an event that records who asked for the rerun,
+    and why.
     """
     current = [row for row in workspace.archive.assessments.matching(Selection(), trial=trial) if row.current]
     refuse_disputed(workspace, [row.key for row in current])
@@ -141,7 +149,7 @@ async def rerun_trial(
         reviewer=reviewer or workspace.reviewer,
         via=via,
         displayed=False,
-        reason=reason or note or ("the candidates were asked anew" if responses else "the trial was tried again"),
+        reason=reason or note or ("the candidates were asked again" if responses else "the trial was tried again"),
         note=note,
     )
     async with _bench(workspace, claimed, decision) as bench:

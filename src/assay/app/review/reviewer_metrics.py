@@ -1,4 +1,4 @@
-"""Reviewer metrics: decisions of each reviewer, agreement with themselves and others, and answers to planted checks."""
+"""Reviewer metrics: decisions of each reviewer, agreement with themselves and others, and responses to planted checks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from assay.analysis.reviewers import Pairs, Reviewer, ReviewerDecision, ReviewerEvidence, quickest, reviewer_of
-from assay.app.review.agreement import agree, standing_by_item
+from assay.app.review.agreement import StandingOpinion, agree, standing_by_item
 from assay.app.review.protocol import OF_THE_RUN
-from assay.domain.control_items import RepeatOrigin
+from assay.domain.control_items import ControlItem, RepeatOrigin
 from assay.domain.errors import UnknownName
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 from assay.domain.observations import (
@@ -25,18 +25,15 @@ from assay.domain.observations import (
     SessionEnded,
     with_body,
 )
-from assay.domain.selection import Selection
+from assay.domain.selection import AssessmentDetail, Selection
 from assay.scoring.planted_errors import GOOD
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from assay.app.review.agreement import StandingOpinion
     from assay.app.workspace import Workspace
     from assay.domain.assessment import Grade
-    from assay.domain.control_items import ControlItem
     from assay.domain.identifiers import AssessmentKey, RunId
-    from assay.domain.selection import AssessmentDetail
 
 _DRAWS_SEED = 20240607
 
@@ -47,7 +44,7 @@ SESSION_S: Final = 1800.0
 def reviewers(
     workspace: Workspace, *, run: RunId | None = None, covered: Collection[RunId] = ()
 ) -> dict[str, Reviewer]:
-    """Return the metrics of everybody who decided an item on a page, by name.
+    """Return the metrics of everybody who decided an item in the web app, by name.
 
     The control items of `covered` runs are concealed, so a session with them is included only as a whole, once it is over. A
     figure that changes, or does not change, after one decision would reveal whether the item was real. An opinion is included
@@ -117,7 +114,7 @@ def _evidence(
     verdicts = with_body(own, BlindVerdict)
     real = {verdict.assessment: body.overall for verdict, body in verdicts if verdict.purpose is AssessmentPurpose.WORK}
     judged = {detail.row.key: detail.judged.scores for detail in workspace.archive.assessments.details(list(real))}
-    # The reviewer's own score and the judge's, for each candidate, by item.
+    # For each item, the reviewer's own score and the judge's score for each candidate.
     beside = {
         key: [
             (score, judge_score)
@@ -214,9 +211,9 @@ def _opinion_pairs(observations: Sequence[Observation]) -> list[tuple[StandingOp
 def shown_answers(
     workspace: Workspace, own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]
 ) -> list[tuple[Observation, CheckAnswered]]:
-    """Return the last answer to each planted check, if the reviewer's session or the whole run is over.
+    """Return the last response to each planted check, if the reviewer's session or the whole run is over.
 
-    A session ends if its reviewer ends it or does nothing for half an hour. Before that, a figure that changes would reveal
+    A session ends when its reviewer ends it or does nothing for half an hour. Before that, a figure that changes would reveal
     which item was a check.
     """
     opinions = standing_by_item(observation for observation in own if observation.kind is ObservationKind.OPINION)
@@ -283,7 +280,7 @@ def end_session(workspace: Workspace, name: str, *, idempotency_key: str) -> Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """One planted check and the reviewer's answer to it.
+    """One planted check and the reviewer's response to it.
 
     Attributes:
         how: the kind of alteration; `known_good` if nothing was altered.
@@ -302,7 +299,7 @@ class Answered:
 
 
 def answered(workspace: Workspace, name: str, *, run: RunId | None = None, limit: int = 200) -> tuple[Answered, ...]:
-    """Return a reviewer's answers to planted checks, newest first, from sessions that are over.
+    """Return a reviewer's responses to planted checks, newest first, from sessions that are over.
 
     Raises:
         UnknownName: nobody of that name has reviewed or opened an item, or has a control item to review.
@@ -347,7 +344,7 @@ def answered(workspace: Workspace, name: str, *, run: RunId | None = None, limit
 
 
 def _words(wrote: Grade, shown: Grade) -> tuple[str, str] | None:
-    """Return the reason, else the quotations, as the judge wrote them and as they were shown; None if both are equal."""
+    """Return the reason, otherwise the quotations, as the judge wrote them and as they were shown; None if both are equal."""
     if wrote.reason != shown.reason:
         return wrote.reason, shown.reason
     return None if wrote.evidence == shown.evidence else ("\n".join(wrote.evidence), "\n".join(shown.evidence))

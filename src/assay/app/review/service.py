@@ -1,7 +1,7 @@
-"""The review service: the page uses it to show items, to store blind verdicts and to decide.
+"""The review service: the page uses it to show items, store blind verdicts and make decisions.
 
 House rules. A browser gets items only from `item`, so that one function withholds grades. The same functions handle control
-items (planted checks and repeats) and real ones. Observations record how a review was done, and no result depends on them.
+items (planted checks and repeats) and real ones. Observations record how a review was done and do not affect any result.
 The reviewer's name in the browser decides what they may see. The command line belongs to the operator and shows everything.
 """
 
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from assay.domain.selection import AssessmentDetail
 
 NOT_BLIND: Final = "Not blind: the arena has told you who wrote this."
-"""Shown over the grades of an item whose authors its reviewer knows."""
+"""Note above the grades of an item whose authors the reviewer already knows."""
 
-_REMEMBERED: Final = 20_000  # most remembered (reviewer, item) pairs whose grades were shown
+_REMEMBERED: Final = 20_000  # maximum number of remembered (reviewer, item) pairs whose grades were shown
 
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """Data shared by the items of one request and read once for all of them."""
+    """Data that is read once and shared by all items of one request."""
 
     stamps: Stamps
     protocols: dict[RunId, Protocol]
@@ -65,7 +65,7 @@ class _Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Past:
-    """A reviewer's past with an item; `saw` is True if grades of any attempt at it were sent to them."""
+    """A reviewer's history with an item; `saw` is True if grades of any attempt at the item were sent to them."""
 
     reviewer: str
     saw: bool = False
@@ -89,7 +89,7 @@ class ReviewService:
     # --- show
 
     def check_run(self, key: AssessmentKey, run: str | None) -> None:
-        """Raise `Refused` if an item belongs to another run than the given one, or `UnknownName` if the item does not exist."""
+        """Raise `Refused` if an item does not belong to the given run, or `UnknownName` if it does not exist."""
         if run is not None:
             _check_run(self.control_items.detail(key), run)
 
@@ -142,7 +142,7 @@ class ReviewService:
         return shared.protocols[run]
 
     def _as_seen(self, detail: AssessmentDetail, past: _Past, shared: _Shared, whole: bool) -> Item:
-        """Return one item without the grades that its reviewer may not see yet, and with their earlier verdict."""
+        """Return one item without the grades that its reviewer may not see yet, but with their earlier verdict."""
         row = detail.row
         earlier = None
         if row.purpose is AssessmentPurpose.CONTROL:
@@ -178,7 +178,7 @@ class ReviewService:
         return no_verdict and self._is_blind(current, protocol, saw=False)
 
     def _alone(self, item: Item, detail: AssessmentDetail) -> Item:
-        """Return the item without its task's other trials if its run has control items, which their states would reveal."""
+        """Return the item without its task's other trials if its run has control items, because their states would reveal these."""
         control = detail.row.purpose is AssessmentPurpose.CONTROL
         if not control and not self._concealment.covers(detail.row.run_id):
             return item
@@ -188,7 +188,7 @@ class ReviewService:
     def _past(
         self, keys: Sequence[AssessmentKey], reviewer: str, details: Sequence[AssessmentDetail]
     ) -> dict[AssessmentKey, _Past]:
-        """Return this reviewer's past with each item, including whether a second opinion on it was requested."""
+        """Return this reviewer's history with each item, including whether a second opinion on it was requested."""
         observations = self._workspace.observations
         disclosed = arena_disclosures.disclosed(self._workspace, [detail.row for detail in details], reviewer=reviewer)
         past = {key: _Past(reviewer=reviewer, disclosed=key in disclosed, saw=key in disclosed) for key in keys}
@@ -279,7 +279,7 @@ class ReviewService:
             state = self._carry_out(detail, submitted, resolved, protocol)
         except Refused as error:
             raise self._in_words_of_a_page(error, key, submitted) from None
-        # After the decision and not before it, so that a crash in between loses a measurement but never a decision.
+        # After the decision instead of before it, so that a crash in between loses a measurement but never a decision.
         decision = note(self._workspace, detail, submitted.reviewer, f"decision:{submitted.idempotency_key}", taken)
         if detail.row.purpose is AssessmentPurpose.CONTROL:
             self.control_items.note_result(detail, resolved)
@@ -355,7 +355,7 @@ class ReviewService:
         if detail.row.state is not AssessmentState.PENDING:
             raise Refused(shown_assessment(key), f"is {detail.row.state}, not pending.")
         if withdrawn and self.opinions.of(key):
-            raise Refused(shown_assessment(key), "has an opinion already, so it needs a second one.")
+            raise Refused(shown_assessment(key), "already has one opinion, so it needs a second one.")
         own = f"second:{shown_assessment(key)}:{idempotency_key}"
         note(self._workspace, detail, reviewer, own, SecondRequested(withdrawn=withdrawn))
 
@@ -391,7 +391,7 @@ class ReviewService:
     def _is_blind(self, detail: AssessmentDetail, protocol: Protocol, *, saw: bool) -> bool:
         """True if the item is drawn for the blind share and its grades were never sent to this reviewer.
 
-        A repeat is drawn like any other item. Reviewers would recognise it if it withheld grades and other items showed them.
+        A repeat is drawn like any other item. Reviewers would recognise it if it withheld grades while other items showed them.
         """
         seed = self._plans.plan(detail.row.run_id).seed
         return not saw and protocol.draws("blind", seed=seed, key=int(detail.row.key))
@@ -421,7 +421,7 @@ class ReviewService:
         return verdicts[-1][1] if verdicts else None
 
     def _note_shown(self, details: Iterable[AssessmentDetail], reviewer: str) -> None:
-        """Record that the server sends the judge's grades of pending items, once per reviewer and item."""
+        """Record that the server is sending the judge's grades of pending items, once per reviewer and item."""
         marks = {(reviewer, int(detail.row.key)): detail for detail in details}
         new = {mark: detail for mark, detail in marks.items() if mark not in self._noted}
         self._workspace.observations.note(

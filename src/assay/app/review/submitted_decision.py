@@ -12,12 +12,11 @@ from assay.domain import decisions as rules
 from assay.domain.assessment import weighted_score
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, Verb
-from assay.domain.observations import DecisionTaken
+from assay.domain.observations import Arm, BlindVerdict, DecisionTaken
 from assay.domain.review import Decision, Via
 
 if TYPE_CHECKING:
     from assay.domain.decisions import Place
-    from assay.domain.observations import Arm, BlindVerdict
     from assay.domain.protocol import Protocol
     from assay.domain.selection import AssessmentDetail
 
@@ -27,8 +26,8 @@ class SubmittedDecision:
     """A decision as the review page or the review in a terminal submits it.
 
     Attributes:
-        idempotency_key: keeps a decision that is sent twice from counting twice.
-        corrections: (pane, criterion or None for the candidate as a whole, score from 0 to 1); panes count from 0.
+        idempotency_key: prevents a decision that is sent twice from counting twice.
+        corrections: (pane, criterion or None for the candidate as a whole, score between 0 and 1); panes count from 0.
         active_ms: time in ms for which the reviewer looked at the item.
         run: the run the item must belong to, if given.
     """
@@ -63,7 +62,7 @@ class ResolvedDecision:
 
 
 def resolve(detail: AssessmentDetail, submitted: SubmittedDecision, *, labels: Mapping[str, str]) -> ResolvedDecision:
-    """Convert a submitted decision to candidates and scores, whatever the item's state.
+    """Convert a submitted decision to candidates and scores, regardless of the item's state.
 
     Real items, opinions and control items all use this function, so that invalid input always gets the same message.
     `labels` are the candidates' names in messages.
@@ -75,7 +74,7 @@ def resolve(detail: AssessmentDetail, submitted: SubmittedDecision, *, labels: M
     verb, reason, note = submitted.verb, submitted.reason, submitted.note
     corrections = named(detail.row, submitted.corrections if verb is Verb.CORRECT else ())
     check_words(verb, reason=reason if verb is Verb.REJECT else reason or note, corrections=corrections)
-    if verb is Verb.CORRECT:  # the store keeps one text for a correction
+    if verb is Verb.CORRECT:  # the store keeps a single text for a correction
         reason, note = f"{reason}: {note}" if reason and note else reason or note, ""
     if verb not in (Verb.CORRECT, Verb.REJECT):
         reason = note = ""
@@ -103,7 +102,7 @@ def decision_taken(
     protocol: Protocol,
     disclosed: bool,
 ) -> DecisionTaken:
-    """Record how a decision was made, and how far it differs from the judge's grades."""
+    """Record how a decision was made, and how much it differs from the judge's grades."""
     result, judged = resolved.result, detail.judged.scores
     differences = [result[name] - score for name in result if (score := judged.get(name)) is not None]
     order = [name for name in panes_of(detail.row) if name in result]
@@ -124,7 +123,7 @@ def decision_taken(
 
 
 def candidate_scores(detail: AssessmentDetail, scores: Mapping[Place, float]) -> dict[str, float | None]:
-    """Return each candidate's score from 0 to 1: the overall score if given, else the weighted mean of its criteria, or None."""
+    """Return each candidate's score between 0 and 1: the overall score if given, otherwise the weighted criterion mean, or None."""
     criteria = [criterion for _, criterion in scores if criterion is not None]
     weights = dict(detail.judged.weights) or dict.fromkeys(criteria, 1.0)
     overall: dict[str, float | None] = {}
@@ -146,7 +145,7 @@ def by_pane(verdict: BlindVerdict, detail: AssessmentDetail) -> tuple[tuple[int,
 
 
 def _result(detail: AssessmentDetail, decision: Decision, label_of: Mapping[str, str]) -> dict[str, float]:
-    """Return the candidates' scores if this decision applied.
+    """Return the candidates' scores that this decision would produce.
 
     Raises the same errors as the store, but with the candidates' names as the page shows them, which may hide them.
     """

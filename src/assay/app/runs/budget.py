@@ -1,4 +1,4 @@
-"""The budget of a stored run: raise it, and suggest one that covers the trials for which it did not suffice."""
+"""The budget of a stored run: raise it, or suggest one that covers the trials that failed for lack of budget."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget_usd: float | None) -> RunPlan:
-    """Return the plan with another budget for the whole run; None keeps the run's own.
+    """Return the plan with a different budget for the whole run; None keeps the run's own.
 
     Raises:
-        InputError: the amount is not positive, a price is unknown, or the run has already cost as much.
+        InputError: the amount is not positive, a price is unknown, or the run has already cost that much.
     """
     if budget_usd is None:
         return plan
@@ -41,16 +41,16 @@ def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget
     if spent >= budget_usd:
         raise InputError(
             "--budget",
-            f"is {wording.money(budget_usd)}, and run {plan.id} has cost {wording.money(spent)} already.",
-            remedy="The budget is for the whole run, with what it has cost so far; name a larger one.",
+            f"is {wording.money(budget_usd)}, but run {plan.id} has already cost {wording.money(spent)}.",
+            remedy="The budget covers the whole run, including what it has cost so far. Set a larger one.",
         )
     return replace(plan, budget_usd=budget_usd)
 
 
 def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary, failures: Sequence[TrialRow]) -> float | None:
-    """Return a budget for the whole run that likely covers the trials for which its budget did not suffice.
+    """Return a budget for the whole run that is likely to cover the trials for which its budget was too small.
 
-    It is above the budget and covers the next calls at their worst case. None if no trial failed because of the budget, or a
+    It exceeds the current budget and covers the worst case of the next calls. None if no trial failed because of the budget, or a
     price is unknown.
     """
     left: dict[str, list[int]] = {}
@@ -70,7 +70,7 @@ def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary, failure
     likely = rest.estimate().likely_usd
     if likely is None:
         return None
-    # Every call in flight reserves its worst case, and a model that counts more tokens than expected reserves yet more.
+    # Near the end of a budget, calls are made one at a time, and a model that uses more tokens than expected reserves more.
     enough = summary.booked_usd + max(likely, plan.concurrency * dearest)
     return _rounded_up(enough if enough > summary.budget_usd else 1.5 * summary.budget_usd)
 

@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Final
 
 from assay.app.runs.execution import resumable
 from assay.domain.errors import Refused
-from assay.domain.lifecycle import RunState, TrialState
+from assay.domain.lifecycle import TO_COME, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
+    from assay.domain.identifiers import RunId
 
-PAUSE, RESUME, CANCEL, EXTEND = "pause", "resume", "cancel", "extend"
+PAUSE, RESUME, CANCEL, EXTEND, COLLECT = "pause", "resume", "cancel", "extend", "collect"
 
 _MOVES: Final = {
     RunState.PLANNED: (RESUME, CANCEL),
     RunState.RUNNING: (PAUSE, CANCEL),
+    RunState.SUBMITTED: (COLLECT, PAUSE, CANCEL),
     RunState.PAUSED: (RESUME, CANCEL),
     RunState.INTERRUPTED: (RESUME, CANCEL),
     RunState.CANCELLED: (RESUME,),
     RunState.FINISHED: (EXTEND,),
 }
-_OPEN: Final = (TrialState.PENDING, TrialState.RUNNING, TrialState.FAILED)
+_OPEN: Final = (*TO_COME, TrialState.FAILED)
 
 
 def moves(summary: RunSummary) -> tuple[str, ...]:
@@ -42,7 +44,8 @@ def moves(summary: RunSummary) -> tuple[str, ...]:
         return (RESUME, EXTEND)
     if summary.state is RunState.CANCELLED and not any(summary.trials.get(state) for state in _OPEN):
         return (EXTEND,)
-    return _MOVES.get(summary.state, ())
+    known = _MOVES.get(summary.state, ())
+    return (COLLECT, *known) if summary.trials.get(TrialState.SUBMITTED) and COLLECT not in known else known
 
 
 def pause(workspace: Workspace, run_id: str) -> RunSummary:
@@ -55,13 +58,21 @@ def cancel(workspace: Workspace, run_id: str) -> RunSummary:
     return _wish(workspace, run_id, CANCEL, RunState.CANCELLED)
 
 
+def collectable(workspace: Workspace, run_id: str) -> RunId:
+    """Return the id of a run whose batches may be collected; raises `Refused` for one that waits for none."""
+    summary = named(workspace, run_id)
+    if COLLECT not in moves(summary):
+        _refuse(summary, COLLECT)
+    return summary.id
+
+
 def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
     """Resume a run: returns None if a waiting process continues it, else the run, which the caller must execute.
 
     Raises:
         Refused: the run is already executing, or no trial is left.
     """
-    summary = _named(workspace, run_id)
+    summary = named(workspace, run_id)
     if summary.imported:
         resumable(workspace, summary.id)  # raises the reason
     if RESUME not in moves(summary):
@@ -75,15 +86,16 @@ def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
 
 
 def _wish(workspace: Workspace, run_id: str, move: str, state: RunState) -> RunSummary:
-    summary = _named(workspace, run_id)
+    summary = named(workspace, run_id)
     if summary.state is not state:  # a repeated request succeeds
         if move not in moves(summary):
             _refuse(summary, move)
         workspace.journal.set_state(summary.id, state)
-    return _named(workspace, summary.id)
+    return named(workspace, summary.id)
 
 
-def _named(workspace: Workspace, run_id: str) -> RunSummary:
+def named(workspace: Workspace, run_id: str) -> RunSummary:
+    """Return a run by its id or a unique prefix."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     return summary
 
@@ -94,4 +106,4 @@ def _refuse(summary: RunSummary, move: str) -> None:
     raise Refused(summary.id, f"is {summary.state} and cannot be {_DONE[move]}.", remedy=remedy)
 
 
-_DONE: Final = {PAUSE: "paused", RESUME: "resumed", CANCEL: "cancelled", EXTEND: "extended"}
+_DONE: Final = {PAUSE: "paused", RESUME: "resumed", CANCEL: "cancelled", EXTEND: "extended", COLLECT: "collected"}

@@ -20,7 +20,7 @@ def check_cap(estimate: CostEstimate, budget_usd: float | None) -> None:
         return
     # Written with `not`, so that NaN is refused too.
     if not budget_usd > 0:
-        raise InputError("--budget", f"is {budget_usd}, and must be more than 0 US dollars.")
+        raise InputError("--budget", f"is {budget_usd}, but must be more than 0 US dollars.")
     if estimate.unpriced:
         raise InputError(
             "--budget",
@@ -30,11 +30,11 @@ def check_cap(estimate: CostEstimate, budget_usd: float | None) -> None:
 
 
 def over_budget(estimate: CostEstimate, budget_usd: float | None) -> tuple[str, ...]:
-    """Return the warning that the calls are likely to cost more than the budget; empty if they are not."""
+    """Return the warning that the calls will probably cost more than the budget; empty if they will not."""
     if budget_usd is None or estimate.likely_usd is None or estimate.likely_usd <= budget_usd:
         return ()
     likely, budget = wording.money(estimate.likely_usd), wording.money(budget_usd)
-    return (f"The estimate, about {likely}, is over the budget of {budget}; what does not fit will fail.",)
+    return (f"The estimate, about {likely}, is over the budget of {budget}; calls that do not fit will fail.",)
 
 
 class Tally:

@@ -13,17 +13,14 @@ from assay.app.review import rerun as rerun_
 from assay.app.runs import execution, preflight
 from assay.app.suites import read_suite
 from assay.domain.errors import Refused
-from assay.domain.events import nobody
-from assay.domain.run import RunOptions
-from assay.domain.selection import Selection
+from assay.domain.events import Listener, nobody
+from assay.domain.run import RunOptions, RunPlan
+from assay.domain.selection import AssessmentRow, Selection
 
 if TYPE_CHECKING:
     from assay.app.runs.execution import RunResult
     from assay.app.workspace import Workspace
-    from assay.domain.events import Listener
     from assay.domain.identifiers import RunId
-    from assay.domain.run import RunPlan
-    from assay.domain.selection import AssessmentRow
 
 JUDGE = "replay/@demo"
 REVIEWER = "demo"

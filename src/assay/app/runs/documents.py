@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from assay.app.runs.preflight import LookAhead
     from assay.app.runs.regrade import Conclusion, GradeChange, Regraded, RegradePlan
     from assay.domain.calls import ModelRequest
+    from assay.domain.jobs import BatchJob
     from assay.domain.selection import RunSummary, TrialRow
     from assay.domain.suite import Rubric
     from assay.statistics.comparisons import Comparison
@@ -45,7 +46,7 @@ class CostEstimateDocument:
 
 @document
 class FailedTrialDocument:
-    """A failed trial: the kind of failure, whose fault it was, and the number of tries."""
+    """A failed trial: the kind of failure, who caused it, and the number of tries."""
 
     id: str
     task: str
@@ -66,9 +67,9 @@ class JudgeStampDocument:
 
 @document
 class BudgetDocument:
-    """A run's budget, and what counts toward it; `over_usd` is above 0 if a server counted more tokens than expected.
+    """A run's budget and the costs that count towards it; `over_usd` is above 0 if a server counted more tokens than expected.
 
-    `enough_usd` is a budget that likely covers the trials for which this one did not suffice.
+    `enough_usd` is a budget that is likely to cover the trials for which this one was too small.
     """
 
     usd: float
@@ -96,8 +97,41 @@ class RunResultDocument:
 
 
 @document
+class BatchJobDocument:
+    """A batch at a provider. `answered` counts the requests whose answers are stored."""
+
+    id: str = source("token")
+    run_id: str = source("run")
+    stage: str
+    place: str
+    model: str
+    state: str
+    status: str | None
+    requests: int
+    answered: int
+    remote_id: str | None
+    created: str
+    sent: str | None
+    ended: str | None
+    detail: str | None
+
+
+@document
+class RunInBatchesDocument:
+    """A run in batch mode: its result so far, its jobs, and what the last look at them brought."""
+
+    run: RunResultDocument
+    jobs: tuple[BatchJobDocument, ...]
+    answered: int
+    unknown_lines: int
+    repeated_lines: int
+    broken_lines: int
+    troubles: tuple[str, ...]
+
+
+@document
 class GradeChangesDocument:
-    """The number of scores that a regrade changed or left unchanged, and of assessments that kept their review."""
+    """The number of scores that a regrade changed or kept, and the number of assessments that kept their review."""
 
     changed: int
     unchanged: int
@@ -145,7 +179,7 @@ class ConclusionDocument:
 
 @document
 class RegradeDocument(RunResultDocument):
-    """The document of `regrade`: that of a run, and the changes."""
+    """The document of `regrade`: the document of a run, with the changes."""
 
     regrade_of: str
     grades: GradeChangesDocument
@@ -211,7 +245,7 @@ class RegradePlanDocument(CostEstimateDocument):
 
 @document
 class CallTotalsDocument:
-    """Calls of one model in one role, summed; `latency_s` is the mean."""
+    """Total calls of one model in one role; `latency_s` is the mean."""
 
     role: str
     name: str
@@ -240,6 +274,11 @@ class GuidedCriterionDocument(CriterionDocument):
     """A criterion of a rubric, with its guidance for judges."""
 
     guidance: str
+
+
+def job_document(job: BatchJob) -> BatchJobDocument:
+    """Return the document of a batch at a provider."""
+    return fill(BatchJobDocument, job)
 
 
 def criteria(rubric: Rubric) -> tuple[GuidedCriterionDocument, ...]:

@@ -18,6 +18,7 @@ from assay.app.runs.stopper import Stopper
 from assay.domain.errors import AssayError, DamagedValue, Interrupted, ReadOnlyStore, Refused, StoreError
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import TO_COME, TrialState
 from assay.domain.run import RunOptions
 from assay.domain.run_removal import check_in_use
 from assay.domain.selection import Selection
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 class RunResult:
     """The result of executing a run, as stored. `seconds` is the wall time of this process's part.
 
-    `calibrations` holds the current calibration of each judge; None for a judge without one. `enough_usd` is a budget that
-    likely covers the trials for which the run's own did not suffice; None if it sufficed.
+    `calibrations` holds the current calibration of each judge; None for a judge without one. `enough_usd` is a budget that is
+    likely to cover the trials for which the run's own was too small; None if it was enough.
     """
 
     summary: RunSummary
@@ -62,7 +63,7 @@ def run(
     stopper: Stopper | None = None,
     only_structure: bool = False,
 ) -> RunResult:
-    """Plan, store and execute a run. Running the same suite again creates a new run of the same tasks."""
+    """Plan, store and execute a run. Running the same suite again creates a new run with the same tasks."""
     plan = write_down(workspace, suite, options, ahead or look_ahead(workspace, suite, options))
     return carry_out(
         workspace, plan, retry_failed=False, listener=listener, stopper=stopper, only_structure=only_structure
@@ -85,7 +86,7 @@ def resume(
 ) -> RunResult:
     """Finish a run: execute its unfinished trials and try failed ones again.
 
-    `budget_usd` replaces the run's budget and covers the whole run, with what it has cost so far.
+    `budget_usd` replaces the run's budget and covers the whole run, including its cost so far.
     """
     plan = resumable(workspace, run_id)
     if budget_usd is not None:
@@ -99,11 +100,11 @@ def resume(
 
 def resumable(workspace: Workspace, run_id: str) -> RunPlan:
     """Return the plan of a run; raises an error if its models cannot be called now."""
-    plan = workspace.journal.plan_of(_run_named(workspace, run_id))
+    plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.imported:
         raise Refused(
             plan.id,
-            "was imported, so answers that are missing in its file cannot be requested.",
+            "was imported, so answers that are missing from its file cannot be requested.",
             remedy=f"Import a file that has them, or judge the existing answers: {how_to_judge(plan.id)}",
         )
     check_providers(workspace, plan)
@@ -140,7 +141,7 @@ def carry_out(
 
     Args:
         stopper: stops the run from another thread; without one, signals stop it.
-        only_structure: stops before judging; a resumed run goes on from there.
+        only_structure: stops before judging; resuming the run continues from there.
 
     Raises:
         Interrupted: the run was stopped; finished trials are kept.
@@ -148,22 +149,10 @@ def carry_out(
     began = workspace.clock.monotonic()
     with _resume_named(plan):
         summary = result_of(workspace, plan.id).summary
-        inherited, lottery = _failures_of(workspace, plan.regrade_of), stored_lottery(workspace, plan)
-    listener, watch = workspace.notices.watch(plan, summary, listener)
-    engine = Engine(
-        journal=workspace.journal,
-        directory=workspace.directory,
-        workers=workspace.workers,
-        pages=workspace.pages,
-        commands=workspace.commands,
-        clock=workspace.clock,
-        listener=listener,
-        inherited=inherited,
-        lottery=lottery,
-        only_structure=only_structure,
-    )
+        listener, watch = workspace.notices.watch(plan, summary, listener)
+        engine = engine_of(workspace, plan, listener, only_structure=only_structure)
     total = sum(summary.trials.values())
-    done = sum(n for state, n in summary.trials.items() if state not in {"pending", "running", "failed"})
+    done = sum(n for state, n in summary.trials.items() if state not in (*TO_COME, TrialState.FAILED))
     listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=total - done))
     workspace.results.begin(plan.id)
     try:
@@ -172,7 +161,7 @@ def carry_out(
         raise Interrupted(
             plan.id, "was stopped; finished trials are kept.", remedy=f"Continue with: assay resume {plan.id}"
         ) from error
-    except ReadOnlyStore:  # nothing ran that could be resumed
+    except ReadOnlyStore:  # nothing was executed, so there is nothing to resume
         raise
     except StoreError as error:
         watch.broke(summary)
@@ -190,6 +179,22 @@ def carry_out(
         return replace(result, enough_usd=enough_usd(workspace, plan, result.summary, result.failures))
 
 
+def engine_of(workspace: Workspace, plan: RunPlan, listener: Listener, *, only_structure: bool = False) -> Engine:
+    """Return the engine that carries out a run in this workspace."""
+    return Engine(
+        journal=workspace.journal,
+        directory=workspace.directory,
+        workers=workspace.workers,
+        pages=workspace.pages,
+        commands=workspace.commands,
+        clock=workspace.clock,
+        listener=listener,
+        inherited=_failures_of(workspace, plan.regrade_of),
+        lottery=stored_lottery(workspace, plan),
+        only_structure=only_structure,
+    )
+
+
 @contextmanager
 def _resume_named(plan: RunPlan) -> Iterator[None]:
     """Name the command that resumes the run if the store cannot be reached just before or after its execution."""
@@ -202,7 +207,7 @@ def _resume_named(plan: RunPlan) -> Iterator[None]:
 
 
 def _as_it_is(workspace: Workspace, before: RunSummary) -> RunSummary:
-    """Return the current state of a run, or its earlier state if the store does not respond."""
+    """Return the current state of a run, or its last known state if the store does not respond."""
     try:
         return result_of(workspace, before.id).summary
     except StoreError:
@@ -231,7 +236,7 @@ async def _until_stopped(
         await engine.execute(plan, retry_failed=retry_failed)
     finally:
         for number, earlier in before.items():
-            # asyncio would leave the default action, which ends the process while it writes the results folder.
+            # asyncio would restore the default action, which ends the process while it writes the results folder.
             loop.remove_signal_handler(number)
             signal.signal(number, earlier)
         if stopper is not None:
@@ -248,7 +253,7 @@ def _stopped_by(error: StoreError, plan: RunPlan) -> Interrupted:
 
 
 def _nothing() -> None:
-    """Do nothing; stands in for a missing task's `cancel`."""
+    """Do nothing; replaces the `cancel` of a task that does not exist."""
 
 
 def _first_expected(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -259,7 +264,8 @@ def _first_expected(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return base_exception
 
 
-def _run_named(workspace: Workspace, run_id: str) -> RunId:
+def run_named(workspace: Workspace, run_id: str) -> RunId:
+    """Return the id of a run in use, by its id or a unique prefix."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     check_in_use(summary.id, summary.state)
     return summary.id

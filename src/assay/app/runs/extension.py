@@ -9,25 +9,21 @@ from typing import TYPE_CHECKING
 from assay.app.review.lottery import stored_lottery
 from assay.app.runs.budget import with_budget
 from assay.app.runs.cost_estimate import Tally
-from assay.app.runs.execution import RunResult, _run_named, carry_out, result_of
+from assay.app.runs.execution import RunResult, carry_out, result_of, run_named
 from assay.app.runs.preflight import _check_context, _NothingAsked, _requests, _trials_alike, check_providers
 from assay.domain.errors import InputError, Refused
-from assay.domain.events import nobody
-from assay.domain.identifiers import RunId, folded
+from assay.domain.events import Listener, nobody
+from assay.domain.identifiers import AssessmentKey, RunId, folded
 from assay.domain.lifecycle import COUNTS, UNDOABLE, AssessmentState
 from assay.domain.prompts import all_columns, columns_of
-from assay.domain.review_sample import parsed_rule, sample_of
-from assay.domain.run import PlannedTask, check_number_of_trials, within_bounds
+from assay.domain.review_sample import ReviewSample, parsed_rule, sample_of
+from assay.domain.run import PlannedTask, RunPlan, check_number_of_trials, within_bounds
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec
 from assay.engine.estimate import CostEstimate as CostEstimate
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
-    from assay.domain.events import Listener
-    from assay.domain.identifiers import AssessmentKey
-    from assay.domain.review_sample import ReviewSample
-    from assay.domain.run import RunPlan
 
 
 def extend(
@@ -49,8 +45,8 @@ def extend(
         more_trials: number of new trials per task.
         until_approved: add trials per task until this number is approved or awaits review.
         candidates: models to add.
-        budget_usd: replaces the run's budget; covers the whole run, with what it has cost so far.
-        review: a larger review sample, such as `sample:0.4`; the present one stays a part of it.
+        budget_usd: replaces the run's budget; covers the whole run, including its cost so far.
+        review: a larger review sample, such as `sample:0.4`; it includes the current sample.
         discard_reviews: True accepts that a new candidate discards the reviews of joint grades.
         announce: called with the cost estimate before any model call.
 
@@ -59,7 +55,9 @@ def extend(
     """
     if candidates and not discard_reviews and (replaced := decisions_replaced(workspace, run_id)):
         raise Refused(
-            run_id, discarding(replaced), remedy="Pass discard_reviews=True to accept it; `--yes` in a command."
+            run_id,
+            discarding(replaced),
+            remedy="Pass discard_reviews=True to accept this; on the command line, add --yes.",
         )
     plan = add_to(
         workspace,
@@ -87,7 +85,7 @@ def add_to(
     only_look: bool = False,
 ) -> RunPlan:
     """Store the trials that `extend` adds, without executing them; with `only_look`, only estimate the cost."""
-    plan = workspace.journal.plan_of(_run_named(workspace, run_id))
+    plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.regrade_of is not None:
         raise Refused(
             plan.id,
@@ -101,7 +99,7 @@ def add_to(
     present = {folded(candidate.name) for candidate in plan.candidates}
     for candidate in candidates:
         if folded(candidate.name) in present:
-            raise InputError("--candidate", f"{candidate.name!r} takes part in run {plan.id} already.")
+            raise InputError("--candidate", f"{candidate.name!r} already takes part in run {plan.id}.")
         _check_columns(workspace, plan, candidate)
     check_number_of_trials("--trials", more_trials, least=0)
     check_number_of_trials("--until-approved", until_approved)
@@ -135,10 +133,12 @@ def add_to(
 
 
 def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
-    """Return the review sample of a run with a larger share."""
+    """Return a run's review sample, enlarged to a larger share."""
     wanted, present = parsed_rule(review, where="--review").sample, sample_of(plan.protocol)
     if wanted is None or present is None:
-        problem = f"has the review policy `{plan.policy}`, and only a sample can grow, to a larger sample."
+        problem = (
+            f"has the review policy `{plan.policy}`, but only a sample policy can be extended, to a larger sample."
+        )
         raise Refused(plan.id, problem, remedy="Start a new run with --review sample:0.2, and then extend it.")
     if workspace.journal.is_carried_out(plan.id):
         problem = "is being executed, so its review sample cannot grow now."
@@ -147,7 +147,7 @@ def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
 
 
 def _drawn(workspace: Workspace, plan: RunPlan) -> tuple[AssessmentKey, ...]:
-    """Return the assessments that were left out and belong to the review sample of the plan."""
+    """Return the assessments that were outside the review sample and now belong to the plan's sample."""
     lottery, left_out = stored_lottery(workspace, plan), frozenset({AssessmentState.LEFT_OUT})
     rows = workspace.archive.assessments.matching(Selection(runs=(plan.id,)), states=left_out)
     return tuple(row.key for row in rows if lottery is not None and lottery.holds(row.task, row.k))
@@ -167,7 +167,7 @@ def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec
 
 
 def discarding(reviews: int) -> str:
-    """Return the sentence that warns of discarded reviews, without its end."""
+    """Return the sentence that warns of discarded reviews, without its ending."""
     return f"would lose {reviews} review{'s' * (reviews != 1)}, because a joint judge must regrade every trial."
 
 
@@ -176,7 +176,7 @@ def decisions_replaced(workspace: Workspace, run_id: str) -> int:
 
     The events of these decisions are kept.
     """
-    run = _run_named(workspace, run_id)
+    run = run_named(workspace, run_id)
     return sum(
         row.current and row.candidate is None and row.state in UNDOABLE
         for row in workspace.archive.assessments.matching(Selection(runs=(run,)))
@@ -205,7 +205,7 @@ def _estimate_of_more(
 
 
 def _hopeful_trials(workspace: Workspace, run: RunId) -> dict[str, int]:
-    """Count per task the trials that are approved or still await review."""
+    """Count, for each task, the trials that are approved or still await review."""
     hopeful = frozenset({*COUNTS, AssessmentState.PENDING})
     trials: dict[str, set[int]] = {}
     for row in workspace.archive.assessments.matching(Selection(runs=(run,)), states=hopeful):

@@ -36,7 +36,7 @@ def grade_pasted(
     trials: int = 1,
     rubric: Sequence[Mapping[str, Any]] | None = None,
 ) -> RunResult:
-    """Save pasted texts as a suite with its rubric, and create a run of it for people to grade.
+    """Save pasted texts as a suite with its rubric, and create a run of that suite for people to grade.
 
     Raises:
         InputError: the Thing has no name, fewer than two candidates, one without a name or text, or two with the same name.
@@ -58,7 +58,7 @@ def grade_pasted(
         if first != place:
             raise InputError(
                 f"snippets[{place}].name",
-                f"candidate {place + 1} has the name of candidate {first + 1}, {name.strip()!r}.",
+                f"candidate {place + 1} has the same name as candidate {first + 1}, {name.strip()!r}.",
                 remedy="Name the candidates differently.",
             )
         given.append((name.strip(), content))
@@ -87,7 +87,7 @@ def grade_pasted(
 
 
 def _kept(folder: Path, thing: str, text: str) -> Path:
-    """Write the text to a new file named after the Thing and return its path; existing files are never overwritten."""
+    """Write the text to a new file named after the Thing, and return its path; existing files are never overwritten."""
     name = slug(thing)[:60] or "pasted"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,4 +103,4 @@ def _kept(folder: Path, thing: str, text: str) -> Path:
         raise SettingsError(
             str(folder), f"cannot be written: {error}.", remedy="Check the permissions of the folder."
         ) from error
-    raise SettingsError(str(folder), f"holds a thousand sets named {name}.", remedy="Give it another name.")
+    raise SettingsError(str(folder), f"already holds a thousand sets named {name}.", remedy="Give it another name.")

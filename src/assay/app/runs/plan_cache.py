@@ -1,4 +1,4 @@
-"""Cache of run plans, because pages read the newest ones repeatedly. A plan is read again if a candidate or judge joins."""
+"""Cache of run plans, because pages read the newest ones repeatedly. A plan is read again when a candidate or judge joins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from assay.domain.selection import RunSummary
 
 NEWEST: Final = 20
-"""Number of newest runs whose models and judges count as in use."""
+"""Number of newest runs whose models and judges are considered in use."""
 
 _KEPT: Final = 200
 

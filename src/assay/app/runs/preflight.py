@@ -15,16 +15,16 @@ from assay.app.environment import surroundings
 from assay.app.review.lottery import lottery_of
 from assay.app.runs.cost_estimate import Tally, check_cap, over_budget
 from assay.app.webhooks import check_webhook
-from assay.app.workspace import browser_notes
+from assay.app.workspace import Workspace, browser_notes
 from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest, Role
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import TaskKey, TrialKey, folded
 from assay.domain.lifecycle import Policy
 from assay.domain.names import name_problem
-from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions
+from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions, RunPlan
 from assay.domain.selection import Selection
-from assay.domain.suite import CandidateSpec
+from assay.domain.suite import CandidateSpec, Suite, Task
 from assay.engine.conversation import Conversation
 from assay.engine.estimate import CostEstimate as CostEstimate
 from assay.engine.estimate import likely_tokens
@@ -36,10 +36,7 @@ from assay.scoring.structuring import foreseen_structuring
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from assay.app.workspace import Workspace
     from assay.domain.model import ModelSpec
-    from assay.domain.run import RunPlan
-    from assay.domain.suite import Suite, Task
 
 
 Held = Iterable[tuple[PlannedTask, int, Mapping[str, Response]]]
@@ -48,7 +45,7 @@ Held = Iterable[tuple[PlannedTask, int, Mapping[str, Response]]]
 
 _GRADING: Final = (Role.JUDGE, Role.STRUCTURER)
 _UNKNOWN: Final = "\x7f"
-"""One byte, so that the estimate counts it as a letter, and no text of a suite holds it."""
+"""A single byte, so that the estimate counts it as a letter; no text in a suite contains it."""
 _UNKNOWN_ANSWER: Final = re.compile(f"{_UNKNOWN}+")
 
 
@@ -56,7 +53,7 @@ _UNKNOWN_ANSWER: Final = re.compile(f"{_UNKNOWN}+")
 class LookAhead:
     """A preview of a run: its plan, calls, cost, notes, and the prompts of its first task.
 
-    `reviews` counts the assessments that await review (`flagged`: at most). `exact` says that `exact` scores some task.
+    `reviews` counts the assessments that await review (`flagged`: at most). `exact` is true if the method `exact` scores any task.
     """
 
     plan: RunPlan
@@ -70,7 +67,7 @@ class LookAhead:
 
 
 def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite:
-    """Load a suite; if it names no judge, `judge` or the settings supply one.
+    """Load a suite; if it names no judge, use `judge` or the judge in the settings.
 
     Raises:
         InputError: all problems of the file, each with its place and remedy.
@@ -128,7 +125,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
         exact |= planned.task.scoring.rule == "exact"
         nothing_asked.note(planned.task)
         trials += len(planned.trials)
-        # One request represents all similar ones, so that estimating a million trials takes no longer than one.
+        # A single request represents all similar ones, so that a million trials take no longer to estimate than one.
         for alike in _trials_alike(plan, planned.trials):
             requests = tuple(_requests(plan, planned, k=alike[0]))
             for request in requests:
@@ -141,7 +138,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
         raise InputError(suite.name, "has no task with a weight above 0, so there is nothing to run.")
     nothing_asked.check()
     if runs_tests:
-        # In a thread of its own: a notebook's event loop runs in this one.
+        # In a separate thread, because a notebook's event loop runs in this one.
         with ThreadPoolExecutor(1) as pool:
             pool.submit(asyncio.run, workspace.commands.choose()).result()
     estimate = tally.estimate()
@@ -177,26 +174,26 @@ def _reviews_of(plan: RunPlan, planned: PlannedTask, *, k: int) -> int:
 
 
 def note_on_exact(workspace: Workspace, ahead: LookAhead) -> str:
-    """Return what changed for a suite whose latest run still gave partial credit under `exact`; empty if it did not."""
-    # The new run becomes the latest one and has none, so the author sees the note once. Nothing needs to be remembered.
+    """Return what changed for a suite whose latest run still gave partial credit under `exact`; empty otherwise."""
+    # The new run becomes the latest and gives no partial credit, so the author sees the note only once.
     if not ahead.exact:
         return ""
     with suppress(UnknownName):
         for run in workspace.archive.runs.matching(Selection(suites=(ahead.plan.suite,)), limit=1):
             if any(planned.task.scoring.partial_credit for planned, _ in workspace.journal.tasks_of(run.id)):
                 return (
-                    "`exact` is now 1 for an answer that equals `expected` (but for white space around it, case and Unicode "
-                    f"form) and 0 for any other. It gave credit for near misses in {run.id} and before, whose scores stay "
-                    "as they are. To score as then, write `score: similarity`."
+                    "`exact` now gives 1 to an answer that equals `expected` (ignoring outer white space, case and Unicode "
+                    f"form) and 0 to any other. Up to {run.id} it gave credit for near misses, and those scores stay "
+                    "as they are. To score as before, write `score: similarity`."
                 )
     return ""
 
 
 class _NothingAsked:
-    """Finds candidate models in tasks without a prompt, such as those of a set: the model could not answer."""
+    """Finds candidate models that could not answer, because a task has no prompt, as in a set."""
 
     def __init__(self, candidates: Iterable[CandidateSpec]) -> None:
-        # A candidate with a prompt of its own was checked against the columns of each task when the suite was read.
+        # A candidate with its own prompt was checked against the columns of each task when the suite was read.
         self._models = tuple(
             candidate.name
             for candidate in candidates
@@ -252,7 +249,7 @@ def estimate_of_judging(
 
 
 def _trials_alike(plan: RunPlan, trials: range) -> list[Sequence[int]]:
-    """Return the trial numbers in groups graded by the same judges; one group if judges do not take turns."""
+    """Return the trial numbers, grouped by the judges that grade them; a single group if judges do not take turns."""
     if not any(judge.turn for judge in plan.judges):
         return [trials] if trials else []
     groups: dict[tuple[bool, ...], list[int]] = {}
@@ -313,7 +310,7 @@ def _requests(
 
 
 def _readable(request: ModelRequest) -> ModelRequest:
-    """Return a request with a note in place of each unknown answer, instead of filler of its likely length."""
+    """Return a request with a note in place of each unknown answer, where the estimate has filler of the likely length."""
     messages = (
         replace(message, content=_UNKNOWN_ANSWER.sub("[the answer, not known before the run]", message.content))
         for message in request.messages
@@ -329,6 +326,6 @@ def _check_context(workspace: Workspace, request: ModelRequest) -> None:
         what = "the judge's prompt" if request.purpose.role == "judge" else "the prompt"
         raise InputError(
             f"task {request.purpose.task}",
-            f"{what} is about {asked:,} tokens and its answer up to {answered:,}; {request.model.ref} holds {room:,}.",
+            f"{what} is about {asked:,} tokens and its answer up to {answered:,} tokens; {request.model.ref} holds {room:,}.",
             remedy="Use `mode: each`, fewer or shorter candidates, a lower max_tokens, or a model with a larger context.",
         )

@@ -16,11 +16,12 @@ from assay.app.environment import surroundings
 from assay.app.review.carry_over import Graders, gradings, keep_reviews, places
 from assay.app.runs import execution, preflight
 from assay.app.runs.cost_estimate import check_cap, over_budget
+from assay.app.suites import default_rubric
 from assay.domain.answer_rows import AnswerColumn
 from assay.domain.assessment import Response
 from assay.domain.errors import InputError, Refused
 from assay.domain.events import nobody
-from assay.domain.lifecycle import TrialState
+from assay.domain.lifecycle import TO_COME
 from assay.domain.protocol import PLAIN
 from assay.domain.run import PlannedTask, RunOptions
 from assay.domain.run_removal import check_in_use
@@ -52,7 +53,7 @@ _PORTION: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeChange:
-    """One candidate's score in one trial, in the old run and in the new one; None means no score."""
+    """One candidate's score in one trial, in the old run and in the new one; None if there is no score."""
 
     assessment: AssessmentKey
     task: str
@@ -68,7 +69,7 @@ class GradeChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """The comparison of two candidates in the old and in the new run, each over the trials that count there."""
+    """The comparison of two candidates in the old and in the new run, each over the trials that count in that run."""
 
     before: Comparison
     after: Comparison
@@ -92,8 +93,8 @@ class Regraded:
         changed: scores that differ, in the order of the new run's assessments.
         unchanged: number of scores that stayed the same.
         kept_reviews: number of assessments that kept their review.
-        conclusions: every pair of candidates.
-        agreement: each judge against people whose grades came with the responses; such grades are not among the changes.
+        conclusions: the comparison of every pair of candidates.
+        agreement: agreement of each judge with people whose grades came with the responses; these grades are not in `changed`.
         notes: one sentence about each kind of task that was left out.
     """
 
@@ -132,17 +133,17 @@ def planned(
         run: id of the run to regrade, or a unique prefix.
         judge: model that replaces the run's judges.
         suite: suite file whose scoring, rubric and judges replace the run's; tasks are matched by id.
-        rubric: replaces the run's.
+        rubric: rubric that replaces the run's.
         budget_usd: hard limit of the judging cost.
 
     Raises:
         UnknownName: no such run.
         Refused: the run has trials that were not executed yet.
-        InputError: a judge although rules score all tasks, a task whose prompt has changed, or nothing to grade.
+        InputError: a judge was given although rules score all tasks, a task's prompt has changed, or there is nothing to grade.
     """
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     check_in_use(summary.id, summary.state)
-    unfinished = sum(summary.trials.get(state, 0) for state in (TrialState.PENDING, TrialState.RUNNING))
+    unfinished = sum(summary.trials.get(state, 0) for state in TO_COME)
     if unfinished:
         raise Refused(summary.id, f"has {unfinished} unfinished trials.", remedy=f"assay resume {summary.id}")
     old = workspace.journal.plan_of(summary.id)
@@ -150,8 +151,8 @@ def planned(
     if suite is None:
         tasks = tuple(planned_task for planned_task, _ in workspace.journal.tasks_of(old.id))
         plan = replace(old, judges=_judges(workspace, old, tasks, judge), margin=old.margin)
-        if old.imported:
-            plan = _first_graded(plan, tasks, notes)
+        if old.imported or not old.judges:
+            plan = _first_graded(plan, tasks, notes, default_rubric(workspace) or QUALITY)
     else:
         loaded = preflight.load(workspace, suite, judge=judge)
         tasks = tuple(_matched(workspace, old, loaded, notes))
@@ -189,7 +190,7 @@ def regrade(
     only_structure: bool = False,
     listener: Listener = nobody,
 ) -> Regraded:
-    """Grade the stored responses of a run again, in a new run; see `planned` for arguments and errors.
+    """Grade the stored responses of a run again in a new run; see `planned` for arguments and errors.
 
     With `only_structure`, the run stops before it judges, and `execution.resume` continues it.
     """
@@ -207,7 +208,7 @@ def outcome(
     """Carry over the reviews of unchanged grades, and list all other changes."""
     origin = plan.regrade_of
     if origin is None:
-        raise InputError(plan.id, "does not grade another run's responses.")
+        raise InputError(plan.id, "does not regrade the responses of another run.")
     kept = keep_reviews(workspace, plan)
     people = workspace.archive.scores.reference_graders(origin)
     before = {
@@ -256,7 +257,7 @@ def outcome(
 
 
 def _ahead(comparison: Comparison) -> int | None:
-    """Return 1 if A's mean is higher, -1 if B's is, 0 for a tie; None without a difference."""
+    """Return 1 if A's mean is higher, -1 if B's is, 0 for a tie; None if there is no comparison."""
     difference = comparison.difference
     return None if difference is None else (difference > 0) - (difference < 0)
 
@@ -275,15 +276,15 @@ def _conclusions(workspace: Workspace, origin: RunId, plan: RunPlan) -> tuple[Co
 def _judges(
     workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None
 ) -> tuple[JudgeSpec, ...]:
-    if judge is None and old.imported:
+    if judge is None and not old.judges and any(task.task.scoring.judged for task in tasks):
         raise InputError(
             "--judge",
-            f"is missing: run {old.id} was imported and has no judge.",
+            f"is missing: run {old.id} has no judge.",
             remedy="Name a model as PROVIDER/MODEL, or `human` for people.",
         )
     if judge is None:
         return old.judges
-    if not (old.judges or old.imported) or not any(task.task.scoring.judged for task in tasks):
+    if not any(task.task.scoring.judged for task in tasks):
         raise InputError(
             "--judge",
             f"nothing in run {old.id} is graded by a judge.",
@@ -298,15 +299,13 @@ def _judges(
     return (replace(first, name=spec.name, model=spec.model, turn=None),)
 
 
-def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str]) -> RunPlan:
-    """Return the plan for grading imported answers for the first time: default rubric if they have none, plain review."""
+def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str], default: Rubric) -> RunPlan:
+    """Return the plan for grading answers for the first time: default rubric if they have none, plain review."""
     blank = sum(not (task.task.prompt or task.task.context) for task in tasks)
     if blank:
-        which = (
-            f"{blank:,} of {len(tasks):,} tasks came without what was asked, so that only their answers can be graded"
-        )
-        notes.append(f"{which}; import the file of requests with the answers to have both.")
-    rubric = plan.rubric if plan.rubric.criteria else QUALITY
+        which = f"{blank:,} of {len(tasks):,} tasks came without a prompt, so only their answers can be graded"
+        notes.append(f"{which}; import the file of requests together with the answers to grade both.")
+    rubric = plan.rubric if plan.rubric.criteria else default
     return replace(plan, rubric=rubric, protocol={**PLAIN.as_json(), "policy": str(plan.policy)})
 
 
@@ -367,7 +366,7 @@ def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str])
             continue
         yield replace(stored, task=_scored_anew(stored.task, now, old, asked=asked))
     if left_out:
-        notes.append(f"left out, as the suite has no such task with weight: {', '.join(left_out)}.")
+        notes.append(f"left out because the suite has no such task with a weight above 0: {', '.join(left_out)}.")
 
 
 def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:

@@ -1,4 +1,4 @@
-"""The ready-made rubrics that a form offers, and the one that fits some texts."""
+"""The ready-made rubrics that a form offers, and the choice of one that fits given texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TITLES: Final = {
     "faithfulness": "Faithful to the sources",
     "style": "Style",
 }
-"""Ready-made rubrics by name, in the order of the form; the first three fit any texts."""
+"""Ready-made rubrics by name, in the order of the form; the first three fit any text."""
 
 _TASKS_READ: Final = 20
 
@@ -36,7 +36,7 @@ class CriterionRow(TypedDict):
 
 
 class RubricChoice(TypedDict):
-    """A ready-made rubric to choose."""
+    """A ready-made rubric that can be chosen."""
 
     name: str
     title: str
@@ -44,7 +44,7 @@ class RubricChoice(TypedDict):
 
 
 def criterion_rows(rubric: Rubric | None) -> list[CriterionRow]:
-    """Return the criteria of a rubric as forms show them; none without a rubric."""
+    """Return the criteria of a rubric as forms show them; empty without a rubric."""
     return [
         CriterionRow(
             name=c.name,
@@ -70,7 +70,7 @@ def rubric_for_texts(texts: Iterable[str]) -> str:
 def rubrics_for_suite(suite: Suite) -> tuple[str, str]:
     """Return the default rubric of a suite without one, and the ready-made rubric that fits it; empty if none is needed.
 
-    Tasks of code in a known language keep the rubric for code, whatever their texts look like.
+    Tasks with code in a known language keep the rubric for code, regardless of their texts.
     """
     tasks = tuple(islice((task for task in suite.tasks if task.scoring.method == "judge"), _TASKS_READ))
     defaults = {default_rubric(task) is READY_MADE["code"] for task in tasks}

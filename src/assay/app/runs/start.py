@@ -1,15 +1,15 @@
-"""Start a run from the web: list suite files, read the choices of a form, and make the same checks as the command line.
+"""Start a run from the web: list suite files, read the choices in a form, and make the same checks as the command line.
 
 Theory. A form states only differences from the file. Choices that are also command-line options (trials, candidates,
-judges, budget) become options, and the file is run unchanged. Choices that only a suite can state (rubric, parameters,
-policy) are merged into the file's document. The resulting text is read in place of the file, with the same checks and
-messages, and is stored with the run. Paths are relative to the working folder and cannot leave it.
+judges, budget) become options, and the file is run unchanged. Choices that only a suite can make (rubric, parameters, policy) are
+merged into the file's document. The resulting text is read in place of the file, with the same checks and messages, and is stored
+with the run. Paths are relative to the working folder and cannot leave it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +19,7 @@ from assay.app.runs.suite_files import _placed
 from assay.app.suites import problems, read_suite
 from assay.domain.errors import InputError, SuiteError
 from assay.domain.identifiers import folded
-from assay.domain.run import RunOptions
+from assay.domain.run import PlannedTask, RunOptions, RunPlan
 from assay.engine.planning import planned_tasks
 from assay.providers.prices import (
     priced_models as priced_models,
@@ -31,11 +31,8 @@ from assay.suites.set_files import is_set
 from assay.suites.tasks import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from assay.app.runs.preflight import LookAhead
     from assay.app.workspace import Workspace
-    from assay.domain.run import PlannedTask, RunPlan
     from assay.domain.suite import Suite
 
 
@@ -51,7 +48,7 @@ class Wish:
         candidates: names of the suite's candidates, or models as provider/name.
         judges: judge models; with `rotate`, they take turns, one trial each.
         mode: judging mode (`joint`, `each`, `pairwise`).
-        changes: suite-file keys with values that replace the file's: `review`, `protocol`, `parameters`, `rubric`.
+        changes: keys of the suite file whose values are replaced: `review`, `protocol`, `parameters`, `rubric`.
     """
 
     path: str
@@ -100,7 +97,7 @@ def model_names(workspace: Workspace) -> tuple[str, ...]:
 
 
 def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteError, ...]]:
-    """Read a suite, or return its problems. If only the judge is missing, `echo` stands in for it."""
+    """Read a suite, or return its problems. If only the judge is missing, `echo` takes its place."""
     where = _placed(workspace, path)
     wrong = problems(workspace, where)
     if wrong:
@@ -146,7 +143,7 @@ def write_down(workspace: Workspace, wish: Wish) -> RunPlan:
 
 
 def _judges(wish: Wish) -> Any:
-    """Return the judges as a suite file would list them; None keeps the file's own."""
+    """Return the judges as a suite file would list them; None keeps the file's judges."""
     if not wish.judges:
         return None
     named: list[Any] = [{"model": ref, "mode": wish.mode} if wish.mode else ref for ref in wish.judges]
@@ -156,7 +153,7 @@ def _judges(wish: Wish) -> Any:
 
 
 def _narrows(suite: Suite, names: Sequence[str]) -> bool:
-    """True if these candidates differ from the suite's own."""
+    """True if these candidates differ from the suite's candidates."""
     return bool(names) and {folded(name) for name in names} != {folded(c.name) for c in suite.candidates}
 
 
@@ -188,7 +185,7 @@ def _as_suite(stem: str, value: Any) -> dict[str, Any]:
 
 
 def _as_task(thing: Any) -> Any:
-    """Return a set's Thing as a task of a suite."""
+    """Convert a set's Thing to a task of a suite."""
     if not isinstance(thing, dict):
         return thing
     task = {"id": slug(str(thing.get("thingName", ""))), "thing": thing.get("thingName")}

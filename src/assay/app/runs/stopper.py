@@ -21,7 +21,7 @@ class Stopper:
         self._cancel: Callable[[], object] | None = None
 
     def holds(self, cancel: Callable[[], object] | None) -> None:
-        """Set the callback that stops the work; None after the work. Calls it at once if a stop was requested before."""
+        """Set the callback that stops the work, or None once the work is done. If a stop was already requested, call it at once."""
         with self._lock:
             self._cancel = cancel
             if self._stopped and cancel is not None:

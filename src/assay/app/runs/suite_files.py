@@ -1,4 +1,4 @@
-"""Suite files of the folder: list, check, save."""
+"""Suite files in the folder: list, check and save them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LARGEST_TEXT: Final = 8 * 2**20
 """Maximum bytes of a set sent by a browser."""
 
 
-# The start page waits for this search, and the server may run in a home folder.
+# The start page waits for this search, and the server may be running in a home folder.
 _MOST_LOOKED_AT: Final = 5_000
 
 
@@ -61,7 +61,7 @@ _FIELDS: Final = {"candidate": "candidates"}
 
 
 def suite_files(workspace: Workspace) -> tuple[str, ...]:
-    """Return files below the working folder that look like suites or sets, those in shallow folders first."""
+    """Return files below the working folder that look like suites or sets, shallow folders first."""
     root = workspace.folder.resolve()
     kept = root / str(workspace.settings.values["results"] or "results")  # files that Assay wrote are not suites
     suites = [path for path in _walked(root) if not path.is_relative_to(kept) and looks_like_a_suite(path)]
@@ -70,12 +70,12 @@ def suite_files(workspace: Workspace) -> tuple[str, ...]:
 
 
 def check(workspace: Workspace, name: str, text: str, *, at: Path | None = None) -> tuple[Path, tuple[SuiteError, ...]]:
-    """Return the path where a text of this name would be saved, and its errors as a suite or set.
+    """Return the path where a text with this name would be saved, and the errors it has as a suite or set.
 
-    Files that it names are read beside `at`, if they are not in the folder yet.
+    Files that the text names are read from beside `at` if they are not in the folder yet.
     """
     if len(text.encode("utf-8", "replace")) > LARGEST_TEXT:
-        raise InputError("text", f"has more than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder.")
+        raise InputError("text", f"is larger than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder.")
     stem, dot, suffix = name.strip().rpartition(".")
     if not dot or f".{suffix.lower()}" not in SUFFIXES:
         stem, suffix = name.strip(), "json" if text.lstrip()[:1] in {"[", "{"} else "yaml"
@@ -88,7 +88,7 @@ def check(workspace: Workspace, name: str, text: str, *, at: Path | None = None)
 
 
 def suite_of(workspace: Workspace, where: Path, text: str) -> Suite:
-    """Return the suite or set in a text without errors; if only the judge is missing, it has none."""
+    """Return the suite or set in a text without errors; if only its judge is missing, the suite has no judge."""
     place = _relative_to_here(workspace, where)
     try:
         return read_suite(workspace, place, text=text)
@@ -98,7 +98,7 @@ def suite_of(workspace: Workspace, where: Path, text: str) -> Suite:
 
 def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[SuiteError, ...]:
     """Return an error for each program in a text from a browser, and for each address that the settings do not allow."""
-    # Most texts are sets without one. A key may be spelled with escapes, which have a backslash.
+    # Most texts are sets without a program or address. A key may be spelled with escapes, which contain a backslash.
     if not any(word in text for word in ("base_url", "\\", *KINDS)):
         return ()
     suite = suite_of(workspace, where, text)
@@ -117,7 +117,7 @@ def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[Su
 def save(workspace: Workspace, name: str, text: str, *, title: str | None = None, as_version: bool = False) -> str:
     """Save a set or suite in the working folder and return its path there.
 
-    A `title` that differs from the file name is written into the set. If another file has the name, `as_version` saves
+    A `title` that differs from the file name is written into the set. If another file already has the name, `as_version` saves
     the text beside it under the next free number, such as `people-2.json`.
 
     Raises:
@@ -156,12 +156,12 @@ def text_of_set(workspace: Workspace, path: str) -> str:
     where = _placed(workspace, path)
     text = whole_text(where)
     if not is_editable(suite_of(workspace, where, text)):
-        raise InputError(path, "is not a set whose texts are all in it.", remedy="Edit it with a text editor.")
+        raise InputError(path, "is not a set that contains all of its texts.", remedy="Edit it with a text editor.")
     return text
 
 
 def is_editable(suite: Suite) -> bool:
-    """True if the file is a JSON set whose texts are all in it, as the browser writes them."""
+    """True if the file is a JSON set that contains all of its texts, as the browser writes it."""
     named = any(file.path for task in suite.tasks for snippet in task.snippets for file in snippet.files)
     try:
         return not named and is_set(read_json(suite.copy.text).value)
@@ -170,7 +170,7 @@ def is_editable(suite: Suite) -> bool:
 
 
 def save_table(workspace: Workspace, table: Path) -> None:
-    """Copy a table to the folder of suites; raises `Refused` if another file has its name."""
+    """Copy a table to the folder of suites; raises `Refused` if a different file has its name."""
     target = workspace.folder.resolve() / SAVED_IN / table.name
     target.parent.mkdir(exist_ok=True)
     if target.is_symlink() or (target.exists() and target.read_bytes() != table.read_bytes()):
@@ -190,7 +190,7 @@ def _next_version(file: Path) -> int | None:
 
 
 def field_of(error: InputError, path: str) -> str:
-    """Return the field of a file that an error is about, such as `rubric[0].weight`; empty for the whole file."""
+    """Return the field of a file that an error concerns, such as `rubric[0].weight`; empty for the whole file."""
     for named in (path, str(Path(path))):
         if error.where.startswith(named):
             match = re.fullmatch(r"(?::\d+)?(?: (.*))?", error.where.removeprefix(named))

@@ -1,4 +1,4 @@
-"""The command `gate --baseline`: a candidate's new runs against its earlier ones, paired by task."""
+"""The command `gate --baseline`: compare a candidate's new runs with its earlier ones, paired by task."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.analysis.paired_runs import changed_tasks, paired_table, side_of
-from assay.app.statistics.basis import basis_from, basis_of
+from assay.analysis.paired_runs import RunSide, changed_tasks, paired_table, side_of
+from assay.app.statistics.basis import Basis, basis_from, basis_of
 from assay.app.statistics.results import (
     DRAWS_SEED,
     GOING_ON,
@@ -20,7 +20,7 @@ from assay.app.statistics.results import (
 )
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import folded
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.report import wording
 from assay.statistics.comparisons import compare
 from assay.statistics.warnings import Caution, few_names
@@ -28,16 +28,13 @@ from assay.statistics.warnings import Caution, few_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.analysis.paired_runs import RunSide
-    from assay.app.statistics.basis import Basis
     from assay.app.workspace import Workspace
-    from assay.domain.selection import RunSummary
 
 _LATEST: Final = "latest:"
 _BETWEEN_SIDES: Final = frozenset(
     {"mixed_settings", "mixed_rules", "mixed_protocols", "mixed_metrics", "margins_differ"}
 )
-"""Warnings that concern both sides together; others, such as `same_name`, would describe the comparison itself."""
+"""Warnings that concern both sides together; others, such as `same_name`, only arise from comparing a candidate with itself."""
 
 
 def gate_baseline(
@@ -51,7 +48,7 @@ def gate_baseline(
     Args:
         selection: the new runs; without `runs`, the newest run that matches. Its other filters apply to both sides.
         baseline: a run, a batch, or `latest:BATCH` for the newest finished run of a batch, of the same suite.
-        margin: on 0 to 1; None for the margin of the runs.
+        margin: between 0 and 1; None for the margin of the runs.
 
     Raises:
         UnknownName: no such run, batch or candidate.
@@ -69,7 +66,7 @@ def gate_baseline(
     basis = _basis(workspace, replace(selection, runs=(*old_ids, *new_ids)), (old_basis, new_basis), (before, after))
     margin = basis.margin if margin is None else margin
     if margin is None:
-        raise InputError("--margin", "is missing, and the runs set none.", remedy="Say --margin 3pts.")
+        raise InputError("--margin", "is missing, and the runs do not set one.", remedy="Use --margin 3pts.")
     comparison = compare(basis.table, candidate, label, None, margin, rng=np.random.default_rng(DRAWS_SEED))
     contrast = ComparisonResult(
         comparison=comparison,
@@ -85,7 +82,7 @@ def gate_baseline(
 
 
 def _new_runs(workspace: Workspace, selection: Selection, candidate: str, baseline: str) -> Sequence[RunSummary]:
-    """Return the runs under test: those named, else the newest one outside the baseline that has the candidate."""
+    """Return the runs under test: the named ones, otherwise the newest run outside the baseline that has the candidate."""
     runs = workspace.archive.runs.matching(
         Selection(runs=selection.runs, suites=selection.suites, batch_ids=selection.batch_ids)
     )
@@ -95,7 +92,7 @@ def _new_runs(workspace: Workspace, selection: Selection, candidate: str, baseli
     newest = next((run for run in runs if run.id not in old and _has(run, candidate)), None)
     if newest is None:
         known = {name: None for run in runs for name in run.candidates}
-        raise UnknownName("candidate", candidate, known, remedy="Say which run to test with --run RUN.")
+        raise UnknownName("candidate", candidate, known, remedy="Choose the run to test with --run RUN.")
     return (newest,)
 
 
@@ -139,7 +136,7 @@ def _side(workspace: Workspace, selection: Selection, candidate: str, mark: str 
 
 
 def _basis(workspace: Workspace, both: Selection, bases: tuple[Basis, Basis], sides: tuple[RunSide, RunSide]) -> Basis:
-    """Return the basis of the comparison: the paired table, and the warnings of each side and of both together."""
+    """Return the basis of the comparison: the paired table, and the warnings about each side and about both together."""
     together = basis_of(workspace, both)
     own = [caution for basis in bases for caution in basis.cautions if caution.code != "same_name"]
     between = [caution for caution in together.cautions if caution.code in _BETWEEN_SIDES]

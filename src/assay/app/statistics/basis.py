@@ -36,7 +36,7 @@ class Basis:
         margin: the smallest difference that matters, if all selected runs set the same one; None with a warning
             `margins_differ` if they differ.
         running: True if a selected run is not finished.
-        looks: the number of planned looks, if all selected runs planned as many.
+        looks: the number of planned looks, if all selected runs planned the same number.
         protocols: distinct review protocols as JSON, each with its `runs`.
         approved: True if a person approved every score that counts.
     """
@@ -98,7 +98,7 @@ def basis_of(workspace: Workspace, selection: Selection) -> Basis:
 
 
 def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns) -> Basis:
-    """Build the basis of a result from score columns that were read already."""
+    """Build the basis of a result from score columns that were already read."""
     rules = shared_settings(workspace, columns.runs, selection.criteria)
     return Basis(
         table=score_table(columns),
@@ -130,8 +130,8 @@ def regraded(workspace: Workspace, selection: Selection) -> tuple[Caution, ...]:
 class SharedSettings:
     """Settings that the runs of a selection fixed before any result; the fields are those of `Basis`.
 
-    `same_candidates`: True if all runs have the same candidates. `all_asked`: True if every candidate of a run was asked in
-    each of its trials, as Assay does; imported files may hold less.
+    `same_candidates`: True if all runs have the same candidates. `all_asked`: True if every candidate of a run was called in each
+    of its trials, as Assay does; imported files may lack some answers.
     """
 
     margin: float | None
@@ -143,7 +143,7 @@ class SharedSettings:
 
 
 def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequence[str]) -> SharedSettings:
-    """Return the settings that these runs share; `criteria` are those that were selected, none for whole scores."""
+    """Return the settings that these runs share; `criteria` has the selected criteria, and is empty for overall scores."""
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     margins = {plan.margin for plan in plans}
     looks = {_planned_looks(plan) for plan in plans}
@@ -176,7 +176,7 @@ def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequenc
 
 
 def _lower_is_better(plan: RunPlan) -> Iterator[str]:
-    """Yield the metrics whose scores are reversed; a `--map` file names its own without a rubric."""
+    """Yield the metrics whose scores are reversed; for an imported run, also those without a rubric."""
     yield from (criterion.name for criterion in plan.rubric.criteria if criterion.low > criterion.high)
     named = plan.environment.get("lower_is_better")
     yield from (str(name) for name in (named if isinstance(named, list) else ()))
@@ -216,12 +216,12 @@ def _margins_differ(margins: set[float | None]) -> Caution:
     without = " or none" if None in margins else ""
     return Caution(
         code="margins_differ",
-        text=f"The selected runs set different margins ({known}{without}), so none is used. Choose one with --margin D.",
+        text=f"The selected runs set different margins ({known}{without}), so no margin is used. Choose one with --margin D.",
     )
 
 
 def looks_now(planned: int | None, n_trials: int, excluded: Excluded) -> Looks | None:
-    """Return the planned look reached by now, from the share of decided trials; None without planned looks."""
+    """Return the planned look reached by now, from the share of decided trials; None if no looks were planned."""
     if planned is None:
         return None
     decided = n_trials + excluded.rejected + excluded.failed

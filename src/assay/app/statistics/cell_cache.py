@@ -5,7 +5,7 @@ After that each decision concerns one trial, whose counted scores are read by in
 and its current ones added. This is the same for every kind of decision (approve, correct, reject, undo, a rerun, one
 judge of a panel), so this file does not know the rules of reviewing.
 
-House rules. The counted scores of each trial are remembered in arrays, and in a dict for trials that changed since,
+House rules. The counted scores of each trial are kept in arrays, and in a dict for trials that have changed since,
 because withdrawing needs the old score and the store has only the new one. A case that does not fit (a new task or
 candidate, scores that arrived without a decision, a mix of jointly and separately graded trials) is answered by
 computing everything again, never by a guess. Not thread-safe.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from assay.store.queries.archive import Archive
 
 MOST_TRIALS_AT_ONCE: Final = 2000
-"""If more trials than this changed, computing everything again is faster."""
+"""Number of changed trials above which computing everything again is faster."""
 
 _UNREVIEWED: Final = (AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT)
 
@@ -78,7 +78,7 @@ class KeptCells:
         return len(trials)
 
     def note(self, events: Iterable[ReviewEvent]) -> int:
-        """Refresh after decisions of this process; without any, the store is not read."""
+        """Refresh after decisions of this process; if there were none, the store is not read."""
         return self.refresh() if any(True for _ in events) else 0
 
     def report(self, *, scope: str | None = None, margin: float | None = None) -> Report:
@@ -98,7 +98,7 @@ class KeptCells:
 
     def _rebuild(self) -> None:
         self.rebuilt += 1
-        # Read before the scores: a decision made in between is then applied twice, and the second time changes nothing.
+        # Read before the scores: a decision made in between is then applied twice, and the second application changes nothing.
         self._event, _ = self._archive.trials.decided_since(None)
         self._held = self._arrived()
         columns = self._archive.scores.columns(self._selection)
@@ -133,9 +133,9 @@ class KeptCells:
         self._starts = np.searchsorted(task[self._by_task], np.arange(len(self._cells.tasks) + 1))
 
     def _arrived(self) -> tuple[int, ...]:
-        """Return numbers that change if assessments arrive or leave without a decision: runs, trials, assessments by kind.
+        """Return numbers that change when assessments arrive or leave without a decision: runs, trials, assessments by kind.
 
-        A new assessment that awaits review changes no score, but a regrade's may replace one that counts.
+        A new assessment that awaits review changes no score, but one from a regrade may replace one that counts.
         """
         totals = self._archive.runs.totals(self._selection)
         current = sum(n for state, n in totals.assessments.items() if state is not AssessmentState.SUPERSEDED)
@@ -159,7 +159,7 @@ class KeptCells:
 
     def _replace(self, trial: TrialScores, task: int) -> None:
         old = self._counted_of(trial.trial)
-        # A mean over judge calls can miss 0 to 1 by a last digit, and cells refuse such a score.
+        # A mean over judge calls can be outside 0 to 1 by the last digit, and cells refuse such a score.
         new = {self._candidates[name]: min(max(score, 0.0), 1.0) for name, score in trial.scores.items()}
         if old == new:
             return
@@ -197,7 +197,7 @@ class KeptCells:
 
     def _renew_pairs(self, task: int) -> None:
         pairs = self._cells.pairs
-        assert pairs is not None  # only withdrawn joint trials cost the pairs precision
+        assert pairs is not None  # pairs lose precision only when joint trials are withdrawn
         for moments in (pairs.n, pairs.mean, pairs.m2, pairs.middle):
             moments[:, task] = 0.0
         trials = self._trials_of(task)
@@ -219,7 +219,7 @@ class KeptCells:
 def _all_planned(columns: ScoreColumns, names: list[str]) -> Cells:
     """Build cells of every planned task and every candidate, filled with the trials that count so far."""
     counted = kept_cells(score_table(columns))
-    # In the order of score tables: a report from these cells must equal one computed from all rows.
+    # In the order of score tables: a report from these cells must equal a report computed from all rows.
     tasks = sorted(names)
     weight_of = dict(zip(names, (label.weight for label in columns.tasks), strict=True))
     family_of = dict(zip(names, family_codes(columns.tasks).tolist(), strict=True))

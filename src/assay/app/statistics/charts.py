@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 def chart(workspace: Workspace, selection: Selection, kind: str, *, scope: str | None = None) -> Chart:
-    """Make a chart from `KINDS` of the trials that count."""
+    """Draw a chart of a kind in `KINDS` from the trials that count."""
     result = results.rank(workspace, selection, scope=scope)
     return kinds.of_results(kind, result.ranking, result.basis.table)
 
 
 def chart_of_report(report: Report, kind: str) -> Chart:
-    """Make a chart from `KINDS`, except for scores, from a report of cached cells."""
+    """Draw a chart of a kind in `KINDS`, except for scores, from a report of cached cells."""
     return kinds.OF_RANKING[kind](report.ranking)
 
 
@@ -48,7 +48,7 @@ def standard_drawings(result: RankingResult) -> tuple[Drawing, ...]:
 
 
 def drawn(chart: Chart) -> str:
-    """Return the chart as HTML for a page, drawn once as long as nothing in it changes."""
+    """Return the chart as HTML for a page; it is drawn once for as long as nothing in it changes."""
     text = json.dumps([chart.kind, chart.title, chart.about, chart.rows], default=str, sort_keys=True)
     return _drawn(_ByKey(blake2b(text.encode(), digest_size=12).hexdigest(), chart))
 
@@ -67,7 +67,7 @@ def _drawn(keyed: _ByKey) -> str:
 
 
 def endings() -> tuple[str, ...]:
-    """Return the endings of the files of a chart that this installation can draw."""
+    """Return the file name endings of the chart formats that this installation can draw."""
     return ("csv", "svg", "png") if can_draw() else ("csv", "svg")
 
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     Row = tuple[str | int | float | None, ...]
 
 TABLES: Final = ("tasks", "criteria", "judges", "trials", "fairness", "attempts")
-"""`tasks`: task by candidate. The next three: scores by criterion, judge, number of the trial. `fairness`: decisions on each
-candidate's assessments. `attempts`: scores by first and by final attempts, and with rejected trials at 0, as judged, and at 1."""
+"""`tasks`: task by candidate. The next three: scores by criterion, by judge, and by trial number. `fairness`: decisions on each
+candidate's assessments. `attempts`: scores over first and over final attempts, and with rejected trials counted as 0, as judged,
+and as 1."""
 
 _SPLIT: Final = ("candidate", "mean", "ci95_low", "ci95_high", "trials", "tasks")
 
@@ -27,7 +28,7 @@ def needs_every_row(name: str) -> bool:
 
 
 def tasks_csv(overview: StatisticsOverview) -> str:
-    """Write each task's mean and number of trials by candidate; a mean without trials is empty."""
+    """Write each task's mean and number of trials by candidate; without trials, the mean is empty."""
     rows: list[Row] = []
     by_name = {
         str(estimate.candidate): {str(task.task): task for task in estimate.by_task}
@@ -51,7 +52,7 @@ def tasks_csv(overview: StatisticsOverview) -> str:
 
 
 def details_csv(name: str, details: StatisticsDetails) -> str:
-    """Write one of the tables that need every row: any of `TABLES` except `tasks`."""
+    """Write one of the tables that need every row: any table in `TABLES` except `tasks`."""
     diagnostics = details.standing.diagnostics
     assert diagnostics is not None  # details are always read with diagnostics
     match name:

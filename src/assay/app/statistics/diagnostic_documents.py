@@ -1,4 +1,4 @@
-"""JSON of `diagnostics` in `stats` and `compare`: figures shown with a result, but not part of it."""
+"""JSON of `diagnostics` in `stats` and `compare`: figures that are shown with a result but are not part of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ReviewRatesDocument:
 
 @document
 class RateTestDocument:
-    """JSON of a test whether all candidates have the same rate."""
+    """JSON of a test of whether all candidates have the same rate."""
 
     p_value: float | None
     method: str | None
@@ -47,7 +47,7 @@ class RateTestDocument:
 
 @document
 class SelectiveRejectionDocument:
-    """JSON of a test whether rejections favour one of two candidates."""
+    """JSON of a test of whether rejections favour one of two candidates."""
 
     a: str
     b: str
@@ -63,7 +63,7 @@ class SelectiveRejectionDocument:
 
 @document
 class FairPlayDocument:
-    """JSON of the rates and tests that show whether reviewing was fair to all candidates."""
+    """JSON of the rates and tests that show whether the review was fair to all candidates."""
 
     rates: tuple[ReviewRatesDocument, ...]
     approval_test: RateTestDocument | None = source("approval")
@@ -93,7 +93,7 @@ class ScoreListDocument:
 
 @document
 class PutBackDocument(ScoreListDocument):
-    """JSON of the means that result if rejected assessments count at the judge's scores; `put_back` is their number."""
+    """JSON of the means that result if rejected assessments count with the judge's scores; `put_back` is their number."""
 
     put_back: int
 
@@ -109,7 +109,7 @@ class BoundsDocument:
 
 @document
 class FirstAttemptDocument:
-    """JSON of one candidate's mean by first attempts and by final ones."""
+    """JSON of one candidate's mean over first attempts and over final attempts."""
 
     candidate: str
     first: float | None
@@ -119,7 +119,7 @@ class FirstAttemptDocument:
 
 @document
 class FirstAttemptsDocument:
-    """JSON of all candidates' means by first attempts, for trials that were rerun."""
+    """JSON of all candidates' means over first attempts, for trials that were rerun."""
 
     rerun: int
     scores: tuple[FirstAttemptDocument, ...]
@@ -161,7 +161,7 @@ class TrialScoresDocument(ScoreListDocument):
 
 @document
 class PositionEffectDocument:
-    """JSON of the effect of one position in a joint prompt, from 1, compared with the mean of all positions."""
+    """JSON of the effect of one position (from 1) in a joint prompt, compared with the mean of all positions."""
 
     position: int
     effect: float | None
@@ -289,8 +289,8 @@ class PartialReviewDocument:
 class CalibratedPairDocument:
     """JSON of a difference from a review sample; it is never the result.
 
-    `more_reviews` would decide it with a power of 80% if it stays as it is; null if it is decided, or if reviewing every trial
-    would not decide it.
+    `more_reviews` further reviews would decide it with a power of 80% if the difference stays as it is; null if it is decided, or
+    if reviewing every trial would not decide it.
     """
 
     a: str
@@ -366,7 +366,7 @@ class OtherResultDocument:
 
 @document
 class OtherResultWithRejectedDocument(OtherResultDocument):
-    """JSON of the comparison if rejected assessments counted; `changes` is True if the decision would differ."""
+    """JSON of the comparison if rejected assessments counted; `changes` is True if the decision would be different."""
 
     put_back: int
     changes: bool
@@ -374,7 +374,7 @@ class OtherResultWithRejectedDocument(OtherResultDocument):
 
 @document
 class FirstAttemptsComparedDocument:
-    """JSON of the difference by first attempts and by final ones."""
+    """JSON of the difference over first attempts and over final attempts."""
 
     rerun: int
     a_minus_b_first: float | None
@@ -487,7 +487,7 @@ def _rates(rates: ReviewRates) -> ReviewRatesDocument:
     return fill(
         ReviewRatesDocument,
         rates,
-        # A corrected assessment was kept too: fairness is about what was thrown away.
+        # A corrected assessment was also kept: fairness concerns the assessments that were thrown away.
         approval_rate=_share(rates.approved + rates.corrected, rates.n_decided),
         rejection_rate=_share(rates.rejected, rates.n_decided),
         rerun_rate=_share(rates.rerun, rates.n_judged),

@@ -1,4 +1,4 @@
-"""Diagnostics as lines of text; they are shown with a result but are not part of it."""
+"""Diagnostics as lines of text; they are shown with a result but do not affect it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _MOST_PAIRS: Final = 10
-"""Most pairs from a review sample that a text lists; JSON has all."""
+"""Maximum number of pairs from a review sample that a text lists; JSON has all of them."""
 
 
 def standing_lines(diagnostics: ScoreDiagnostics) -> list[str]:
@@ -28,10 +28,10 @@ def standing_lines(diagnostics: ScoreDiagnostics) -> list[str]:
     lines += [wording.position_line(judge) for judge in diagnostics.positions]
     if diagnostics.n_put_back:
         means = _means(diagnostics.with_rejected)
-        lines.append(f"with {wording.count(diagnostics.n_put_back, 'rejected assessment')} put back: {means}")
+        lines.append(f"with {wording.count(diagnostics.n_put_back, 'rejected assessment')} counted again: {means}")
     if diagnostics.n_rerun:
         rerun = f"{wording.count(diagnostics.n_rerun, 'counted assessment')} {'was' if diagnostics.n_rerun == 1 else 'were'}"
-        lines.append(f"by first attempts, before {rerun} rerun: {_means(diagnostics.first_attempts)}")
+        lines.append(f"on first attempts, before {rerun} rerun: {_means(diagnostics.first_attempts)}")
     lines += [wording.judge_bias(judge) for judge in diagnostics.against_people]
     lines += [wording.judge_agreement(judge) for judge in diagnostics.against_references]
     if diagnostics.among_judges is not None:
@@ -42,7 +42,7 @@ def standing_lines(diagnostics: ScoreDiagnostics) -> list[str]:
 
 
 def calibrated_lines(diagnostics: ScoreDiagnostics) -> list[str]:
-    """Return ranks and pairs from the review sample, of at most `_MOST_PAIRS`; none while no candidate has one."""
+    """Return the ranks and at most `_MOST_PAIRS` pairs from the review sample; empty until a candidate has a rank."""
     ranking = diagnostics.calibrated
     if ranking is None or not ranking.candidates or len(ranking.candidates) < 2:
         return []
@@ -66,8 +66,8 @@ def contrast_lines(diagnostics: ComparisonDiagnostics, now: Comparison) -> list[
         and diagnostics.final_attempts.difference is not None
     ):
         lines.append(
-            f"By first attempts the difference is {wording.signed(diagnostics.first_attempts.difference)} points; as the "
-            f"same trials count it is {wording.signed(diagnostics.final_attempts.difference)}."
+            f"On first attempts the difference is {wording.signed(diagnostics.first_attempts.difference)} points; with the "
+            f"attempts that count now it is {wording.signed(diagnostics.final_attempts.difference)}."
         )
     lines += [wording.judge_bias(judge) for judge in diagnostics.against_people]
     return lines if diagnostics.calibrated is None else [*lines, wording.calibrated_pair(diagnostics.calibrated)]

@@ -64,7 +64,7 @@ class TaskMeanDocument:
 
 @document
 class OtherMeanDocument:
-    """JSON of the mean for the other scope: new tasks of the kind instead of the same tasks, or the reverse."""
+    """JSON of the mean for the other scope: for new tasks of the kind instead of the same tasks, or the reverse."""
 
     scope: str
     ci95: Range | None
@@ -73,7 +73,7 @@ class OtherMeanDocument:
 
 @document
 class MeanDocument:
-    """JSON of one candidate's mean over all that counts; `reason` is why a number is missing.
+    """JSON of one candidate's mean over all that counts; `reason` says why a number is missing.
 
     `n_families` is null if tasks share no families; `n_eff` is the effective number of tasks, or of families.
     """
@@ -116,7 +116,7 @@ class CandidateAnytimeDocument(AnytimeDocument):
 
 @document
 class LooksDocument:
-    """JSON of the planned looks: how many are planned, and how many are reached."""
+    """JSON of the planned looks: how many are planned, and how many have been reached."""
 
     planned: int
     reached: int
@@ -162,7 +162,7 @@ class NonInferiorityDocument(EquivalenceDocument):
 
 @document
 class OtherDifferenceDocument:
-    """JSON of the difference for the other scope: new tasks of the kind instead of the same tasks, or the reverse."""
+    """JSON of the difference for the other scope: for new tasks of the kind instead of the same tasks, or the reverse."""
 
     scope: str
     ci95: Range | None
@@ -172,7 +172,7 @@ class OtherDifferenceDocument:
 
 @document
 class SecondOpinionDocument:
-    """JSON of another test of the same difference."""
+    """JSON of a second test of the same difference."""
 
     method: str
     p_value: float | None
@@ -277,7 +277,7 @@ class RankedPairDocument:
 
 @document
 class StrengthDocument:
-    """JSON of a candidate's strength in log-odds; null if it never lost or never won."""
+    """JSON of a candidate's strength in log-odds; null if the candidate never lost or never won."""
 
     candidate: str
     strength: float | None
@@ -287,7 +287,7 @@ class StrengthDocument:
 
 @document
 class StrengthsDocument:
-    """JSON of the strengths, from the winner of each trial, strongest first."""
+    """JSON of the strengths, computed from the winner of each trial, strongest first."""
 
     method: str | None
     comparisons: float
@@ -315,7 +315,7 @@ class RankingDocument:
 
 @document
 class SampleSizeDocument:
-    """JSON of one way to the wanted precision: the tasks or trials needed in total, and the cost of the new ones."""
+    """JSON of one way to reach the wanted precision: the total tasks or trials needed, and the cost of the new ones."""
 
     needed: int
     new_trials: int = source("trials")
@@ -357,7 +357,7 @@ class NamedPairDocument:
 
 @document
 class PlanSummaryDocument:
-    """JSON of a plan's summary: the pair that needs most, the undecided pair that needs least, and a sentence."""
+    """JSON of a plan's summary: the pair that needs the most, the undecided pair that needs the least, and a sentence."""
 
     hardest: NamedPairDocument | None
     closest_undecided: NamedPairDocument | None

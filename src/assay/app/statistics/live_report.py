@@ -1,7 +1,7 @@
 """Records of the statistics page: an overview that follows every decision, details, and single trials.
 
 Theory. The page has two speeds. Scores, comparison, ranks and the matrix of tasks come from cached cells (`cell_cache`),
-so that they follow each decision at the cost of that decision, whatever the number of scores. Diagnostics and single
+so that they follow each decision at a cost that does not depend on the number of scores. Diagnostics and single
 trials need every row; if reading them takes long they are cached, with the number of decisions since.
 
 House rules. One thread at a time uses the cells of a selection. Every record names the last event that it includes.
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from cachetools import FIFOCache, LRUCache
 
-from assay.analysis.anytime import anytime_over_tasks
+from assay.analysis.anytime import Anytime, Looks, anytime_over_tasks
 from assay.app.calibration_status import uncalibrated_judges
 from assay.app.statistics import basis as basis_
 from assay.app.statistics import results
 from assay.app.statistics.cell_cache import KeptCells
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import shown_trial
-from assay.domain.selection import Selection
+from assay.domain.identifiers import TrialKey, shown_trial
+from assay.domain.selection import Excluded, Selection, TrialRow
 from assay.report import wording
 from assay.report.charts.scores import scores as chart_scores
 from assay.statistics.comparisons import compare as compared
@@ -34,28 +34,25 @@ from assay.statistics.scopes import TASKS_LIKE_THESE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.analysis.anytime import Anytime, Looks
     from assay.analysis.columns import TaskLabel
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
-    from assay.domain.identifiers import TrialKey
-    from assay.domain.selection import Excluded, TrialRow
     from assay.report.charts.chart import Chart
     from assay.statistics.comparisons import Comparison
     from assay.statistics.reports import Report
     from assay.statistics.warnings import Caution
 
 SELECTIONS_KEPT: Final = 6
-"""Selections whose cells stay in memory; a million scores take about 40 MB."""
+"""Maximum number of selections whose cells stay in memory; a million scores take about 40 MB."""
 
 AT_ONCE_S: Final = 0.25
-"""Details are read again after every decision if the last reading took no longer than this."""
+"""Details are read again after every decision if the last reading took at most this many seconds."""
 
 PAIRS_KEPT: Final = 3
-"""Pairs of one selection whose own cells stay in memory, if they have not taken part in all of its runs."""
+"""Maximum number of a selection's pairs whose own cells stay in memory, which pairs need if they did not take part in all runs."""
 
 PATIENCE: Final = 20
-"""Otherwise details may be this many times as old as their reading took."""
+"""Otherwise, details may be as old as this many times their reading time."""
 
 _SEED: Final = 20240607
 
@@ -65,12 +62,12 @@ class StatisticsOverview:
     """First part of the statistics page, computed from cached cells.
 
     Attributes:
-        contrast: the requested comparison, else that of the two highest in rank; None with fewer than two candidates.
-        anytime: evidence that is valid while more trials may come, for tasks like these only; the details hold the rest.
-        margin: the requested margin, else the margin of the runs.
+        contrast: the requested comparison, otherwise that of the two highest in rank; None with fewer than two candidates.
+        anytime: evidence that is valid while more trials may come, for tasks like these only; the details have the rest.
+        margin: the requested margin, otherwise the margin of the runs.
         tasks: label of each task by name, in the order of the matrix.
         approved: True if a person approved every score that counts.
-        incomplete: by candidate, the number of trials it took part in without a counted score of its own (rejected, failed or
+        incomplete: by candidate, the number of trials it took part in without getting a counted score (rejected, failed or
             pending). Empty if there are none, or if the runs have different candidates.
         newest: the last review event that is included.
     """
@@ -168,7 +165,7 @@ class LiveReports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """Details with the state of cells and calibrations at the time, the seconds it took to read them, and when that ended."""
+    """Details with the state of cells and calibrations at the time, the seconds that reading took, and when it ended."""
 
     details: StatisticsDetails
     state: tuple[int, int]
@@ -188,7 +185,7 @@ class _Kept:
         self._rules: tuple[tuple[int, int], basis_.SharedSettings, tuple[Caution, ...]] | None = None
         self._of_pair: LRUCache[tuple[str, str], tuple[int, bool, _Kept | None]] = LRUCache(maxsize=PAIRS_KEPT)
         self._overviews: LRUCache[tuple[object, ...], StatisticsOverview] = LRUCache(maxsize=SELECTIONS_KEPT)
-        # First in, first out: unlike an LRU cache it may be read without the lock.
+        # First in, first out: unlike an LRU cache, it may be read without the lock.
         self._details: FIFOCache[tuple[object, ...], _Read] = FIFOCache(maxsize=SELECTIONS_KEPT)
 
     def overview(self, *, a: str | None, b: str | None, scope: str | None, margin: float | None) -> StatisticsOverview:
@@ -284,7 +281,7 @@ class _Kept:
         if all(n == n_trials for n in counted.values()):
             return {}
         whole = dict.fromkeys(counted, n_trials)
-        # Trials that were never put to a candidate were once called rejected, failed or waiting.
+        # Trials that a candidate was never given were once counted as rejected, failed or waiting.
         took_part = whole if rules.all_asked else self._workspace.archive.scores.took_part(self._selection)
         lacking = {name: max(0, took_part.get(name, 0) - n) for name, n in counted.items()}
         return lacking if any(lacking.values()) else {}
@@ -312,7 +309,7 @@ class _Kept:
             return details
 
     def _is_good(self, known: _Read, newest: int, state: tuple[int, int]) -> bool:
-        """True if nothing changed since, or if reading again so soon would take too long."""
+        """True if nothing has changed since, or if reading again so soon would take too long."""
         if newest <= known.details.newest and state == known.state:
             return True
         return known.took > AT_ONCE_S and self._workspace.clock.monotonic() - known.at < PATIENCE * known.took
@@ -354,13 +351,13 @@ class _Kept:
         )
 
     def _now(self) -> tuple[KeptCells, basis_.SharedSettings, tuple[Caution, ...]]:
-        """Return up-to-date cells, and the shared settings and warnings of their runs."""
+        """Return up-to-date cells, with the shared settings and warnings of their runs."""
         if self._cells is None:
             self._cells = KeptCells(self._workspace.archive, self._selection)
         else:
             self._cells.refresh()
         cells = self._cells
-        # The key includes calibrations: a warning about an uncalibrated judge was once still shown after its calibration.
+        # The key includes calibrations: without them, a warning about an uncalibrated judge was still shown after its calibration.
         state = (cells.rebuilt, self._measured())
         if self._rules is None or self._rules[0] != state:
             rules = basis_.shared_settings(self._workspace, cells.runs, self._selection.criteria)
@@ -369,11 +366,11 @@ class _Kept:
         return cells, self._rules[1], self._rules[2]
 
     def _measured(self) -> int:
-        """Return the number of the newest calibration; a new one may remove a warning."""
+        """Return the number of the newest calibration, because a new one may remove a warning."""
         return max(self._workspace.calibrations.newest_numbers().values(), default=0)
 
     def _pair(self, report: Report, a: str | None, b: str | None) -> tuple[str | None, str | None]:
-        """Return the two candidates to compare, as their runs spell them; a missing name is replaced by the next in rank."""
+        """Return the two candidates to compare, as their runs spell them; the next in rank replaces a missing name."""
         ranked = [str(candidate.candidate) for candidate in report.ranking.candidates]
         by_name = {name.lower(): name for name in ranked}
         for name in (a, b):
@@ -412,7 +409,7 @@ def trials_behind(
     scores = (
         {trial.trial: trial.scores for trial in workspace.archive.scores.of_trials(selection, keys)} if keys else {}
     )
-    # Of a candidate that shares its name with others, the scores are stored under that name.
+    # If a candidate shares its name with others, its scores are stored under that name.
     shared = None if candidate is None else workspace.archive.scores.candidates(selection).get(candidate)
     if candidate is not None and shared not in (None, candidate):
         scores = {key: {candidate: own[shared]} for key, own in scores.items() if shared in own}

@@ -13,7 +13,7 @@ from assay.report import wording
 from assay.statistics.designs import design_variances
 from assay.statistics.planning import Plan
 from assay.statistics.planning import plan as planned
-from assay.statistics.sampled_pairs import more_reviews
+from assay.statistics.sampled_pairs import SampledDifference, more_reviews
 from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.selection import Selection
     from assay.statistics.ranking import RankedPair
-    from assay.statistics.sampled_pairs import SampledDifference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +28,9 @@ class SampleSize:
     """A sample size with its cost, reached by more tasks or by more trials of the same tasks.
 
     Attributes:
-        needed: tasks, or trials of each task, in total.
-        trials: trials still to run, of all candidates, including those that will be rejected.
-        reviews: assessments that a person will look at; None if unknown.
+        needed: total number of tasks, or of trials of each task.
+        trials: number of trials still to run for all candidates, including those that will be rejected.
+        reviews: number of assessments that a person will look at; None if unknown.
         usd: cost of the calls; None if unknown.
     """
 
@@ -43,10 +42,10 @@ class SampleSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairPlan:
-    """Sample sizes to show the wanted difference between two candidates; `plan` is None without shared counted tasks.
+    """Sample sizes to show the wanted difference between two candidates; `plan` is None if they share no counted tasks.
 
-    `more_reviews`: further reviews with which the review sample shows the difference; 0 if it does already, None without a
-    sample or if a review of every trial is not enough.
+    `more_reviews`: further reviews with which the review sample shows the difference; 0 if it already does, None without a sample
+    or if reviewing every trial is not enough.
     """
 
     pair: RankedPair
@@ -72,7 +71,7 @@ class PowerPlan:
     """Plans of all pairs, in rank order, with the two that usually matter most.
 
     Attributes:
-        hardest: the pair that needs most; its size is enough for all pairs. None if the need of any pair is unknown.
+        hardest: the pair that needs the most; its size is enough for all pairs. None if the need of any pair is unknown.
         closest: the undecided pair highest in the ranking.
     """
 
@@ -104,10 +103,10 @@ def parsed_power(text: str) -> float:
 def plan(
     workspace: Workspace, selection: Selection, *, detect: float, power: float = 0.8, scope: str | None = None
 ) -> PowerPlan:
-    """Plan for each pair how to show a difference of `detect`, from the variation of the counted scores.
+    """Plan how each pair can show a difference of `detect`, from the variation of the counted scores.
 
     Raises:
-        InputError: detect or power outside (0, 1), or fewer than two candidates.
+        InputError: `detect` or `power` is outside (0, 1), or there are fewer than two candidates.
     """
     if not 0 < detect < 1:
         raise InputError("--detect", f"{detect} is not a difference between 0 and 1.", remedy="Write 0.03, or 3pts.")
@@ -179,8 +178,8 @@ def _pair(
 
 
 def _way(needed: int, counted: float, cost: TrialCost) -> SampleSize:
-    """Price `counted` more trials that count, including those that will be rejected."""
-    # The margin keeps 3.0000000001, a whole number but for rounding, from becoming 4.
+    """Compute the price of `counted` more trials that count, including trials that will be rejected on the way."""
+    # The margin keeps 3.0000000001, which is a whole number except for rounding, from becoming 4.
     trials = ceil(counted / cost.kept - 1e-9)
     return SampleSize(
         needed=needed,

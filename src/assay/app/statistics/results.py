@@ -1,6 +1,6 @@
 """The commands `stats`, `compare`, `rank` and `gate` over counted trials; `power` has the command `plan`.
 
-Results under other assumptions about the review belong in `diagnostics` and nowhere else.
+Results under other assumptions about the review belong only in `diagnostics`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ if TYPE_CHECKING:
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
 
 
-GOING_ON: Final = frozenset({RunState.PLANNED, RunState.RUNNING, RunState.PAUSED, RunState.INTERRUPTED})
+GOING_ON: Final = frozenset(
+    {RunState.PLANNED, RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED}
+)
 _MOST_SHOWN: Final = 8
-"""Candidates that the text of a result lists."""
+"""Maximum number of candidates that the text of a result lists."""
 DRAWS_SEED: Final = 20240607
-"""Seed of tests with too many arrangements to list, so that the same store gives the same diagnostics."""
+"""Seed for tests with too many arrangements to enumerate, so that the same store gives the same diagnostics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -82,7 +84,7 @@ class CandidateScores:
 class ComparisonResult:
     """Comparison of two candidates, with the verdict as a sentence.
 
-    `still_open` has the open runs and reviews of the two. `anytime` is evidence that is valid while more trials may come.
+    `still_open` has the open runs and reviews of both candidates. `anytime` is evidence that is valid while more trials may come.
     """
 
     comparison: Comparison
@@ -101,7 +103,7 @@ class ComparisonResult:
         return shown.html_of([self.verdict], picture=shown.difference_drawing(self.comparison), notes=notes)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return a row for each task that both have, as a data frame of pandas or polars."""
+        """Return a row for each task that both candidates have, as a data frame of pandas or polars."""
         return shown.frame_of(shown.comparison_rows(self.comparison), library)
 
 
@@ -161,7 +163,7 @@ class GateResult:
         return shown.html_of([self.verdict, self.contrast.verdict], picture=picture, notes=notes)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return a row for each task that both have, as a data frame of pandas or polars."""
+        """Return a row for each task that both candidates have, as a data frame of pandas or polars."""
         return self.contrast.to_frame(library)
 
 
@@ -176,8 +178,8 @@ def stats(
     """Compute each candidate's mean over tasks and trials that count, with its range.
 
     Args:
-        diagnose: also read the trials that do not count, for diagnostics, which doubles the cost.
-        basis, reviews: data that the caller has read already; the same in the other commands.
+        diagnose: also read the trials that do not count, which diagnostics need; this doubles the cost.
+        basis, reviews: data that the caller has already read; likewise in the other commands.
     """
     basis = basis or basis_of(workspace, selection)
     candidates = estimates(basis.table)
@@ -215,10 +217,10 @@ def compare(
 ) -> ComparisonResult:
     """Compare A with B over the tasks on which both have counted trials; without `margin`, the margin of the runs applies.
 
-    Its runs are those of A or B in suites that both have run, and nothing else is read or counted.
+    It uses only the runs of A or B in suites that both have run; nothing else is read or counted.
 
     Args:
-        basis, reviews: data that the caller has read already, of these runs alone.
+        basis, reviews: data that the caller has already read, only of these runs.
 
     Raises:
         UnknownName: no selected run has the candidate.
@@ -255,13 +257,14 @@ def compare(
 def verdict_of(workspace: Workspace, comparison: Comparison, runs: Sequence[str]) -> str:
     """Return the verdict as a sentence.
 
-    If each task lacks a second trial, it names the command that adds one to a run that was not imported.
+    If no task has a second trial, the sentence names the command that adds one, unless the run was imported.
     """
     sentence = wording.verdict(comparison)
     if comparison.reason != "need_at_least_2_trials" or comparison.n_tasks < 2:
         return sentence
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
-    # Only these runs can get more trials. The verdict once advised approving a trial though 1,319 counted by rule.
+    # Only these runs can get more trials. Without this check, the verdict advised approving a trial although 1,319 trials counted
+    # by rule.
     ours = [plan.id for plan in plans if not plan.imported and plan.regrade_of is None]
     return f"{sentence} {wording.more_trials(ours[0] if len(ours) == 1 else None)}" if ours else sentence
 
@@ -298,7 +301,7 @@ def rank(
 def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
     """Return the verdict on the two highest candidates, or a sentence on the only one; empty if nothing counts.
 
-    Nobody named the two. With three or more candidates, the correction for all pairs therefore applies to their verdict.
+    The user did not choose these two, so with three or more candidates the correction for all pairs applies to their verdict.
     """
     basis, ranking = ranking_result.basis, ranking_result.ranking
     ranked_ones = [candidate for candidate in ranking.candidates if candidate.rank is not None]
@@ -314,12 +317,12 @@ def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
 
 
 def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
-    """True if every judge of the runs compared pairs; other judges' scores say more than which one was better."""
+    """True if every judge of the runs compared pairs; the scores of other judges say more than which candidate was better."""
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     return bool(plans) and all(
         all(judge.mode is JudgeMode.PAIRWISE for judge in plan.judges)
         if plan.judges
-        else plan.environment.get("kind") == "preferences"  # imported: the reader of the file records it
+        else plan.environment.get("kind") == "preferences"  # imported: the importer records it
         for plan in plans
     )
 
@@ -327,13 +330,13 @@ def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
 def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: float | None = None) -> GateResult:
     """Test non-inferiority of A against B; lack of data does not pass. Without `margin`, the margin of the runs applies.
 
-    The test is one-sided against -margin (`non_inferiority`). If scores do not vary there is no such test; the gate then
-    passes if every task ended in a tie, or if the exact test finds A better.
+    The test is one-sided against -margin (`non_inferiority`). If scores do not vary, this test is impossible; the gate then passes
+    if every task ended in a tie, or if the exact test finds A better.
     """
     contrast = compare(workspace, selection, a, b, margin=margin)
     margin = _margin(contrast.basis, margin)
     if margin is None:
-        raise InputError("--margin", "is missing, and the runs set none.", remedy="Say --margin 3pts.")
+        raise InputError("--margin", "is missing, and the runs do not set one.", remedy="Use --margin 3pts.")
     return GateResult(passed=shown_not_worse(contrast.comparison, margin), contrast=contrast, margin=margin)
 
 
@@ -366,7 +369,7 @@ def _looks(basis: Basis) -> Looks | None:
 
 
 def candidate_named(name: str, known: Mapping[str, str]) -> str:
-    """Return a candidate as results call it; `known` maps that name to the one in its runs.
+    """Return a candidate as results call it; `known` maps that name to the name in its runs.
 
     Raises:
         UnknownName: no selected run has the candidate.
@@ -376,7 +379,7 @@ def candidate_named(name: str, known: Mapping[str, str]) -> str:
     if folded(name) in by_label:
         return by_label[folded(name)]
     if labels := [label for label, shared in known.items() if folded(shared) == folded(name)]:
-        problem = f"{name!r} stands for different models or system prompts in the selected runs: {', '.join(labels)}."
+        problem = f"{name!r} refers to different models or system prompts in the selected runs: {', '.join(labels)}."
         raise InputError("", problem, remedy="Name one of these, or select its run with --run.")
     raise UnknownName("candidate", name, tuple(known), remedy=f"Known here: {', '.join(known) or 'none'}.")
 

@@ -1,6 +1,6 @@
 """Results as a notebook shows them: sentences with a picture as HTML, one line of text, or a data frame.
 
-The HTML has no script, no address and no style sheet. Every name in it may come from a model or a file, and is escaped.
+The HTML has no script, no address and no style sheet. Every name in it may come from a model or a file, so it is escaped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _VALUES: Final = 150
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""Characters that change the direction of text, or that no document may hold."""
+"""Characters that change the direction of text, or that no document may contain."""
 
 Row = Mapping[str, Any]
 
@@ -115,7 +115,7 @@ def estimate_marks(estimates: Sequence[Estimate]) -> list[Mark]:
 
 
 def difference_drawing(comparison: Comparison) -> str:
-    """Return the difference with its range, on a scale that is as wide as it needs to be."""
+    """Return a drawing of the difference with its range, on a scale as wide as necessary."""
     if comparison.difference is None:
         return ""
     ends = (comparison.difference, *(comparison.ci95 or ()))
@@ -166,10 +166,10 @@ def ranking_rows(ranking: Ranking) -> list[dict[str, Any]]:
 def frame_of(rows: Sequence[Row], library: str | None = None) -> Any:
     """Return rows as a data frame of pandas or polars.
 
-    Without `library`, one that the program has imported already is taken, else one that is installed, pandas first.
+    Without `library`, the function uses one that the program has already imported, otherwise an installed one, pandas first.
 
     Raises:
-        InputError: neither is installed, or `library` names another one.
+        InputError: neither is installed, or `library` names a different one.
     """
     if library is not None and library not in FRAMES:
         raise InputError("library", f"is {library!r}, expected pandas or polars.")

@@ -13,7 +13,9 @@ from typing import Final, TypeAlias
 import orjson
 
 Shape: TypeAlias = "Mapping[str, Shape | None]"
-"""Keys of an object, or of every object in a list. None explains a key's whole value; `*` stands for every other key."""
+"""Keys of an object, or of every object in a list. None means that a key's whole value is explained; `*` stands for every other
+key.
+"""
 
 ANY_KEY: Final = "*"
 _MOST_ITEMS: Final = 50
@@ -21,16 +23,16 @@ _DEEPEST: Final = 20
 
 
 def explained_share(value: object, shape: Shape) -> float:
-    """Return the share of a JSON value that a shape explains, 0 to 1; 0 for a value without objects.
+    """Return the share of a JSON value that a shape explains, between 0 and 1; 0 for a value without objects.
 
-    Only the first 50 items of a long list are measured; they represent the others.
+    Only the first 50 items of a long list are measured; they stand for the others.
     """
     explained, total = _measured(value, shape, 0)
     return explained / total if total else 0.0
 
 
 def _measured(value: object, shape: Shape | None, depth: int) -> tuple[float, float]:
-    """Return the number of explained characters, and of all characters."""
+    """Return the number of explained characters, and the number of all characters."""
     if depth > _DEEPEST:
         size = _size(value)
         return size if shape is None else 0.0, size

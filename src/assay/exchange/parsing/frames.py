@@ -1,23 +1,20 @@
-"""Rows of tables that pandas wrote: CSV, JSON in its orientations, JSON Lines and Parquet, with a decoder for their cells."""
+"""Rows of tables that pandas wrote: CSV, JSON in its orientations, JSON Lines and Parquet, and a decoder for their cells."""
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from assay.exchange.parsing.json_values import NotJson, parse_json
-from assay.exchange.parsing.tables import read_table
+from assay.exchange.parsing.tables import TableRow, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.tables import TableRow
 
 _LONGEST_LITERAL: Final = 1_000_000
 _WORDS: Final = {"": None, "nan": None, "NaN": None, "None": None, "null": None, "True": True, "False": False}
@@ -49,9 +46,9 @@ def first_frame_rows(sample: FileSample, most: int = 20) -> list[TableRow]:
 
 
 def decoded(cell: object) -> object:
-    """Return the value that a cell holds: JSON, a Python literal, true, false or text; None for an empty cell and for NaN.
+    """Return the value in a cell: JSON, a Python literal, true, false or text; None for an empty cell or NaN.
 
-    pandas writes the objects in a CSV file as Python prints them.
+    In a CSV file, pandas writes objects as Python prints them.
     """
     if isinstance(cell, float) and math.isnan(cell):
         return None
@@ -67,7 +64,7 @@ def decoded(cell: object) -> object:
     except orjson.JSONDecodeError:
         pass
     try:
-        # Through JSON, which has no sets, bytes or keys that are numbers; `TypeError` is a set of sets.
+        # Converted through JSON, which has no sets, bytes or numeric keys; a set of sets raises `TypeError`.
         return orjson.loads(orjson.dumps(ast.literal_eval(text), default=str, option=orjson.OPT_NON_STR_KEYS))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return cell

@@ -1,29 +1,25 @@
 """Turn rows of an evaluation, each with a question, an answer and metrics, into tasks, responses and assessments.
 
-For harnesses whose results are a table: the reader maps a row to a `GradedRow`, and `graded_records` names tasks, numbers
-trials and yields the records.
+It is meant for harnesses whose results are a table: the reader maps each row to a `GradedRow`, and `graded_records` names tasks,
+numbers trials and yields the records.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.import_records import FoundResponse, FoundTask, Noted, Skipped
+from assay.domain.import_records import Found, FoundResponse, FoundRun, FoundTask, Noted, Skipped
 from assay.domain.suite import Message
 from assay.exchange.parsing.json_values import as_messages, as_object, shorten, storable, to_text
-from assay.exchange.parsing.metric_grades import MetricGrades, outside_their_scale
+from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from assay.domain.digest import JsonValue
     from assay.domain.failure import Failure
-    from assay.domain.import_records import Found, FoundRun
-    from assay.exchange.parsing.metric_grades import MetricValue
 
 # LangChain's and Ragas's messages have a type instead of a role.
 _ROLE_OF_TYPE: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "user"}
@@ -35,7 +31,7 @@ def run_without_model(run: FoundRun, *, where: str, is_named: bool) -> Iterator[
     yield replace(run, provenance={"candidate_from": "option" if is_named else "file name"})
     if not is_named:
         (candidate,) = run.candidates
-        what = f"the file names no model; the candidate is {candidate.name!r}, after the file. `--candidate` names it."
+        what = f"the file names no model; the candidate {candidate.name!r} is named after the file; `--candidate` renames it."
         yield Noted(where=where, what=what)
 
 
@@ -45,8 +41,8 @@ class GradedRow:
 
     Attributes:
         task: the harness's own id of the example; None to name the task by a digest of its prompt.
-        trial: number of the repetition, from 1; None to count.
-        content: the answer; None if the file does not hold it, or if it failed.
+        trial: number of the repetition, from 1; None to count the repetitions.
+        content: the answer; None if it is not in the file, or if it failed.
     """
 
     where: str
@@ -70,9 +66,9 @@ class GradedRow:
 
 
 def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str) -> Iterator[Found]:
-    """Yield tasks, responses and assessments of rows, then notes on their metrics, whose place is `where`.
+    """Yield the tasks, responses and assessments of rows, then notes about their metrics, whose place is `where`.
 
-    `rows` is called twice. A value outside a metric's scale, even in the last row, shows that the metric has another scale and
+    `rows` is called twice. A value outside a metric's scale, even in the last row, shows that the metric has a different scale, so
     that none of its values is a score.
     """
     grades = MetricGrades(
@@ -119,13 +115,13 @@ def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str
 
 
 def prompt_digest(prompt: tuple[Message, ...]) -> str:
-    """Return a digest of a prompt, so that the same question to another model or in another file is the same task."""
+    """Return a digest of a prompt, so that the same question to a different model or in a different file is the same task."""
     text = "\x1f".join(f"{message.role}\x1e{message.content}" for message in prompt)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def prompt_of(value: object) -> tuple[Message, ...]:
-    """Return an input of any shape as messages: text, messages, or an object of variables."""
+    """Convert an input of any form to messages: text, messages, or an object of variables."""
     if isinstance(value, list):
         turns = [_with_role(item) if isinstance(item, dict) else item for item in value]
         return as_messages(turns) or _as_user(value)
@@ -138,7 +134,7 @@ def prompt_of(value: object) -> tuple[Message, ...]:
 
 
 def answer_text(value: object) -> str | None:
-    """Return an answer of any shape as text; None if there is none."""
+    """Convert an answer of any form to text; None if there is none."""
     if value is None or isinstance(value, str):
         return value
     fields = as_object(value)

@@ -1,7 +1,7 @@
 """Files to import: a plain file, a compressed one, or a member of an archive, opened under limits.
 
-Nothing is unpacked to disk, so a member's name cannot lead out of a folder. The size to which a file may unpack is bounded
-whatever its header claims. Archives inside archives are opened in memory, to a depth of `DEEPEST_ARCHIVE`, and all levels
+Nothing is unpacked to disk, so a member's name cannot lead out of a folder. The size to which a file may unpack is limited,
+regardless of what its header claims. Archives inside archives are opened in memory, to a depth of `DEEPEST_ARCHIVE`, and all levels
 together may hold `MOST_MEMBERS` files.
 """
 
@@ -45,18 +45,18 @@ HEAD_BYTES: Final = 1 << 20
 """Bytes at the beginning of a file that format detection reads."""
 
 MOST_DOCUMENT_BYTES: Final = 128 << 20
-"""A JSON document larger than this is not read as a whole."""
+"""Maximum bytes of a JSON document that is read as a whole."""
 
 MOST_PARSED_BYTES: Final = 320 << 20
-"""Memory that the values of one JSON document may take. With the document itself this stays below 600 MB."""
+"""Maximum bytes of memory for the values of one JSON document. With the document itself, this stays below 600 MB."""
 
 MOST_MEMBERS: Final = 100_000
 DEEPEST_ARCHIVE: Final = 3
-"""So many archives may be inside each other; a `.gz` counts as one."""
+"""Maximum number of archives nested inside each other; a `.gz` counts as one."""
 
 MOST_UNPACKED_BYTES: Final = 64 << 30
 
-# A file may unpack to 64 MB whatever its size, and beyond that to 100 times its size: more is a zip bomb.
+# A file may unpack to 64 MB regardless of its size, and otherwise to 100 times its size: anything more is a zip bomb.
 _FREE_BYTES: Final = 64 << 20
 _MOST_RATIO: Final = 100
 
@@ -75,7 +75,7 @@ _UNREADABLE: Final = (
 )
 _KEPT_BYTES: Final = 32 << 20
 _KEPT_SAMPLE: Final = 64 << 10
-# tarfile reads a whole header of the length that the archive claims, and zipfile the whole list of members.
+# tarfile reads a header of whatever length the archive claims, and zipfile reads the whole list of members.
 _MOST_AT_ONCE: Final = 1 << 20
 _MOST_LIST_BYTES: Final = 16 << 20
 _ZIP: Final = b"PK\x03\x04"
@@ -97,10 +97,9 @@ class InputFile:
     Attributes:
         path: the file on disk.
         name: its name in messages: the path as given, and `#member` within an archive.
-        member: name within the archive, with those of the archives inside it before it (`inner.zip#a.json`); empty for a file
-            on disk.
+        member: name within the archive, preceded by the names of inner archives (`inner.zip#a.json`); empty for a file on disk.
         packing: `plain`, `gzip`, `zip` (a member) or `tar` (a member).
-        container: the archive or compressed file inside another archive that holds this file; None if `path` is its archive.
+        container: the archive or compressed file inside another archive that holds this file; None if the archive is `path` itself.
     """
 
     path: Path
@@ -109,13 +108,13 @@ class InputFile:
     packing: str = "plain"
     most_bytes: int = MOST_UNPACKED_BYTES
     container: InputFile | None = None
-    # A container for the sample: the record is frozen, and `cached_property` needs a `__dict__`, which slots leave out.
+    # Holds the sample: the record is frozen, and `cached_property` needs a `__dict__`, which slots omit.
     _sample: dict[str, FileSample] = field(default_factory=dict, repr=False, compare=False)
     _bytes: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def stem(self) -> str:
-        """The name without folders and known endings, for display; it never decides the format."""
+        """The name without folders and known endings, for display only; it never decides the format."""
         last = PurePosixPath(self._entry.replace("\\", "/")).name if self.member else self.path.name
         for ending in _ENDINGS:
             last = last.removesuffix(ending)
@@ -142,7 +141,7 @@ class InputFile:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open the unpacked bytes; raises `UnreadableFile`, also in the middle of reading."""
+        """Open the unpacked bytes; raises `UnreadableFile`, possibly in the middle of reading."""
         try:
             with self._opened() as stream:
                 yield stream
@@ -153,7 +152,7 @@ class InputFile:
 
     @contextmanager
     def seekable(self) -> Iterator[IO[bytes]]:
-        """Open the unpacked bytes so that a reader can jump in them, as archives need; raises `UnreadableFile`."""
+        """Open the unpacked bytes so that a reader can seek in them, as archives require; raises `UnreadableFile`."""
         if self.packing == "plain":
             with self.open() as stream:
                 yield stream
@@ -161,7 +160,7 @@ class InputFile:
         content = self._bytes.get("")
         if content is None:
             content = self.read()
-            if len(content) <= _KEPT_BYTES:  # its members are opened one by one
+            if len(content) <= _KEPT_BYTES:  # the archive's members are opened one by one
                 self._bytes[""] = content
         yield io.BytesIO(content)
 
@@ -203,8 +202,10 @@ class InputFile:
         return io.BufferedReader(_Bounded(stream, most, self.name), 1 << 18)
 
     def read(self, *, most: int = MOST_DOCUMENT_BYTES) -> bytes:
-        """Read everything, for formats that are one document; raises `UnreadableFile` above `most` bytes, or if it is a JSON
-        document whose values would take more than `MOST_PARSED_BYTES`.
+        """Read everything, for formats that are one document.
+
+        Raises:
+            UnreadableFile: there are more than `most` bytes, or JSON values would take more than `MOST_PARSED_BYTES`.
         """
         with self.open() as stream:
             # One byte more than allowed, because the size in a header may be wrong on purpose.
@@ -275,7 +276,7 @@ class _Bounded(io.RawIOBase):
 
 
 class FileSample:
-    """The beginning of a file, parsed once when first asked for."""
+    """The beginning of a file, parsed once when it is first needed."""
 
     def __init__(self, source: InputFile) -> None:
         self.source = source
@@ -298,7 +299,7 @@ class FileSample:
 
     @cached_property
     def rows(self) -> tuple[JsonObject, ...]:
-        """The JSON objects on up to 200 first lines; empty if the file is not JSON Lines.
+        """The JSON objects on up to 200 lines at the beginning; empty if the file is not JSON Lines.
 
         Other lines are left out, so that a damaged line does not hide the format of the others.
         """
@@ -327,7 +328,7 @@ class FileSample:
         return document
 
     def forget_document(self) -> None:
-        """Drop the parsed document after recognition, so that a folder of large ones does not fill the memory."""
+        """Drop the parsed document after recognition, so that a folder of large documents does not fill the memory."""
         if len(self.head) > _KEPT_SAMPLE:
             self.__dict__.pop("document", None)
 
@@ -344,7 +345,7 @@ class FileSample:
 
 
 def input_file(path: Path, name: str | None = None) -> InputFile:
-    """Return a file on disk as an `InputFile`; its first bytes show if it is gzip. `archive_members` opens archives.
+    """Return a file on disk as an `InputFile`; its first bytes show whether it is gzip. `archive_members` opens archives.
 
     Raises:
         UnreadableFile: it is a pipe or a device, which may never end.
@@ -358,7 +359,7 @@ def input_file(path: Path, name: str | None = None) -> InputFile:
 
 
 def is_archive(source: InputFile) -> bool:
-    """True if a file is a zip or tar archive by its content."""
+    """True if the content of a file is a zip or tar archive."""
     if source.depth == 0 and not source.path.is_file():
         return False
     try:
@@ -375,7 +376,7 @@ def archive_members(path: Path, name: str) -> Iterator[InputFile]:
     """Yield the files in an archive on disk, in its order, without folders, links and devices.
 
     Raises:
-        UnreadableFile: the archive is damaged, or holds more members than is safe.
+        UnreadableFile: the archive is damaged, or has more members than is safe.
     """
     yield from _entries(input_file(path, name))
 
@@ -383,10 +384,10 @@ def archive_members(path: Path, name: str) -> Iterator[InputFile]:
 def unpacked(
     source: InputFile, keep: Callable[[InputFile], bool], skip: Callable[[Skipped], None]
 ) -> Iterator[InputFile]:
-    """Yield the files in an archive, also those in archives inside it, or the file itself if it is not an archive.
+    """Yield the files in an archive and in archives inside it, or the file itself if it is not an archive.
 
     Args:
-        keep: called with an archive; True if a reader takes it as a whole.
+        keep: called with an archive; True if a reader reads it as a whole.
         skip: called with a message for an archive that is damaged, too deep or too long; the others are still read.
     """
     left = [MOST_MEMBERS]
@@ -423,7 +424,7 @@ def _gunzipped(entry: InputFile) -> InputFile:
         if not entry.sample.head.startswith(_GZIP):
             return entry
     except UnreadableFile:
-        return entry  # reported when its turn comes
+        return entry  # reported when the member is read
     return replace(entry, packing="gzip", container=entry, _sample={}, _bytes={})
 
 
@@ -480,7 +481,7 @@ class _Piecewise(io.RawIOBase):
 
 
 def _open_tar(stream: IO[bytes], name: str) -> tarfile.TarFile:
-    """Open a tar archive, gzipped or not, without trust in the lengths in its headers."""
+    """Open a tar archive, gzipped or not, without trusting the lengths in its headers."""
     length = _length(stream)
     most = min(MOST_UNPACKED_BYTES, max(_FREE_BYTES, length * _MOST_RATIO))
     magic = stream.read(2)
@@ -491,7 +492,7 @@ def _open_tar(stream: IO[bytes], name: str) -> tarfile.TarFile:
 
 def open_zip(stream: IO[bytes], name: str) -> zipfile.ZipFile:
     """Open a zip archive; raises `UnreadableFile` if the list of its members would fill the memory."""
-    # Not in the module's documentation, and the only way to learn the length of the list before it is read.
+    # Not in the module's documentation, but the only way to learn the length of the list before reading it.
     end = getattr(zipfile, "_EndRecData", lambda _: None)(stream)
     if end is not None and end[5] > _MOST_LIST_BYTES:
         raise UnreadableFile(name, f"holds more than {MOST_MEMBERS:,} files.")
@@ -499,7 +500,7 @@ def open_zip(stream: IO[bytes], name: str) -> zipfile.ZipFile:
 
 
 def _length(stream: IO[bytes]) -> int:
-    """Return the number of bytes in a stream, and leave it where it is."""
+    """Return the number of bytes in a stream without moving its position."""
     place = stream.tell()
     length = stream.seek(0, io.SEEK_END)
     stream.seek(place)
@@ -507,9 +508,9 @@ def _length(stream: IO[bytes]) -> int:
 
 
 def damage(error: BaseException) -> str:
-    """Return in plain words why a file or archive cannot be read."""
+    """Return in plain words the reason why a file or archive cannot be read."""
     reason = read_failure(error)
-    if "not a zip file" in reason:  # it begins like one, but the list of its members at its end is missing
+    if "not a zip file" in reason:  # it begins like a zip archive, but the list of members at the end is missing
         return "is a zip archive that is cut off: its end is missing. Copy it again."
     if isinstance(error, EOFError) or any(sign in reason.lower() for sign in _CUT):
         return "is cut off: it ends too early. Copy it again."
@@ -529,7 +530,7 @@ def _is_tar(source: InputFile) -> bool:
 
 
 def files_in(folder: Path) -> Iterator[Path]:
-    """Yield every file below a folder, sorted, without hidden ones and without following links."""
+    """Yield every file below a folder, sorted, without hidden files and without following links."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for file in sorted(files):

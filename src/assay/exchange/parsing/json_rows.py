@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.exchange.parsing.json_values import NotJson, as_list, as_object, objects_in, parse_json
+from assay.exchange.parsing.json_values import JsonObject, NotJson, as_list, as_object, objects_in, parse_json
 from assay.formats.json_lines import lines_of, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 _LISTS: Final = ("data", "items", "rows", "results")
 
@@ -23,16 +22,16 @@ def first_rows(sample: FileSample, most: int = 200) -> list[JsonObject]:
 
 
 def folder_path(source: InputFile) -> str:
-    """Return the folder of a file, comparable between files of one import; empty for the working folder, no slash at the end.
+    """Return the folder of a file in a form comparable within an import: empty for the working folder, without a trailing slash.
 
-    An archive counts as a folder with the archive's name.
+    An archive is treated as a folder with the archive's name.
     """
     folder = source.folder.replace("#", "/") if source.member else source.folder
     return folder.removesuffix("/.").rstrip("/") if folder != "." else ""
 
 
 def parent_folder(folder: str) -> str:
-    """Return the folder that holds a folder."""
+    """Return the folder that contains a folder."""
     return folder.rpartition("/")[0]
 
 
@@ -42,12 +41,12 @@ def folder_name(folder: str) -> str:
 
 
 def lies_beneath(folder: str, other: str) -> bool:
-    """True if a folder is the same as another one or is inside it."""
+    """True if a folder is the same as another one, or inside it."""
     return not other or folder == other or folder.startswith(f"{other}/")
 
 
 def read_rows(source: InputFile) -> Iterator[tuple[JsonObject | str, str]]:
-    """Yield every row and its place, `file:line` or `file#number`; if an entry is not a row, yield a sentence on why."""
+    """Yield every row and its place, `file:line` or `file#number`; if an entry is not a row, yield the reason as a sentence."""
     if source.sample.rows:
         with source.open() as stream:
             for number, line in enumerate(lines_of(stream), 1):
@@ -67,14 +66,14 @@ def read_rows(source: InputFile) -> Iterator[tuple[JsonObject | str, str]]:
 
 
 def objects_of(source: InputFile) -> Iterator[tuple[JsonObject, str]]:
-    """Yield the rows that are objects with their places, for a first pass that reports nothing."""
+    """Yield the rows that are objects, with their places, for a first pass that reports nothing."""
     for row, where in read_rows(source):
         if not isinstance(row, str):
             yield row, where
 
 
 def read_object(source: InputFile) -> JsonObject:
-    """Return the JSON object in a small file next to the results; empty if the file holds none."""
+    """Return the JSON object in a small file next to the results; empty if the file has none."""
     document = source.sample.document
     if document is None:
         try:

@@ -1,7 +1,7 @@
 """Read values of foreign JSON as the type that a reader expects, and convert times to ISO 8601 in UTC with `Z`.
 
-A getter never raises: a value of another type gives None or an empty object, list or text, because one odd field must not
-cost the user the row.
+A getter never raises: a value of another type gives None or an empty object, list or text, because one odd field must not make the
+user lose the row.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -20,21 +20,19 @@ import orjson
 from assay.domain.suite import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from assay.domain.digest import JsonValue
 
 JsonObject: TypeAlias = "Mapping[str, JsonValue]"
 """An object of a foreign document."""
 
-_EARLIEST_S: Final = 946_684_800  # the year 2000: no evaluation is older
+_EARLIEST_S: Final = 946_684_800  # the year 2000: no evaluation is older than that
 _LATEST_S: Final = 4_102_444_800  # the year 2100
 _DEEPEST: Final = 12
 _MOST_ITEMS: Final = 1000
 _LONGEST: Final = 20_000
 _SHOWN: Final = 2000
-_LARGEST_COUNT: Final = 2**53  # above it JSON numbers are not exact, and SQLite ends at 2**63
-# Harnesses write the arguments of a model into their results, API keys included.
+_LARGEST_COUNT: Final = 2**53  # above this, JSON numbers are not exact, and SQLite ends at 2**63
+# Harnesses write a model's arguments into their results, including API keys.
 _SECRET: Final = re.compile(r"api_?key|secret|password|authorization|(access|auth|hf|bearer)_?token", re.IGNORECASE)
 # `developer` is OpenAI's newer name for the system's turn, `model` is Google's for the assistant's.
 _ROLES: Final = {
@@ -49,21 +47,21 @@ _ROLES: Final = {
 # Many lines of a batch were answered in the same second.
 @lru_cache(maxsize=4096)
 def from_unix(seconds: float | None) -> str | None:
-    """Return seconds since 1970 as text; None outside 2000 to 2100, because some servers send their uptime."""
+    """Return seconds since 1970 as text; None outside the years 2000 to 2100, because some servers send their uptime instead."""
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not _EARLIEST_S <= seconds < _LATEST_S:
         return None
     return _in_utc(datetime.fromtimestamp(seconds, UTC))
 
 
 def from_text(text: object) -> str | None:
-    """Return an ISO 8601 time in UTC; None for anything else, also for a time without a zone."""
+    """Return an ISO 8601 time in UTC; None for anything else, even for a time without a zone."""
     if not isinstance(text, str):
         return None
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         return None
-    # Without a zone it is the local time of an unknown machine.
+    # Without a zone, it is the local time of an unknown machine.
     return None if moment.tzinfo is None else _in_utc(moment.astimezone(UTC))
 
 
@@ -76,7 +74,7 @@ class NotJson(ValueError):
 
 
 def parse_json(content: bytes) -> JsonValue:
-    """Parse a JSON document, also one with NaN in it; raises `NotJson`."""
+    """Parse a JSON document, even one that contains NaN; raises `NotJson`."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     try:
         document: JsonValue = orjson.loads(content)
@@ -85,7 +83,7 @@ def parse_json(content: bytes) -> JsonValue:
         if b"NaN" in content or b"Infinity" in content:
             with suppress(ValueError, RecursionError):
                 lenient: JsonValue = json.loads(content)
-                return lenient  # named for its type: `json.loads` returns Any
+                return lenient  # assigned to a name for its type, because `json.loads` returns Any
         if "recursion" in error.msg.lower() or "depth" in error.msg.lower():
             raise NotJson("is nested too deeply to be read.") from error
         if not content.strip():
@@ -97,12 +95,12 @@ def parse_json(content: bytes) -> JsonValue:
 
 
 def as_object(value: object) -> dict[str, JsonValue]:
-    """Return the value if it is an object, else an empty object."""
+    """Return the value if it is an object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[JsonValue]:
-    """Return the value if it is a list, else an empty list."""
+    """Return the value if it is a list, otherwise an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -112,7 +110,7 @@ def objects_in(value: object) -> list[JsonObject]:
 
 
 def as_text(value: object) -> str | None:
-    """Return the value if it is text and not empty, else None."""
+    """Return the value if it is text and not empty, otherwise None."""
     return value if isinstance(value, str) and value else None
 
 
@@ -124,7 +122,7 @@ def as_id(value: object) -> str | None:
 
 
 def as_number(value: object) -> float | None:
-    """Return the value if it is a finite number, else None; booleans are not numbers."""
+    """Return the value if it is a finite number, otherwise None; booleans are not numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -136,20 +134,20 @@ def as_number(value: object) -> float | None:
 
 
 def as_count(value: object) -> int | None:
-    """Return the value if it is a whole number of at least 0 that a database can hold, else None."""
+    """Return the value if it is a whole number of at least 0 that a database can hold, otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LARGEST_COUNT:
         return None
     return int(value) if value == int(value) else None
 
 
 def as_duration(value: object) -> float | None:
-    """Return seconds or dollars: a number from 0 to 1e12, so that sums stay finite."""
+    """Return seconds or dollars if the value is a number between 0 and 1e12, so that sums stay finite."""
     number = as_number(value)
     return number if number is not None and 0 <= number <= 1e12 else None
 
 
 def seconds_between(start: object, end: object) -> float | None:
-    """Return the seconds between two ISO 8601 times of one clock, so that their zone does not matter; None if unknown."""
+    """Return the seconds between two ISO 8601 times of the same clock, so that their zone does not matter; None if unknown."""
     try:
         return as_duration((datetime.fromisoformat(str(end)) - datetime.fromisoformat(str(start))).total_seconds())
     except (ValueError, TypeError):  # one has a zone and the other has none
@@ -157,12 +155,12 @@ def seconds_between(start: object, end: object) -> float | None:
 
 
 def seconds_after(start: str | None, seconds: float) -> str | None:
-    """Return the time that is this many seconds after another one; None if it is unknown."""
+    """Return the time that is this many seconds after another one; None if either is unknown."""
     return None if start is None else from_unix(datetime.fromisoformat(start).timestamp() + seconds)
 
 
 def in_unit_range(score: float | None) -> float | None:
-    """Return a score from 0 to 1; None for a score outside this range."""
+    """Return a score between 0 and 1; None for a score outside this range."""
     return score if score is not None and 0.0 <= score <= 1.0 else None
 
 
@@ -172,7 +170,7 @@ def as_points(value: object) -> float | None:
 
 
 def to_text(value: object) -> str:
-    """Return anything as text: text as it is, None as empty, the rest as JSON."""
+    """Return any value as text: text unchanged, None as an empty text, anything else as JSON."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -187,7 +185,7 @@ def shorten(value: object, most: int = _SHOWN) -> str:
 
 
 def storable(value: object, *, _depth: int = 0) -> JsonValue:
-    """Return a value that can be stored: finite, not too deep, not too long, and without secrets."""
+    """Return a value in a form that can be stored: finite, not too deep, not too long, and without secrets."""
     match value:
         case None | bool():
             return value
@@ -220,7 +218,7 @@ def pick(source: JsonObject, keys: Iterable[str]) -> dict[str, JsonValue]:
 
 
 def content_text(content: object) -> str | None:
-    """Return the text of a message's content: text as it is, parts joined, a part without text named in brackets."""
+    """Return the text of a message's content: text unchanged, parts joined, a part without text named in brackets."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
@@ -243,7 +241,7 @@ def content_text(content: object) -> str | None:
 
 
 def as_messages(value: object) -> tuple[Message, ...]:
-    """Return a prompt as messages: text is the user's, also under a role that Assay does not know (tool, function)."""
+    """Return a prompt as messages: text is the user's, as are messages in roles that Assay does not know (tool, function)."""
     if isinstance(value, str):
         return (Message(role="user", content=value),) if value else ()
     messages: list[Message] = []

@@ -1,7 +1,7 @@
 """The grammar of `--map` files: places in a row, the metrics read from it, and the rows that are left out.
 
-A place is a column or dotted path, `=text` for a constant, a list of places joined by `/`, or `{sum: [places]}`. A path also
-leads into a cell of a table that holds JSON as text.
+A place is a column or dotted path, `=text` for a constant, a list of places joined by `/`, or `{sum: [places]}`. A path can also
+lead into a table cell that holds JSON as text.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ import orjson
 
 from assay.domain.errors import did_you_mean
 from assay.domain.import_records import GradedBy
-from assay.exchange.parsing.json_values import as_list, as_object
+from assay.exchange.parsing.json_values import JsonObject, as_list, as_object
 from assay.exchange.parsing.score_rows import cell_number, cell_text
 from assay.formats.dotted_paths import value_at
 
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
-    from assay.exchange.parsing.json_values import JsonObject
     from assay.exchange.parsing.tables import TableRow
 
 Place: TypeAlias = "Callable[[TableRow], object]"
 """Reads one value from a row; None if the row lacks it."""
 
 AMOUNTS: Final = ("input_tokens", "output_tokens", "cost_usd", "latency_s")
-"""Numbers of a response."""
+"""Keys for the numbers of a response, such as tokens."""
 
 PLACES: Final = (
     "task", "thing", "context", "prompt", "expected", "ideal", "final_answer", "weight", "language", "family", "candidate",
@@ -52,7 +51,7 @@ class Metric:
         criterion: place of the criterion's name; None for an overall score.
         scale: the worst and the best value, each a number or its place in the row.
         labels: score of each exact word; `patterns` are the labels with `*`, in their order.
-        missing: texts that mean that there is no score.
+        missing: texts which mean that there is no score.
         clip: True if a score outside the scale counts as its end.
     """
 
@@ -69,11 +68,11 @@ class Metric:
 
     @property
     def default_judge(self) -> str:
-        """The grader's name if the row names none; a model's grades never share it with a rule's."""
+        """The grader's name if the row names none; a model's grades and a rule's grades never share one."""
         return "score" if self.by is GradedBy.RULE else str(self.by)
 
     def raw_score(self, cell: object, worst: float, best: float) -> float | None:
-        """Return the number in a cell, or that of its label, on the metric's own scale; None if it has neither."""
+        """Return the number in a cell, or the number of its label, on the metric's own scale; None if it has neither."""
         word = cell_text(cell).casefold()
         if word in self.labels:
             return self.labels[word]
@@ -108,7 +107,7 @@ def problem_of(mapping: object) -> str | None:
     if mapping.get("score") and mapping.get("scores"):
         return "names both `score` and `scores`; several metrics belong under `scores`."
     if mapping.get("scores") and mapping.get("criterion"):
-        return "names `criterion` beside `scores`, whose names are the criteria already."
+        return "names `criterion` together with `scores`, whose names are the criteria already."
     for key in _OF_A_RESPONSE:
         if mapping.get(key) is not None and not mapping.get("answer") and not mapping.get("error"):
             return f"names `{key}`, which belongs to a response, but no `answer`."
@@ -126,7 +125,7 @@ def problem_of(mapping: object) -> str | None:
 
 
 def _metrics_given(mapping: JsonObject) -> list[tuple[str, JsonObject]]:
-    """Return the metrics as written, each with the mapping's own settings as defaults."""
+    """Return the metrics as written, with the mapping's own settings as defaults for each."""
     shared = {key: mapping[key] for key in _OF_A_METRIC if key in mapping}
     if not mapping.get("scores"):
         return [("", shared)]
@@ -166,18 +165,6 @@ def _place_problem(key: str, value: JsonValue) -> str | None:
 def metrics_of(mapping: JsonObject) -> tuple[Metric, ...]:
     """Return the metrics of a valid mapping; empty if it names no score."""
     return tuple(_metric(name, given, mapping) for name, given in _metrics_given(mapping) if given.get("score"))
-
-
-def lower_is_better(mapping: JsonObject) -> list[JsonValue]:
-    """Return the metrics whose scale begins with its higher end, if the mapping itself names both ends."""
-    names: list[JsonValue] = []
-    for name, given in _metrics_given(mapping):
-        match _scale_of(given.get("scale")):
-            case (float(worst), float(best)) if given.get("score") and worst > best:
-                names.append(name or "score")
-            case _:
-                pass
-    return names
 
 
 def _metric(name: str, given: JsonObject, mapping: JsonObject) -> Metric:
@@ -221,7 +208,7 @@ def _optional(value: JsonValue) -> Place | None:
 
 
 def place_of(value: JsonValue) -> Place:
-    """Return the reader of a place."""
+    """Return the function that reads a place."""
     if isinstance(value, list):
         parts = [place_of(part) for part in value]
         return lambda row: "/".join(cell_text(part(row)) for part in parts)
@@ -238,13 +225,13 @@ def place_of(value: JsonValue) -> Place:
 
 
 def _sum_of(numbers: list[float | None]) -> float | None:
-    """Return the sum of the numbers; None if a row has none of them."""
+    """Return the sum of the numbers; None if a row has none of these numbers."""
     present = [number for number in numbers if number is not None]
     return sum(present) if present else None
 
 
 def _value_inside(row: TableRow, path: str) -> object:
-    """Return the value at a dotted path, also one that leads into a cell with JSON as text."""
+    """Return the value at a dotted path, which may lead into a cell with JSON as text."""
     value: object = value_at(row, path)
     if value is not None or path.startswith("$."):
         return value
@@ -272,7 +259,7 @@ def json_in(text: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """The rows to keep: those that fit every condition of `where`, and none of `unless`."""
+    """The filter for rows: keep those that meet every condition of `where` and none of `unless`."""
 
     where: tuple[tuple[Place, frozenset[str]], ...]
     unless: tuple[tuple[Place, frozenset[str]], ...]
@@ -283,7 +270,7 @@ class RowFilter:
         return cls(_conditions(mapping.get("where")), _conditions(mapping.get("unless")))
 
     def keeps(self, row: TableRow) -> bool:
-        """True if the row is to be read."""
+        """True if the row must be read."""
         return all(_word(place(row)) in values for place, values in self.where) and not any(
             _word(place(row)) in values for place, values in self.unless
         )
@@ -301,7 +288,7 @@ def _word(value: object) -> str:
 
 
 def places_in(mapping: JsonObject) -> dict[str, Place]:
-    """Return the places that some row should have, by the text that names them in messages; constants are left out."""
+    """Return the places that at least one row should have, keyed by their text in messages; constants are left out."""
     named: dict[str, JsonValue] = {f"`{key}`": mapping.get(key) for key in PLACES}
     for name, given in _metrics_given(mapping):
         at = f"`scores` of {name}: " if name else ""

@@ -20,7 +20,7 @@ class MetricValue:
     """One metric's value for one response.
 
     Attributes:
-        value: a number, or true or false; another value gives a grade without a score.
+        value: a number, true or false; any other value gives a grade without a score.
         worst, best: ends of the metric's scale; an error rate has 1 and 0.
         criterion: name of the criterion; empty for an overall score.
         assumed: True if the format does not say that a rule computed the value, so a model may have done so.
@@ -37,7 +37,7 @@ class MetricValue:
 
 
 def outside_their_scale(values: Iterable[MetricValue]) -> set[str]:
-    """Return the criteria with a value outside their scale: none of their values is a score."""
+    """Return the criteria that have a value outside their scale, so that none of their values is a score."""
     return {
         value.criterion
         for value in values
@@ -47,7 +47,7 @@ def outside_their_scale(values: Iterable[MetricValue]) -> set[str]:
 
 
 class MetricGrades:
-    """Builds assessments and counts values without a known scale and metrics of unknown graders, for notes at the end.
+    """Builds assessments; counts values without a known scale and metrics of unknown graders, for notes at the end.
 
     Args:
         unscaled: criteria whose values are not scores; see `outside_their_scale`.
@@ -62,7 +62,7 @@ class MetricGrades:
     def assessments(
         self, values: Iterable[MetricValue], *, task: str, candidate: str, trial: int, where: str
     ) -> Iterator[FoundAssessment]:
-        """Yield one assessment for each grader of a response; a repeated criterion starts another judging."""
+        """Yield one assessment for each grader of a response; a repeated criterion starts another assessment."""
         by_grader: dict[tuple[str, GradedBy, int], list[FoundGrade]] = {}
         again: Counter[tuple[str, GradedBy, str]] = Counter()
         for metric in values:
@@ -105,13 +105,13 @@ class MetricGrades:
         if self._unscaled:
             names = ", ".join(f"{name} ({count:,})" for name, count in self._unscaled.most_common(_SHOWN))
             what = (
-                f"{self._unscaled.total():,} values lie outside their metric's scale, or the file names none: {names}. Assay keeps "
-                "them as raw scores, which no statistic counts."
+                f"{self._unscaled.total():,} values lie outside their metric's scale, or the file names no scale: {names}. Assay "
+                "keeps them as raw scores, which no statistic counts."
             )
             yield Noted(where=where, what=what)
         if self._lower_is_better:
             names = shorten(", ".join(list(self._lower_is_better)[:_SHOWN]))
-            what = f"lower is better for {names}; the score is turned round, and the value is kept as the raw score."
+            what = f"lower is better for {names}; the score is inverted, and the value is kept as the raw score."
             yield Noted(where=where, what=what)
         if self._assumed:
             names = ", ".join(list(self._assumed)[:_SHOWN])

@@ -1,7 +1,7 @@
 """Metrics without a stated scale: a value outside 0 to 1 shows that none of the metric's values can count.
 
-Read all values once with `learn`, then ask `score` for each. A file in which most values of a metric happen to lie within
-0 to 1 would otherwise count those and drop the others, which is a wrong mean.
+Read all values once with `learn`, then ask `score` for each. Otherwise, if most values of a metric happened to lie between 0 and 1,
+those would count and the others would be dropped, which gives a wrong mean.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class OffScale:
-    """The metrics of a file with values outside 0 to 1, and the number of their values that were asked for."""
+    """The metrics of a file that have values outside 0 to 1, and the number of their values for which a score was requested."""
 
     def __init__(self) -> None:
         self._metrics: set[Hashable] = set()
         self._kept_raw = 0
 
     def learn(self, metric: Hashable, raw: float | None) -> None:
-        """Note a value of a metric."""
+        """Record a value of a metric."""
         if raw is not None and in_unit_range(raw) is None:
             self._metrics.add(metric)
 
@@ -39,14 +39,14 @@ class OffScale:
         """Yield a note if scores do not count."""
         if self._kept_raw:
             what = (
-                f"{self._kept_raw:,} scores belong to metrics that leave 0 to 1, and the file does not name their scale. "
+                f"{self._kept_raw:,} scores belong to metrics that go beyond 0 to 1, and the file does not name their scale. "
                 "Assay keeps them as raw scores, which no statistic counts."
             )
             yield Noted(where=where, what=what)
 
 
 class WrongScale(InputError):
-    """Raised if most scores of a file lie outside its assumed scale, so that those inside are on another scale too."""
+    """Raised if most scores of a file lie outside its assumed scale, so that those inside must be on a different scale too."""
 
 
 class ScaleCheck:
@@ -57,10 +57,8 @@ class ScaleCheck:
 
     def refuse_wrong(self, where: str, named: str, remedy: str) -> None:
         """Raise `WrongScale` if more scores lie outside the scale than inside."""
-        # Of percentages, only 0 and 1 would count: the mean of 40 answers was once 50.0 instead of 63.0.
+        # With percentages, only 0 and 1 would count: the mean of 40 answers was once 50.0 instead of 63.0.
         if self.outside > self.inside:
             total = self.inside + self.outside
-            problem = (
-                f"{self.outside:,} of {total:,} {named}, so all have another scale. Nothing of the file was imported."
-            )
+            problem = f"{self.outside:,} of {total:,} {named}, so all have a different scale. Nothing in the file was imported."
             raise WrongScale(where, problem, remedy=remedy)

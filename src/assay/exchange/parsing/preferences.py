@@ -1,24 +1,21 @@
-"""Convert a preference between two candidates to grades: 1 for the preferred one, 0 for the other, 0.5 each for a tie.
+"""Convert a preference between two candidates to grades: 1 for the preferred one, 0 for the other, 0.5 for each in a tie.
 
 Both grades are in one joint assessment, on the criterion `preference`, so that statistics can tell wins from scores and
-compute strengths (Bradley-Terry) from them. A verdict that nobody could read gives two grades without a score.
+compute strengths (Bradley-Terry) from them. An unreadable verdict gives two grades without a score.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from assay.domain.import_records import FoundAssessment, FoundGrade
+from assay.domain.import_records import FoundAssessment, FoundGrade, GradedBy
 from assay.domain.suite import Criterion
-
-if TYPE_CHECKING:
-    from assay.domain.import_records import GradedBy
 
 PREFERENCE: Final = Criterion(
     name="preference", low=0.0, high=1.0, guidance="1: preferred, 0.5: tie, 0: the other one."
 )
 KIND: Final = "preferences"
-"""Value of `provenance["kind"]` in a run whose grades are preferences."""
+"""Value of `provenance["kind"]` for a run whose grades are preferences."""
 
 
 def preference_assessment(
@@ -37,7 +34,7 @@ def preference_assessment(
 
     Args:
         first, second: names of the candidates compared.
-        points: grade of `first`: 1 preferred, 0.5 tie, 0 not preferred, other values a probability; None: unreadable verdict.
+        points: grade of `first`: 1 if preferred, 0.5 for a tie, 0 if not preferred, otherwise a probability; None if unreadable.
         reason: the judge's explanation for both grades.
     """
     other_points = None if points is None else 1.0 - points
@@ -47,7 +44,7 @@ def preference_assessment(
         judge=judge,
         by=by,
         where=where,
-        # One judgement on both, so that a person decides on them together.
+        # A joint judgement, so that a person decides on both together.
         joint=True,
         reply=reply,
         grades=tuple(

@@ -1,22 +1,21 @@
-"""Gather rows that hold one score each into assessments, in any order of the rows."""
+"""Gather rows that hold one score each into assessments, whatever the order of the rows."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from assay.domain.import_records import FoundAssessment, FoundGrade
+from assay.domain.import_records import FoundAssessment, FoundGrade, GradedBy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.domain.import_records import GradedBy
 
 MOST_WAITING: Final = 100_000
 
 
 class _Cell(NamedTuple):
-    """Key of one score in the file; a second score with the same key belongs to a second judging."""
+    """Key of one score in the file; a second score with the same key belongs to a second assessment."""
 
     task: str
     trial: int
@@ -39,7 +38,7 @@ class _Judging(NamedTuple):
 
 
 class _Gathered(NamedTuple):
-    """Grades read so far for one judging; `where` is the file and line of its first row."""
+    """Grades read so far for one assessment; `where` is the file and line of its first row."""
 
     by: GradedBy
     where: str
@@ -49,8 +48,8 @@ class _Gathered(NamedTuple):
 class AssessmentGatherer:
     """Gathers grades; `ready` yields assessments if there are many, and `rest` yields the remaining ones.
 
-    Rows of one task, trial and judge belong together: those of one candidate, or with `joint` those of all. A criterion that is
-    repeated for a candidate starts another judging.
+    Rows of one task, trial and judge belong together: the rows of one candidate, or with `joint` of all candidates. A criterion
+    that is repeated for a candidate starts another assessment.
     """
 
     def __init__(self) -> None:

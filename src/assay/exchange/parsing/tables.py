@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from assay.exchange.parsing.input_files import UnreadableFile
+from assay.exchange.parsing.input_files import FileSample, InputFile, UnreadableFile
 from assay.exchange.parsing.json_values import NotJson, parse_json
 from assay.formats.dotted_paths import value_at
 from assay.formats.json_lines import lines_of, row_of
@@ -15,7 +15,6 @@ from assay.formats.separated import DELIMITERS, separated_rows, sniff_delimiter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 TableRow: TypeAlias = "dict[str, object]"
 """Cells by column: text in CSV, JSON values in JSON, and dates or decimals as well in Parquet."""
@@ -29,7 +28,7 @@ def read_header(sample: FileSample) -> list[str]:
     # A NUL shows a binary file, or text in UTF-16.
     if sample.head.startswith(MAGIC) or "\0" in head[:2000] or head.lstrip()[:1] in ("{", "["):
         return []
-    # A lone CR ends a line as well, as it does where the rows are read.
+    # A lone CR ends a line too, as it does when the rows are read.
     first = head.split("\n", 1)[0].split("\r", 1)[0]
     delimiter = max(DELIMITERS, key=first.count)
     if delimiter not in first:
@@ -52,7 +51,7 @@ def read_table(
     """Yield every row and its place; a sentence replaces a row that cannot be read.
 
     Args:
-        delimiter: between cells: a character, or a name such as `tab` or `whitespace`; None to take it from the first line.
+        delimiter: separates cells: a character, or a name such as `tab` or `whitespace`; None to detect it in the first line.
         columns: names of the columns of a table without a header.
         quoted: True if `"` quotes a cell.
         skip: number of rows before the table.
@@ -108,7 +107,7 @@ def _with_root(value: object, key: str, root: object) -> TableRow:
 
 
 def _parquet(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
-    if source.packing != "plain":  # Parquet is read from its end, and a packed stream cannot jump
+    if source.packing != "plain":  # Parquet is read from its end, and a compressed stream cannot seek
         yield "is a packed Parquet file; unpack it and import the file.", source.name
         return
     with source.open() as stream:

@@ -1,4 +1,4 @@
-"""YAML documents that harnesses write in place of JSON."""
+"""YAML documents that harnesses write instead of JSON."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
 DEEPEST: Final = 200
-"""Levels of nesting: the loader in C calls itself for each, so 200 kB of `[` once ended the process."""
+"""Maximum levels of nesting: the loader in C recurses at each level, so 200 kB of `[` once ended the process."""
 
 MOST_ALIASED: Final = 100_000
-"""Values that the aliases of a document may stand for; ten lines of aliases of aliases stand for billions."""
+"""Maximum values that the aliases of a document may expand to; ten lines of nested aliases expand to billions."""
 
 MOST_VALUES: Final = 500_000
-"""Values of a document: PyYAML takes 700 bytes for each while it loads."""
+"""Maximum values in a document: PyYAML uses 700 bytes for each while loading."""
 
 # The loader in C is ten times as fast, and a wheel without it is rare.
 _Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _JsonLoader(_Safe):  # type: ignore[misc] # one of two classes
-    """Loads the values that JSON has: a date stays the text it is, and a key is text, as in the JSON of the same harness."""
+    """Loads the values that JSON has: a date stays text, and a key is text, as in the JSON of the same harness."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
         return {str(key): value for key, value in super().construct_mapping(node, deep=deep).items()}
@@ -55,7 +55,7 @@ def parse_yaml(content: bytes) -> JsonValue:
         document: JsonValue = yaml.load(content, _JsonLoader)
     except NotJson:
         raise
-    except (yaml.YAMLError, ValueError, KeyError) as error:  # the last two for a value that its tag does not permit
+    except (yaml.YAMLError, ValueError, KeyError) as error:  # the last two are for a value that its tag does not permit
         mark = getattr(error, "problem_mark", None)
         at = "" if mark is None else f" at line {mark.line + 1}"
         why = getattr(error, "problem", None) or getattr(error, "reason", None) or "a value does not fit its tag"
@@ -64,7 +64,7 @@ def parse_yaml(content: bytes) -> JsonValue:
 
 
 def _check_size(content: bytes) -> None:
-    """Raise `NotJson` if a document is nested too deeply or its aliases stand for too many values."""
+    """Raise `NotJson` if a document is nested too deeply or its aliases expand to too many values."""
     sizes: dict[str | None, int] = {}
     open_nodes: list[tuple[str | None, int]] = []
     values = aliased = 0

@@ -1,7 +1,7 @@
 """Members of a zip archive that is one document in many pieces, read one at a time under limits.
 
-Nothing is unpacked to disk, so a name cannot lead out of a folder. A member that unpacks to more than is safe is refused
-whatever its header says. Zstandard (method 93) is read by Python itself from 3.14, before that by the package `zstandard`.
+Nothing is unpacked to disk, so a name cannot lead out of a folder. A member that unpacks to more than is safe is refused,
+regardless of its header. Python itself reads Zstandard (method 93) from 3.14 on; before that, the package `zstandard` does.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class UnreadableMember(UnreadableFile):
 
 
 class ZipMembers:
-    """The members of a zip archive by name; the later of two with one name wins, as its writer intended."""
+    """The members of a zip archive by name; of two members with the same name, the later one is used, as the writer intended."""
 
     def __init__(self, source: InputFile, *, most: int) -> None:
         """Open the archive, which may itself be a member of another one.
 
         Raises:
-            UnreadableMember: it is not a zip archive, is damaged, or holds more than `most` members.
+            UnreadableMember: it is not a zip archive, is damaged, or has more than `most` members.
         """
         self.name = source.name
         with ExitStack() as opening:
@@ -108,7 +108,7 @@ class ZipMembers:
             if info.compress_type != _ZSTANDARD:
                 raise
         content = _zstandard(self._packed(info), where, most)
-        # `zipfile` compares the checksum of what it unpacks itself; a damaged block may still unpack.
+        # `zipfile` checks the checksum only of data that it unpacks itself; a damaged block may still unpack.
         if len(content) < most and zlib.crc32(content) != info.CRC:
             raise zipfile.BadZipFile("Bad CRC-32")
         return content

@@ -1,12 +1,12 @@
 """Finished runs of an agent harness, one JSON object each: agent, scenario, each evaluator's score, and telemetry.
 
 Such harnesses use two spellings: `runId`, `batchId`, `totalScore`, `evaluations` as a list with `evaluatorName`; or `run_id`,
-`batch_id`, `overall_score`, `evaluations` as a mapping by name. An object may hold `run` and `telemetry` beside each other, as
-the answers of their servers do.
+`batch_id`, `overall_score`, `evaluations` as a mapping by name. An object may hold `run` and `telemetry` side by side, as the
+responses of the harnesses' servers do.
 
 A candidate is an agent with its model, and with the specialist if one was enabled. A task is a scenario at its tier. An
-evaluator is a judge: a model if the file says so or its name contains "judge", and then its score waits for a person; else a
-rule. A total without evaluators has no known judge, so it waits as well. A total beside evaluators is not imported, because
+evaluator is a judge: a model if the file says so or its name contains "judge", in which case its score awaits review; otherwise a
+rule. A total without evaluators has no known judge, so it awaits review too. A total beside evaluators is not imported, because
 Assay computes it from those that count. Everything else is kept as the run's provenance.
 """
 
@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.digest import digest
+from assay.domain.digest import JsonValue, digest
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import (
     FoundAssessment,
@@ -46,7 +46,6 @@ from assay.exchange.parsing.json_values import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from assay.domain.digest import JsonValue
     from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
@@ -93,7 +92,7 @@ class BadField(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRun:
-    """One finished run, checked; `content` is the digest of its whole object."""
+    """One finished run after the checks; `content` is the digest of the whole object."""
 
     run: FoundRun
     task: FoundTask
@@ -106,7 +105,7 @@ def recognise(sample: FileSample) -> float | None:
     """Recognise rows with a suite, a scenario, an agent, and scores or telemetry."""
     rows = first_rows(sample, 20) or [as_object(sample.document)]
     fitting = sum(1 for row in rows if _is_agent_run(_flat(row)))
-    # The reader keeps every other key as provenance, so that a row which fits is explained whole.
+    # The reader keeps every other key as provenance, so a matching row is fully explained.
     return fitting / len(rows) if fitting and fitting * 2 >= len(rows) else None
 
 
@@ -128,7 +127,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None = None) -> AgentRun:
-    """Return one run from its object; raises `BadField` for the first wrong field."""
+    """Return one run from its object; raises `BadField` for the first invalid field."""
     fields = _flat(row)
     suite = (options and options.dataset) or _named(fields, "suite")
     scenario, agent = _named(fields, "scenario"), _named(fields, "agent")
@@ -175,7 +174,7 @@ def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None =
 
 
 def _provenance(fields: JsonObject, evaluators: Sequence[tuple[str, JsonObject, str]]) -> JsonValue:
-    """Return all fields that did not become rows, without scores: a score counts only after a person approves it."""
+    """Return all fields that did not become rows, except scores, because a score counts only after a person approves it."""
     taken = {
         "evaluations",
         "isSuccessful",
@@ -209,7 +208,7 @@ def _is_agent_run(fields: JsonObject) -> bool:
 
 
 def _first(fields: JsonObject, name: str) -> str | None:
-    """Return the first of a field's spellings that has a value."""
+    """Return the value of the first of a field's spellings that has one."""
     return next((key for key in _NAMES[name] if fields.get(key) is not None), None)
 
 
@@ -255,7 +254,7 @@ def _time(fields: JsonObject, name: str) -> str | None:
 
 
 def _evaluators(value: JsonValue) -> list[tuple[str, JsonObject, str]]:
-    """Return each evaluator's name, its fields, and their path."""
+    """Return each evaluator's name with its fields and their path."""
     if value is None:
         return []
     evaluators: list[tuple[str, JsonObject, str]] = []
@@ -279,7 +278,7 @@ def _evaluators(value: JsonValue) -> list[tuple[str, JsonObject, str]]:
         if not name.strip():
             raise BadField(place, "has an empty name.")
         if name in names[:number]:
-            raise BadField(place, f"has the name {name!r} of another evaluator of this run.")
+            raise BadField(place, f"has the name {name!r} that another evaluator of this run already has.")
     return evaluators
 
 

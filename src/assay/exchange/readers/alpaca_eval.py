@@ -2,11 +2,11 @@
 
 Written from tatsu-lab/alpaca_eval's `example/`, `results/` and `src/alpaca_eval/` of 2023 to 2025. An output holds `instruction`,
 sometimes `input`, `output` and `generator`; an annotation holds both outputs with their generators, the `annotator` and the
-`preference`: 1 or 2 for the preferred one, 1.5 (before: 0) for a tie, and between them in the weighted evaluators, which read a
-probability out of the judge's token likelihoods. Nothing has an id: a digest of the instruction names a task, so that outputs
-and annotations of different files match.
+`preference`: 1 or 2 for the preferred output, 1.5 (formerly 0) for a tie, and values between 1 and 2 from the weighted evaluators,
+which derive a probability from the judge's token likelihoods. Nothing has an id: a digest of the instruction names a task, so that
+outputs and annotations of different files match.
 
-Annotations are preferences (`preferences`); those of a named annotator wait for a person, those of numbered people count.
+Annotations are preferences (`preferences`); those of a named annotator await review, those of numbered people count.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import first_rows, objects_of, read_rows
-from assay.exchange.parsing.json_values import as_messages, as_number, as_object, as_text, to_text
+from assay.exchange.parsing.json_values import JsonObject, as_messages, as_number, as_object, as_text, to_text
 from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "alpaca_eval"
 
@@ -37,13 +37,7 @@ _OUTPUT: Final[Shape] = dict.fromkeys(
 )
 _ANNOTATION: Final[Shape] = {
     **_OUTPUT,
-    **dict.fromkeys(
-        (
-            *("output_1", "output_2", "generator_1", "generator_2", "preference", "annotator", "raw_completion"),
-            *("price_per_example", "time_per_example", "annotation_date", "referenced_models", "is_switched_outputs"),
-            *("ordered_models", "concise_explanation", "random_seed"),
-        )
-    ),
+    **dict.fromkeys(foreign_names(__name__)["annotation"]),
 }
 
 
@@ -109,7 +103,7 @@ def _rows(source: InputFile, named: str | None) -> Iterator[Found]:
         judge = to_text(row.get("annotator")) or "annotator"
         key = f"{task} {judge if _is_annotation(row) else row['generator']} {row.get('generator_1')} {row.get('generator_2')}"
         asked[key] = asked.get(key, 0) + 1
-        if asked[key] > 1:  # the set itself holds an instruction twice
+        if asked[key] > 1:  # the data set itself contains one instruction twice
             task = f"{task}-{asked[key]}"
         if task not in tasks:
             tasks.add(task)
@@ -157,14 +151,14 @@ def _rows(source: InputFile, named: str | None) -> Iterator[Found]:
 
 
 def _points(raw: float | None) -> float | None:
-    """Return the points of the first output: a preference runs from 1 (the first) to 2 (the second); 0 was a tie."""
+    """Return the points of the first output: a preference runs from 1 (the first) to 2 (the second); 0 was once a tie."""
     if raw is None or not (raw == 0 or 1 <= raw <= 2):
         return None
     return 0.5 if raw == 0 else 2.0 - raw
 
 
 def _reply(row: JsonObject) -> str:
-    """Return the judge's words, if the file has them, with the preference: often the words are a single letter."""
+    """Return the judge's words, if the file has them, with the preference, because the words are often a single letter."""
     completion = row.get("raw_completion")
     answer = as_object(completion)
     words = (

@@ -1,11 +1,11 @@
-"""Read the answer from the body of a batch response: its text, why it ended, its tokens, and who is at fault if it has no text.
+"""Read the answer from the body of a batch response: its text, finish reason and tokens, and who is at fault if it has no text.
 
 Known bodies: OpenAI's chat completions, completions and responses; Mistral's, vLLM's and Groq's copies of them; Anthropic's
 messages; Gemini's `GenerateContentResponse`; Bedrock's Converse and the bodies of the model families that it serves (Titan,
 Llama, Mistral, Cohere); embeddings, scores and reranking, whose numbers are the answer.
 
 Finish reasons are Assay's: `stop`, `length`, `tool`, and the provider's own word for any other. An answer that the model or a
-filter refused is a refusal even if half of it was written, as for a model that Assay asks itself.
+filter refused is a refusal even if half of it was written, as for a model that Assay calls itself.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from assay.domain.failure import Failure, Fault
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_values import as_count, as_duration, as_list, as_object, as_text, objects_in
 from assay.exchange.readers.batch_lines import failed
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from assay.exchange.parsing.json_values import JsonObject
 
 _SHOWN: Final = 2000
-_MANY: Final = 2**53  # above it `as_count` takes no number
+_MANY: Final = 2**53  # above this, `as_count` accepts no number
 _FINISH: Final = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -43,23 +44,7 @@ _FINISH: Final = {
     "tool_use": "tool",
     "function_call": "tool",
 }
-_REFUSED: Final = frozenset(
-    {
-        "content_filter",
-        "content_filtered",
-        "CONTENT_FILTERED",
-        "guardrail_intervened",
-        "refusal",
-        "ERROR_TOXIC",
-        "SAFETY",
-        "RECITATION",
-        "BLOCKLIST",
-        "PROHIBITED_CONTENT",
-        "SPII",
-        "IMAGE_SAFETY",
-        "MODEL_ARMOR",
-    }
-)
+_REFUSED: Final = frozenset(foreign_names(__name__)["refused"])
 _NUMBERS: Final = ("data", "results", "segments", "embedding", "embeddings", "scores")
 
 
@@ -114,14 +99,14 @@ def model_in(body: JsonObject) -> str | None:
 
 
 def measures_of(body: JsonObject) -> tuple[int | None, int | None, float | None]:
-    """Return the tokens of the prompt and of the answer, and the seconds that the model took; None if unknown.
+    """Return the tokens of the prompt, the tokens of the answer, and the seconds that the model took; None if unknown.
 
-    Cached tokens count as the prompt's and reasoning as the answer's, as providers bill them.
+    Cached tokens count as prompt tokens and reasoning tokens as answer tokens, as providers bill them.
     """
     usage = body.get("usage")
     if isinstance(usage, dict):
         read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        # Nearly every line of a file with a million of them.
+        # The usual case: nearly every line of a file with a million lines.
         if (
             len(usage) == 3
             and type(read) is int
@@ -192,7 +177,7 @@ def _chosen(choice: JsonObject) -> BatchAnswer:
         return BatchAnswer(content, finish, None)
     if isinstance(content, list):
         content = _text(content)
-    # An answer may stand beside an empty refusal.
+    # An answer may come with an empty refusal.
     refusal = None if content else as_text(message.get("refusal"))
     return _answer(as_text(content), finish, as_list(message.get("tool_calls")), refusal)
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from assay.domain.import_records import FoundTask, Skipped
+from assay.domain.import_records import Found, FoundTask, Skipped
 from assay.domain.suite import Message
 from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.json_values import as_object, as_text, objects_in
+from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.json_values import JsonObject, as_object, as_text, objects_in
 from assay.exchange.readers.batch_lines import id_of, looks_like_output, prompt_digest
 from assay.formats.json_lines import lines_of, row_of
 
@@ -23,10 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "openai_batch_input"
 ROLE: Final = "input"
@@ -34,17 +33,7 @@ ROLE: Final = "input"
 _LINE: Final[Shape] = dict.fromkeys(
     ("custom_id", "key", "recordId", "method", "url", "body", "params", "request", "modelInput", "metadata")
 )
-_PARAMETERS: Final = (
-    "temperature",
-    "top_p",
-    "max_tokens",
-    "max_completion_tokens",
-    "frequency_penalty",
-    "presence_penalty",
-    "seed",
-    "stop",
-    "n",
-)
+_PARAMETERS: Final = foreign_names(__name__)["parameters"]
 _GOOGLE_PARAMETERS: Final = {"topP": "top_p", "maxOutputTokens": "max_tokens", "maxTokens": "max_tokens"}
 _BODIES: Final = ("body", "params", "request", "modelInput")
 _SYSTEM: Final = ("system", "instructions", "systemInstruction", "system_instruction")
@@ -54,7 +43,7 @@ _PROMPTS: Final = ("messages", "contents", "prompt", "input", "text_1", "query",
 
 
 def looks_like_input(row: JsonObject) -> bool:
-    """True if a JSON object is a request of a batch."""
+    """True if a JSON object is a request in a batch."""
     if "response" in row or looks_like_output(row):
         return False
     if "custom_id" in row:
@@ -74,7 +63,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def models_of(sample: FileSample) -> Counter[str]:
-    """Count the first requests by the model that they ask."""
+    """Count the first requests by the model that they call."""
     return Counter(model for row in sample.rows if (model := as_text(body_of(row).get("model"))) is not None)
 
 
@@ -94,7 +83,7 @@ def parameters_of(sample: FileSample) -> dict[str, JsonValue]:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield the tasks; the import decides to which suite they belong."""
+    """Yield the tasks; the import decides which suite they belong to."""
     yield from tasks(source)
 
 

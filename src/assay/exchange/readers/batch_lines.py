@@ -14,19 +14,18 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.failure import Failure, Fault
-from assay.exchange.parsing.json_values import as_id, as_object, as_text, objects_in
+from assay.exchange.parsing.json_values import JsonObject, as_id, as_object, as_text, objects_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.exchange.parsing.input_files import FileSample
-    from assay.exchange.parsing.json_values import JsonObject
 
 _OK: Final = 200
 _SHOWN: Final = 2000
 _IDS: Final = ("custom_id", "key", "recordId")
 _GEMINI: Final = ("candidates", "promptFeedback", "usageMetadata", "embedding")
-# HTTP statuses of error types, so that a request nobody could answer is not its provider's fault.
+# HTTP statuses of error types, so that a request that nobody could answer is not blamed on the provider.
 _STATUS_OF: Final = {
     "invalid_request_error": 400,
     "invalid_request": 400,
@@ -41,7 +40,7 @@ _STATUS_OF: Final = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-# google.rpc.Code as HTTP statuses, as its own comments map them.
+# The codes of google.rpc.Code as HTTP statuses, mapped as in its own comments.
 _STATUS_OF_RPC: Final = dict(
     enumerate((499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401), start=1)
 )
@@ -78,14 +77,14 @@ def looks_like_output(row: JsonObject) -> bool:
 
 
 def first_lines(sample: FileSample) -> Sequence[JsonObject]:
-    """Return the first lines of batch output, or all that a document holds."""
+    """Return the first lines of batch output, or all lines that a document contains."""
     return sample.rows or inlined_lines(sample)
 
 
 def inlined_lines(sample: FileSample) -> list[JsonObject]:
     """Return the answers in the batch object of a Gemini batch without a file, as the lines that a file would have.
 
-    Answers come in the order of their requests: an answer without a key has its number.
+    Answers come in the order of their requests: an answer without a key gets its number.
     """
     if b'"inlinedResponses"' not in sample.head:
         return []
@@ -111,7 +110,7 @@ def id_of(row: JsonObject) -> str | None:
 
 
 def request_of(row: JsonObject) -> JsonObject | None:
-    """Return the request that a line repeats beside its answer, as Vertex AI and Bedrock do; BigQuery makes it a text."""
+    """Return the request that a line repeats beside its answer, as Vertex AI and Bedrock do; BigQuery exports it as text."""
     request = row.get("request", row.get("modelInput"))
     if isinstance(request, str) and "processed_time" in row:
         return _parsed(request)
@@ -119,7 +118,7 @@ def request_of(row: JsonObject) -> JsonObject | None:
 
 
 def prompt_digest(texts: list[str]) -> str:
-    """Return the id of a request without one: its prompt's digest, so that the same prompt is the same task."""
+    """Return the id of a request without one: its prompt's digest, so that equal prompts are the same task."""
     return hashlib.sha256("\x1f".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
@@ -159,7 +158,7 @@ def failure_of(row: JsonObject, body: JsonObject | None) -> Failure | None:
         if result["type"] == "errored":
             return _from_error(result.get("error"))
         kind = str(result["type"])
-        # Only its owner cancels a batch; it expires because the provider was too slow.
+        # Only its owner can cancel a batch, but it expires because the provider was too slow.
         fault = Fault.HARNESS if kind in ("canceled", "cancelled") else Fault.PROVIDER
         return Failure(kind=kind[:80], fault=fault, detail=_message(result.get("error")) or f"the request {kind}.")
     if body is None:
@@ -175,10 +174,10 @@ def failure_of(row: JsonObject, body: JsonObject | None) -> Failure | None:
 
 
 def failed(kind: str | None, status: int | None, detail: str) -> Failure:
-    """Return a failure with the party at fault: by status, and by words that name a full context or a filter."""
+    """Return a failure with the party at fault, by the status and by words that mention a full context or a filter."""
     if status is None and kind is not None:
         status = _STATUS_OF.get(kind)
-    # A refused request is not the model's fault; a broken or busy server is its provider's.
+    # A refused request is not the model's fault; a broken or busy server is the provider's fault.
     bad_request = status is not None and 400 <= status < 500 and status not in (408, 409, 425, 429)
     fault = Fault.HARNESS if bad_request else Fault.PROVIDER
     if bad_request and _TOO_LONG.search(detail):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from assay.domain.import_records import Noted, Skipped
-from assay.exchange.parsing.json_values import as_number, as_object, from_text, from_unix, pick
+from assay.domain.import_records import Found, Noted, Skipped
+from assay.exchange.parsing.json_values import JsonObject, as_number, as_object, from_text, from_unix, pick
 from assay.exchange.readers.batch_lines import inlined_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "openai_batch_object"
 ROLE: Final = "about"
@@ -33,13 +31,13 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield Skipped(where=source.name, why="does not describe a batch.")
         return
     last = batches[-1]
-    what = f"describes a batch that is {last.status!r} ({last.counts or {}}); no output of it was found."
+    what = f"describes a batch that is {last.status!r} ({last.counts or {}}); its output was not found."
     yield Noted(where=source.name, what=what)
 
 
 def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
-    """Return times, status and counts of the batch; empty if the files describe several batches."""
-    # Of polled states the last one counts.
+    """Return times, status and counts of the batch; empty if the files describe more than one batch."""
+    # If a batch was polled several times, the last state counts.
     batches = {batch.id: batch for source in sources for batch in _batches(source.sample)}
     if len(batches) != 1:
         return {}
@@ -55,7 +53,7 @@ def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
 
 
 class _Batch(NamedTuple):
-    """A batch in the words of OpenAI: `status` is completed, cancelled, expired, failed or that of a batch in progress."""
+    """A batch in OpenAI's words: `status` is completed, cancelled, expired, failed, or the status of a batch in progress."""
 
     id: str
     status: str
@@ -74,7 +72,7 @@ def _batches(sample: FileSample) -> list[_Batch]:
 def _batch(item: JsonObject) -> _Batch | None:
     name = str(item.get("id"))
     counts = as_object(item.get("request_counts"))
-    if item.get("object") == "batch" and "status" in item:  # OpenAI; Mistral in capitals and with other words
+    if item.get("object") == "batch" and "status" in item:  # OpenAI; Mistral uses capitals and different words
         status = str(item["status"]).lower()
         return _Batch(
             name,

@@ -1,7 +1,7 @@
 """Output and error files of batch endpoints: OpenAI, Anthropic, Mistral, Gemini, Vertex AI, Bedrock, vLLM, Groq and copies.
 
-A line that failed becomes a response with its failure; none is dropped. Rows of different files are matched by their ids; their
-order means nothing. Vertex AI and Bedrock repeat the request beside the answer, so their output needs no input file.
+A failed line becomes a response with its failure; no line is dropped. Rows of different files are matched by their ids; their order
+does not matter. Vertex AI and Bedrock repeat the request beside the answer, so their output needs no input file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import orjson
 
 from assay.domain.import_records import FoundAtEnd, FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.json_values import as_text, from_text, from_unix
+from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.json_values import JsonObject, as_text, from_text, from_unix
 from assay.exchange.readers import batch_input, batch_object, batch_server_log
 from assay.exchange.readers.batch_answers import answer_of, measures_of, model_in
 from assay.exchange.readers.batch_lines import (
@@ -35,17 +36,11 @@ if TYPE_CHECKING:
     from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "openai_batch"
-_LINE: Final[Shape] = dict.fromkeys(
-    (
-        *("id", "custom_id", "key", "recordId", "metadata", "request", "response", "error", "result", "status"),
-        *("created_at", "processed_time", "modelInput", "modelOutput"),
-    )
-)
+_LINE: Final[Shape] = dict.fromkeys(foreign_names(__name__)["line"])
 _MOJIBAKE: Final = re.compile("â€|Ã[\u0080-\u00bfƒŠ‚†ˆ‰‹Œ–—˜™š›œžŸ“”•„…]|ðŸ")
-"""UTF-8 that was decoded as Windows-1252 or Latin-1."""
+"""Matches UTF-8 that was decoded as Windows-1252 or Latin-1."""
 
 
 def recognise(sample: FileSample) -> float | None:
@@ -94,7 +89,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _first_answer(sample: FileSample) -> str | None:
-    """Return the earliest time of the first answers; the rest of the file may hold an earlier one."""
+    """Return the earliest time of the first answers; a later part of the file may have an earlier time."""
     bodies = (body for row in first_lines(sample) if (body := body_of(row)) is not None)
     times = (_answered(body) for body in bodies)
     return min((time for time in times if time is not None), default=None)
@@ -129,12 +124,12 @@ def _answered(body: JsonObject) -> str | None:
 
 
 def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bool = False) -> Iterator[Found]:
-    """Yield a response for each line of one file, with `with_tasks` also the task of each request that a line repeats.
+    """Yield a response for each line of one file, and with `with_tasks` also the task of each request that a line repeats.
 
-    With `named`, all answers are this candidate's, whatever model a line names.
+    With `named`, all answers belong to this candidate, whichever model a line names.
     """
     name = source.name
-    # A local name: the loop takes a million lines, and looks it up for each.
+    # A local name, because the loop looks it up for each of a million lines.
     loads = orjson.loads
     first = last = None
     odd, odd_where, odd_text = 0, "", ""
@@ -180,7 +175,7 @@ def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bo
                 if failure is None:
                     content, finish, failure = answer_of(body)
             given = (body or {}).get("id") or (body or {}).get("responseId") or row.get("id")
-            # Three searches for a letter settle nearly every answer and are far cheaper than the pattern.
+            # For nearly every answer, three searches for a letter are enough, and far cheaper than the pattern.
             if content is not None and not content.isascii() and ("Ã" in content or "â" in content or "ð" in content):
                 seen = _MOJIBAKE.search(content)
                 if seen is not None:

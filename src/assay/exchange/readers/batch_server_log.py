@@ -5,23 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.import_records import Noted
-from assay.exchange.parsing.input_files import UnreadableFile
+from assay.domain.import_records import Found, Noted
+from assay.exchange.parsing.input_files import FileSample, InputFile, UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "log"
 ROLE: Final = "log"
 
 _TAIL: Final = 4 << 20
 _PROGRESS: Final = re.compile(
-    # Without the look-behind, each digit of a long number would begin a search of its own: 51 s for 100 kB.
+    # Without the look-behind, each digit of a long number would start a separate search: 51 s for 100 kB.
     r"(?<![\d,])(\d[\d,]*)/(\d[\d,]*) \[((?:\d+:)?\d+:\d\d)<[^\],]*,\s*([\d.]+)\s*(s/(?:req|it)|(?:req|it)/s)",
     re.IGNORECASE,
 )
@@ -32,7 +30,7 @@ _COMMAND: Final = re.compile(r"^.*?(python3? -m vllm\S* .*|vllm run-batch .*)$",
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise a progress line with a rate, or a server's line with its version, in a text that is not JSON or a table."""
+    """Recognise a progress line with a rate, or a server's line with its version, in a text that is neither JSON nor a table."""
     if sample.rows or b"\0" in sample.head:
         return None
     text = sample.text
@@ -50,7 +48,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
-    """Return facts of a run by their names in its provenance, from all of its logs that can be read."""
+    """Return facts about a run by their names in its provenance, from all of its logs that can be read."""
     known: dict[str, JsonValue] = {}
     for source in sources:
         try:
@@ -63,7 +61,7 @@ def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
 def facts_of_text(text: str) -> dict[str, JsonValue]:
     """Return requests, requests_done, duration_s, requests_per_s, model, server_version and command, if the log has them.
 
-    Of several progress lines the last complete one counts.
+    If there are several progress lines, the last complete one counts.
     """
     # tqdm redraws its line with a carriage return.
     text = text.replace("\r", "\n")
@@ -93,7 +91,7 @@ def facts_of_text(text: str) -> dict[str, JsonValue]:
 
 
 def _text(source: InputFile) -> str:
-    """Return the beginning of a log, which names the model, and its end, which has the rate."""
+    """Return the beginning of a log, which names the model, and its end, which has the request rate."""
     with source.open() as stream:
         head = stream.read(_TAIL)
         tail = b""

@@ -1,8 +1,8 @@
 """Generations of the BigCode evaluation harness: `generations_TASK.json`, `references_TASK.json`, `evaluation_results.json`.
 
-Written from `bigcode_eval/evaluator.py` and `main.py` (2024). Generations are a list for each task, in the data set's order,
-with the texts of its samples; references are the tests. The harness keeps no verdict of a sample, only pass@k of all, so the run
-has answers without grades, and the results stay with it.
+Written from `bigcode_eval/evaluator.py` and `main.py` (2024). Generations have a list for each task, in the data set's order, with
+the texts of its samples; references are the tests. The harness keeps no verdict on single samples, only the overall pass@k, so the
+run has answers without grades, and the results are kept with it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
 from assay.exchange.parsing.json_rows import folder_path, read_object
 from assay.exchange.parsing.json_values import NotJson, as_list, as_object, as_text, parse_json, pick, storable
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
 
@@ -46,7 +45,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a task for every list of generations, and a trial for every text in it."""
+    """Yield one run, with a task for every list of generations and a trial for every text in it."""
     if _kind(source.sample) != "generations":
         yield Skipped(
             where=source.name, why="belongs to generations of the BigCode harness, which are not among the files."
@@ -89,7 +88,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
                 content=text if isinstance(text, str) else None,
                 failure=failure,
             )
-    what = "the harness keeps no verdict of a sample, so the answers have no grades; its pass@k is kept with the run."
+    what = "the harness keeps no verdicts of single samples, so the answers have no grades; its pass@k is kept with the run."
     yield Noted(where=source.name, what=what)
 
 
@@ -98,7 +97,7 @@ def _kind(sample: FileSample) -> str | None:
     head = sample.head.lstrip()
     if head.startswith(b"["):
         items = as_list(sample.document)[:50]
-        # Lists of texts occur elsewhere; code and tests hold these words.
+        # Lists of texts also occur elsewhere; only code and tests contain these words.
         if items and all(isinstance(item, list) and item and all(_is_text(text) for text in item) for item in items):
             return "generations" if b"def " in head or b"return" in head else None
         if items and all(isinstance(item, str) for item in items):
@@ -118,7 +117,7 @@ def _list_in(source: InputFile) -> list[JsonValue]:
 
 
 def _task_name(source: InputFile) -> str:
-    """Return the harness's name of the task, which ends the file's name."""
+    """Return the harness's name of the task, which is the end of the file's name."""
     for prefix in _PREFIXES:
         if source.stem.startswith(f"{prefix}_"):
             return source.stem.removeprefix(f"{prefix}_")

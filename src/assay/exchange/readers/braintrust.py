@@ -1,12 +1,12 @@
 """Experiments of Braintrust: events of the API and its exports, and results that the SDK returns.
 
 Written from the SDK's `generated_types.json` (`ExperimentEvent`) and `js/src/framework.ts` (`EvalResultWithSummary`) of 2026.
-Events are lines, a list, or `{"events": […]}`; with all spans of an experiment, only the root span of each case is a response.
-The SDK's results are `{"summary": …, "results": […]}`.
+Events are lines, a list, or `{"events": […]}`. If a file has all spans of an experiment, only the root span of each case is a
+response. The SDK's results are `{"summary": …, "results": […]}`.
 
-A task is an input, and the same input again a trial. Scores are 0 to 1. Only scorers of `autoevals` that are known to be rules
-count at once: a call of a model under a scorer's span shows that it asked one, but a client that is not instrumented leaves no
-such span.
+Each distinct input is a task, and a repeated input is a further trial. Scores are between 0 and 1. Only scorers of `autoevals` that
+are known to be rules count without review: a model call under a scorer's span shows that the scorer used a model, but a client
+without instrumentation leaves no such span.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import orjson
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import read_rows
 from assay.exchange.parsing.json_values import (
     NotJson,
@@ -53,14 +54,8 @@ if TYPE_CHECKING:
 
 NAME: Final = "braintrust"
 
-_EVENT: Final[Shape] = dict.fromkeys(
-    (
-        *("id", "_xact_id", "_pagination_key", "created", "project_id", "experiment_id", "input", "output", "expected"),
-        *("error", "scores", "metadata", "tags", "metrics", "context", "span_id", "span_parents", "root_span_id"),
-        *("span_attributes", "is_root", "origin", "comments", "audit_data", "facets", "classifications", "log_id"),
-        *("dataset_record_id", "org_id", "_async_scoring_state", "dataset_id", "name"),
-    )
-)
+_NAMES: Final = foreign_names(__name__)
+_EVENT: Final[Shape] = dict.fromkeys(_NAMES["event"])
 _SUMMARY: Final = dict.fromkeys(
     ("projectName", "experimentName", "project_name", "experiment_name", "projectId", "experimentId", "projectUrl")
 )
@@ -71,26 +66,13 @@ _FILE: Final[Shape] = {
     "data": _EVENT,
     "cursor": None,
 }
-_RULES: Final = frozenset(
-    {
-        *(
-            "ExactMatch",
-            "Levenshtein",
-            "LevenshteinScorer",
-            "NumericDiff",
-            "NumericDifference",
-            "JSONDiff",
-            "ValidJSON",
-        ),
-        *("ListContains", "exact_match", "levenshtein"),
-    }
-)
+_RULES: Final = frozenset(_NAMES["rules"])
 _LISTS: Final = ("events", "results", "data")
 
 
 @dataclass(slots=True)
 class _Trace:
-    """Spans of one case besides its root: scorers with their reasons, and tokens of calls outside of scorers."""
+    """Spans of one case besides its root: scorers with their reasons, and tokens of calls made outside scorers."""
 
     parents: dict[str, str] = field(default_factory=dict)
     scorers: dict[str, JsonObject] = field(default_factory=dict)
@@ -189,14 +171,14 @@ def _are_events(rows: Iterable[JsonObject]) -> bool:
 
 
 def _is_root(row: JsonObject) -> bool:
-    """True if a row is a case itself, not a step or a scorer inside of one."""
+    """True if a row is a case itself, and not a step or a scorer inside one."""
     if isinstance(row.get("is_root"), bool):
         return row["is_root"] is True
     return not as_list(row.get("span_parents")) and row.get("span_id") == row.get("root_span_id")
 
 
 def _traces(rows: Iterable[JsonObject]) -> tuple[dict[str, _Trace], set[str]]:
-    """Return the spans inside of every case, and the experiments that the rows belong to."""
+    """Return the spans inside each case, and the experiments to which the rows belong."""
     traces: defaultdict[str, _Trace] = defaultdict(_Trace)
     experiments: set[str] = set()
     for row in rows:
@@ -218,7 +200,7 @@ def _traces(rows: Iterable[JsonObject]) -> tuple[dict[str, _Trace], set[str]]:
 
 
 class _CaseReader:
-    """Reads cases; keeps the tasks so far."""
+    """Reads cases; keeps the tasks read so far."""
 
     def __init__(self, traces: dict[str, _Trace], candidate: str | None) -> None:
         self._traces = traces
@@ -265,7 +247,7 @@ class _CaseReader:
             yield from self._grades.assessments(values, task=task, candidate=candidate, trial=trial, where=where)
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield a note on scores that wait although no model is known to have given them."""
+        """Yield a note about scores that await review although no model is known to have given them."""
         yield from self._grades.notes(where)
 
 
@@ -290,7 +272,7 @@ def _task(task: str, row: JsonObject) -> FoundTask:
 
 
 def _metrics(metrics: JsonObject, trace: _Trace) -> dict[str, JsonValue]:
-    """Return the metrics of a case, with the tokens of its model calls if the root does not sum them up."""
+    """Return the metrics of a case, including the tokens of its model calls if the root does not sum them up."""
     if "prompt_tokens" in metrics:
         return dict(metrics)
     own = [call for span, call in trace.calls if trace.scorer_above(span) is None]
@@ -322,6 +304,6 @@ def _values(scores: JsonObject, trace: _Trace) -> Iterator[MetricValue]:
 
 
 def _names(scorer: JsonObject) -> set[str]:
-    """Return the scores that a scorer's span gave; its own name if it lists none."""
+    """Return the names of the scores that a scorer's span gave, or its own name if it lists none."""
     name = as_text(as_object(scorer.get("span_attributes")).get("name"))
     return set(as_object(scorer.get("scores"))) or ({name} if name else set())

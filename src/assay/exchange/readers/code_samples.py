@@ -5,8 +5,8 @@ Written from `human_eval/evaluation.py`, `evalplus/codegen.py` and `evaluate.py`
 `result` to each, Reflexion `is_solved`; EvalPlus and BigCodeBench write one document whose `eval` lists the samples of each task
 with `base_status` and `plus_status`, or `status`. Problems (`HumanEval.jsonl.gz`) beside them give the prompts.
 
-The nth sample of a task is trial n. Verdicts are by rule: the tests were run. EvalPlus's two suites are the criteria `base` and
-`plus`; as in its own pass@1, `plus` is passed only together with `base`.
+The nth sample of a task is trial n. Verdicts are by rule, because the tests were run. EvalPlus's two test suites are the criteria
+`base` and `plus`; as in its own pass@1, `plus` only counts as passed together with `base`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import folder_path, read_rows
 from assay.exchange.parsing.json_values import (
     NotJson,
@@ -44,29 +45,12 @@ if TYPE_CHECKING:
 
 NAME: Final = "code_samples"
 
-_PROBLEM: Final = (
-    "prompt",
-    "entry_point",
-    "canonical_solution",
-    "test",
-    "contract",
-    "base_input",
-    "plus_input",
-    "atol",
-)
+_NAMES: Final = foreign_names(__name__)
+_PROBLEM: Final = _NAMES["problem"]
 _SAMPLE: Final[Shape] = dict.fromkeys(
     ("task_id", "completion", "solution", "raw_solution", "passed", "result", "is_solved", "reflections", *_PROBLEM)
 )
-_VERDICT: Final = (
-    "task_id",
-    "solution",
-    "base_status",
-    "plus_status",
-    "base_fail_tests",
-    "plus_fail_tests",
-    "status",
-    "details",
-)
+_VERDICT: Final = _NAMES["verdict"]
 _OLD: Final = ("files", "nfiles", "base", "plus")
 _RESULTS: Final[Shape] = {
     "eval": {"*": dict.fromkeys((*_VERDICT, *_OLD))},
@@ -173,7 +157,7 @@ def _base_name(source: InputFile) -> str:
 
 
 def _rows_of_results(document: JsonObject, name: str) -> Iterator[tuple[JsonObject | str, str]]:
-    """Yield the samples of a document of results, also in the layout of EvalPlus 0.1, which has no solutions."""
+    """Yield the samples of a document of results, including the layout of EvalPlus 0.1, which has no solutions."""
     for task, value in as_object(document.get("eval")).items():
         old = as_object(value)
         if old:
@@ -201,7 +185,7 @@ def _problems(files: Iterable[InputFile]) -> dict[str, JsonObject]:
 
 
 class _SampleReader:
-    """Reads samples of one file; keeps the tasks so far and their number of samples."""
+    """Reads the samples of one file; keeps the tasks so far and their number of samples."""
 
     def __init__(self, source: InputFile, options: ReadOptions, problems: dict[str, JsonObject]) -> None:
         self._source = source
@@ -213,7 +197,7 @@ class _SampleReader:
         self._grades = MetricGrades()
 
     def run(self, head: JsonObject) -> FoundRun:
-        """Return the run; the candidate is named for the file, in which EvalPlus writes model, backend and temperature."""
+        """Return the run; the candidate is named after the file, whose name in EvalPlus has model, backend and temperature."""
         set_up = _SET_UP.match(_base_name(self._source))
         model = None if set_up is None else set_up["model"].replace("--", "/")
         parameters: dict[str, JsonValue] = {}
@@ -262,7 +246,7 @@ class _SampleReader:
         )
 
     def _values(self, row: JsonObject) -> Iterator[MetricValue | None]:
-        """Yield the verdicts of a sample; none for one whose tests were not run."""
+        """Yield the verdicts on a sample; none if its tests were not run."""
         for key in ("passed", "is_solved"):
             if isinstance(row.get(key), bool):
                 yield _verdict("", row[key], reason=as_text(row.get("result")) or "")
@@ -277,7 +261,7 @@ class _SampleReader:
             yield self._by_status("plus", both, reason=_failed(row.get("plus_fail_tests")))
 
     def _by_status(self, criterion: str, status: object, *, reason: str) -> MetricValue | None:
-        """Return a verdict; None for any other status, which is counted."""
+        """Return a verdict; None for an unknown status, which is counted."""
         if status not in _STATUS:
             self._ungraded[shorten(status, 40)] += 1
             return None
@@ -289,7 +273,7 @@ class _SampleReader:
             what = ", ".join(f"{status} ({count:,})" for status, count in self._ungraded.most_common(10))
             yield Noted(where=self._source.name, what=f"samples whose status is not a verdict have no grade: {what}.")
         if not self._options.candidate:
-            what = f"the file names no model; the candidate is {self._candidate!r}, after the file. `--candidate` names it."
+            what = f"the file names no model; the candidate {self._candidate!r} is named after the file; `--candidate` renames it."
             yield Noted(where=self._source.name, what=what)
 
 

@@ -3,10 +3,10 @@
 Written from `deepeval/test_run/test_run.py` and `api.py` of 4.3 and 2.x, whose files hold the camel-case names of `TestRun`:
 `testCases` with `input`, `actualOutput`, `expectedOutput` and `metricsData`, and `conversationalTestCases` with `turns`.
 
-A candidate is the `model` among the hyperparameters, or the run's identifier. Metrics name the model that evaluated them
-(`evaluationModel`): their grades wait. Of the metrics without a model only those that DeepEval computes by itself count; a
-metric of the user's own may ask a model and waits. Older versions score some metrics by the bad share (`Bias`, `Toxicity`), so
-less is better: if `success` goes with scores below the threshold, a metric points that way.
+A candidate is the `model` among the hyperparameters, or the run's identifier. Metrics that name an evaluating model
+(`evaluationModel`) await review. Of the metrics without a model, only those that DeepEval computes itself count; a user's own
+metric may call a model, so it awaits review. Older versions score some metrics (`Bias`, `Toxicity`) by the share of bad content, so
+that lower is better; this is recognised by `success` at scores below the threshold.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundRun, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
 from assay.domain.suite import Message
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.graded_rows import GradedRow, graded_records, prompt_digest
 from assay.exchange.parsing.json_values import (
     NotJson,
@@ -38,28 +39,17 @@ from assay.exchange.parsing.metric_grades import MetricValue
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
     from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "deepeval"
 
+_NAMES: Final = foreign_names(__name__)
 _CASE: Final[Shape] = {
     **dict.fromkeys(("name", "input", "actualOutput", "expectedOutput", "context", "retrievalContext", "toolsCalled")),
     **dict.fromkeys(("expectedTools", "tokenCost", "completionTime", "tags", "flaky", "success", "runDuration")),
-    **dict.fromkeys(
-        (
-            "evaluationCost",
-            "order",
-            "metadata",
-            "additionalMetadata",
-            "comments",
-            "trace",
-            "metricsData",
-            "metricsMetadata",
-        )
-    ),
+    **dict.fromkeys(_NAMES["case"]),
     **dict.fromkeys(("inputTokenCount", "outputTokenCount", "turns", "scenario", "expectedOutcome", "userDescription")),
     **dict.fromkeys(("imagesMapping", "expectations", "multimodalInput", "multimodalActualOutput", "metricsMetadata")),
 }
@@ -70,10 +60,7 @@ _RUN: Final[Shape] = {
     **dict.fromkeys(("testPassed", "testFailed", "runDuration", "evaluationCost", "datasetAlias", "datasetId")),
     **dict.fromkeys(("datasetVersion", "deployment", "deploymentConfigs", "official")),
 }
-_SET_UP: Final = (
-    *("identifier", "hyperparameters", "testFile", "testPassed", "testFailed", "runDuration", "evaluationCost"),
-    *("datasetAlias", "datasetId", "datasetVersion", "metricsScores"),
-)
+_SET_UP: Final = _NAMES["set_up"]
 _BY_RULE: Final = frozenset({"Exact Match", "Pattern Match", "Tool Correctness", "Json Correctness"})
 _UNNAMED: Final = re.compile(r"(test_case|conversational_test_case)_\d+$")
 
@@ -111,7 +98,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         provenance=pick(run, _SET_UP),
     )
     if not (options.candidate or model or identifier):
-        what = f"the test run names no model; the candidate is {candidate!r}, after the file. `--candidate` names it."
+        what = f"the test run names no model; the candidate {candidate!r} is named after the file; `--candidate` renames it."
         yield Noted(where=source.name, what=what)
     directions = _directions(case for case, _ in cases)
     names: dict[str, str] = {}
@@ -120,7 +107,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _run_in(document: object) -> JsonObject | None:
-    """Return the test run in a document; the latest one of older versions is inside `testRunData`."""
+    """Return the test run in a document; in older versions, the latest test run is inside `testRunData`."""
     fields = as_object(document)
     for run in (fields, as_object(fields.get("testRunData"))):
         cases = [*objects_in(run.get("testCases")), *objects_in(run.get("conversationalTestCases"))]
@@ -157,7 +144,7 @@ def _row(
     task = None
     if name is not None and not _UNNAMED.match(name):
         digest = prompt_digest(prompt)
-        # Two cases of one name and different questions are different tasks.
+        # Two cases with the same name but different questions are different tasks.
         task = name if names.setdefault(name, digest) == digest else f"{name} {digest}"
     expected = as_text(case.get("expectedOutput")) or as_text(case.get("expectedOutcome"))
     failure = None
@@ -185,7 +172,7 @@ def _asked(case: JsonObject) -> tuple[Message, ...]:
 
 
 def _conversation(case: JsonObject) -> tuple[tuple[Message, ...], str | None]:
-    """Return the scenario with the turns before the last answer, and that answer."""
+    """Return the scenario with the turns before the last answer, and the last answer."""
     turns = objects_in(case.get("turns"))
     scenario = as_text(case.get("scenario"))
     last = max((at for at, turn in enumerate(turns) if turn.get("role") == "assistant"), default=None)

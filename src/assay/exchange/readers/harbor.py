@@ -5,9 +5,9 @@ and 2026. A job is a folder with `config.json`, `result.json` and a folder for e
 `task_name`, `agent_info`, `agent_result` (tokens, cost), `verifier_result.rewards` and `exception_info`;
 `agent/trajectory.json` beside it holds the agent's steps.
 
-A candidate is an agent with its model; trials of one task are numbered in the order of their start. The verifier is a judge by
-rule; several rewards are criteria. The response is the agent's last message, because its work was the state of a container that
-is gone. A trial that broke before its verifier ran is a failure.
+A candidate is an agent with its model; trials of one task are numbered by their start times. The verifier is a judge by rule; if
+there are several rewards, each is a criterion. The response is the agent's last message, because the agent's actual work was the
+state of a container that no longer exists. A trial that broke before its verifier ran is a failure.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import folder_path, parent_folder, read_object
 from assay.exchange.parsing.json_values import (
     NotJson,
@@ -60,13 +61,7 @@ if TYPE_CHECKING:
 NAME: Final = "harbor"
 
 _TRAJECTORY: Final = "agent/trajectory.json"
-_TRIAL: Final[Shape] = dict.fromkeys(
-    (
-        *("id", "task_name", "trial_name", "trial_uri", "task_id", "source", "task_checksum", "config", "agent_info"),
-        *("agent_result", "verifier_result", "exception_info", "started_at", "finished_at", "environment_setup"),
-        *("agent_setup", "agent_execution", "verifier", "step_results"),
-    )
-)
+_TRIAL: Final[Shape] = dict.fromkeys(foreign_names(__name__)["trial"])
 _JOB: Final[Shape] = {
     "trial_results": _TRIAL,
     **dict.fromkeys(("id", "started_at", "updated_at", "finished_at", "n_total_trials", "stats")),
@@ -185,7 +180,7 @@ def _kind(sample: FileSample) -> str | None:
         if "n_total_trials" in document and "stats" in document:
             return "job"
     if b'"ATIF-v' in head:
-        # A trajectory may hold hundreds of megabytes, so its kind is read from its beginning.
+        # A trajectory may hold hundreds of megabytes, so its kind is recognised from the beginning.
         return "trajectory" if b'"schema_version"' in head[:2000] else None
     if b'"agents"' in head or b'"trials_dir"' in head or b'"jobs_dir"' in head:
         document = as_object(sample.document)
@@ -206,7 +201,7 @@ def _job_folder(source: InputFile, kind: str) -> str:
 
 
 def _candidate(result: JsonObject) -> tuple[str, str | None]:
-    """Return the candidate's name, agent with model, and the model's reference."""
+    """Return the candidate's name (agent with model) and the model's reference."""
     agent = as_object(result.get("agent_info"))
     config = as_object(as_object(result.get("config")).get("agent"))
     name = as_text(agent.get("name")) or as_text(config.get("name")) or as_text(config.get("import_path")) or "agent"
@@ -272,7 +267,7 @@ def _trial_records(
         where=where,
         content=None if failure is not None else last_message or "",
         failure=failure,
-        # A trial that was rewarded although its time ran out counts, as it does in Harbor.
+        # As in Harbor, a trial that was rewarded although it timed out counts.
         finish_reason=kind if broke and failure is None else None,
         input_tokens=as_count(usage.get("n_input_tokens")),
         output_tokens=as_count(usage.get("n_output_tokens")),
@@ -303,7 +298,7 @@ def _trial_records(
 
 
 def _total(rewards: JsonObject, candidate: str, scale: OffScale, *, alone: bool) -> tuple[FoundGrade, ...]:
-    """Return the trial's own grade: of several rewards the one called `reward`."""
+    """Return the trial's own grade; if it has several rewards, the one called `reward`."""
     if alone or "reward" not in rewards:
         return ()
     raw = as_points(rewards["reward"])

@@ -1,11 +1,11 @@
 """Runs of HELM (`crfm-helm`): a folder for each run, with `scenario_state.json`, `per_instance_stats.json` and `run_spec.json`.
 
 Written from `helm/benchmark/runner.py`, `adaptation/request_state.py`, `metrics/metric.py` and `metrics/statistic.py` of 0.5. The
-candidate is the model that the adapter names, a task an instance (with its perturbation, if it has one), and a trial a choice of
-examples (`train_trial_index`).
+candidate is the model that the adapter names. Each instance, with its perturbation if any, is a task, and each choice of examples
+(`train_trial_index`) is a trial.
 
-`per_instance_stats.json` mixes scores with counts of tokens, times and the like. Metrics of HELM's own comparisons with
-references are rules. Any other metric may rest on an annotator that asks a model, so it waits; counts are left out.
+`per_instance_stats.json` mixes scores with token counts, times and similar numbers. HELM's own comparisons with references are
+rules. Any other metric may depend on an annotator that calls a model, so it awaits review; counts are left out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import folder_name, folder_path
 from assay.exchange.parsing.json_values import (
     NotJson,
@@ -46,83 +47,21 @@ if TYPE_CHECKING:
 
 NAME: Final = "helm"
 
+_NAMES: Final = foreign_names(__name__)
 _STATE: Final[Shape] = {
     "adapter_spec": None,
     "annotator_specs": None,
-    "request_states": dict.fromkeys(
-        (
-            *(
-                "instance",
-                "reference_index",
-                "request_mode",
-                "train_trial_index",
-                "output_mapping",
-                "request",
-                "result",
-            ),
-            *("num_train_instances", "prompt_truncated", "num_conditioning_tokens", "annotations"),
-        )
-    ),
+    "request_states": dict.fromkeys(_NAMES["state"]),
 }
 _STATS: Final[Shape] = dict.fromkeys(("instance_id", "perturbation", "train_trial_index", "stats"))
 _SPEC: Final[Shape] = dict.fromkeys(
     ("name", "scenario_spec", "adapter_spec", "metric_specs", "data_augmenter_spec", "groups", "annotators")
 )
-_RULES: Final = frozenset(
-    {
-        *("exact_match", "quasi_exact_match", "quasi_leave_articles_exact_match", "prefix_exact_match"),
-        *("quasi_prefix_exact_match", "exact_match_indicator", "final_number_exact_match", "exact_set_match"),
-        *(
-            "iou_set_match",
-            "f1_set_match",
-            "math_equiv",
-            "math_equiv_chain_of_thought",
-            "code_eval_acc",
-            "pass",
-            "f1_score",
-        ),
-        *("rouge_1", "rouge_2", "rouge_l", "bleu_1", "bleu_4", "chinese_bleu_1", "chinese_rouge_1", "chinese_rouge_2"),
-        *(
-            "cleva_math_result_match",
-            "wip_score",
-            "chinese_wip_score",
-            "chain_of_thought_correctness",
-            "ifeval_strict_accuracy",
-        ),
-        *(
-            "exact_match@5",
-            "quasi_exact_match@5",
-            "prefix_exact_match@5",
-            "quasi_prefix_exact_match@5",
-            "test_avg",
-            "strict_acc",
-        ),
-    }
-)
+_RULES: Final = frozenset(_NAMES["rules"])
 _ERROR_RATES: Final = frozenset(
     {"wer_score", "mer_score", "cer_score", "chinese_wer_score", "chinese_mer_score", "chinese_cer_score"}
 )
-_COUNTS: Final = (
-    *(
-        "num_",
-        "finish_reason_",
-        "logprob",
-        "perplexity",
-        "bits_per_byte",
-        "max_prob",
-        "predicted_index",
-        "prompt_truncated",
-    ),
-    *(
-        "inference_",
-        "training_",
-        "batch_size",
-        "absolute_value_difference",
-        "estimated_",
-        "max_num_",
-        "completion_length",
-    ),
-)
+_COUNTS: Final = _NAMES["counts"]
 
 
 class _Cell(NamedTuple):
@@ -146,7 +85,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the statistics and the set-up in the folder of a run's states; without states, statistics take the set-up."""
+    """Return the statistics and the set-up in the folder of a run's states; without states, statistics have the set-up."""
     kind = _kind(source.sample)
     mine = [other for other in others if folder_path(other) == folder_path(source)]
     kinds = {other: _kind(other.sample) for other in mine}
@@ -158,7 +97,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Collection[str]:
-    """Return the run's folder: HELM also leaves its scenario, aggregates and what its web page shows there."""
+    """Return the run's folder: HELM also leaves its scenario, aggregates and the data of its web page there."""
     return (folder_path(source),) if companions else ()
 
 
@@ -269,7 +208,7 @@ def _responses(state: JsonObject, stats: dict[_Cell, dict[str, float]], candidat
             tasks.add(cell.task)
             yield _task(cell.task, instance, request_state)
         if cell in answered:
-            continue  # one request for each reference: the instance has one answer
+            continue  # there is one request per reference, but the instance has only one answer
         answered.add(cell)
         yield _response(cell, request_state, stats.get(cell, {}), candidate, where)
         if len(as_list(as_object(request_state.get("result")).get("completions"))) > 1:
@@ -303,7 +242,7 @@ def _response(
     content = as_text(completion.get("text")) or ("" if completion else None)
     chosen = stats.get("predicted_index")
     if request_state.get("reference_index") is not None and chosen is not None:
-        # The model was asked for the likelihood of each reference; the likeliest is its answer.
+        # The model was asked for the likelihood of each reference; the most likely one is its answer.
         references = objects_in(as_object(request_state.get("instance")).get("references"))
         index = int(chosen)
         if 0 <= index < len(references):
@@ -330,7 +269,7 @@ def _response(
 
 
 def _annotated(state: JsonObject) -> bool:
-    """True if annotators worked on the run's answers: models, as a rule."""
+    """True if annotators, which usually are models, worked on the run's answers."""
     return bool(state.get("annotator_specs")) or any(
         request_state.get("annotations") for request_state in objects_in(state.get("request_states"))[:50]
     )

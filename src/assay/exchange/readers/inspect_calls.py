@@ -1,4 +1,4 @@
-"""Calls of models that the scorers of an Inspect sample made, read from the sample's events.
+"""Model calls that the scorers of an Inspect sample made, read from the sample's events.
 
 Events are in spans (`span_begin` with `id`, `parent_id`, `type`, `name`; since 2025), in steps before that (`step` with an
 `action` of `begin` or `end`). A scorer's events are in a span or step of the type `scorer` with its name, or in spans inside
@@ -36,7 +36,7 @@ class ScorerCall(NamedTuple):
 
 
 class CallUsage(TypedDict):
-    """Tokens, cost and time of several calls, summed; the keys are fields of `FoundAssessment`."""
+    """Total tokens, cost and time of several calls; the keys are fields of `FoundAssessment`."""
 
     input_tokens: int | None
     output_tokens: int | None
@@ -45,11 +45,11 @@ class CallUsage(TypedDict):
 
 
 class ScorerCalls:
-    """The calls of a sample's scorers, by scorer.
+    """The model calls of a sample's scorers, by scorer.
 
     Attributes:
-        may_be_unseen: True if scorers may have called a model without an event in the log: models besides the candidate's were
-            used, and the sample keeps no events or has scorers' calls that belong to no scorer.
+        may_be_unseen: True if scorers may have called a model without an event in the log: models other than the candidate's were
+            used, and the sample has no events, or has scorer calls that belong to no scorer.
     """
 
     def __init__(self, sample: JsonObject, candidate_model: str) -> None:
@@ -78,7 +78,7 @@ class ScorerCalls:
                 elif event.get("type") == "scorers":
                     scoring.add(span)
             elif event.get("event") == "score" and (inside := as_text(event.get("span_id"))) in scorers:
-                # The event names the score; if two scorers have one name, a number is added to it.
+                # The event names the score; if two scorers have the same name, a number is added.
                 scorers[str(inside)] = as_text(event.get("scorer")) or scorers[str(inside)]
         stray = False
         for event in events:
@@ -109,7 +109,7 @@ class ScorerCalls:
 
 
 def usage_of(calls: Sequence[ScorerCall]) -> CallUsage:
-    """Return the sums over calls; None for a value that no call states."""
+    """Return the sums over calls; a value that no call states is None."""
 
     def total(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]

@@ -2,14 +2,14 @@
 
 Written from inspect_ai's `log/_log.py`, `log/_recorders/eval.py`, `scorer/_metric.py` and `scorer/_model.py` from 0.3.41
 (October 2024) to 0.3.154 (December 2025), and its test logs since May 2024; log format versions 1 and 2. A `.eval` file is a
-zip archive of `header.json` (absent while the run goes on: `_journal/start.json`), `samples/ID_epoch_N.json` and
-`summaries.json`; those of the first months have `start.json` and `results.json` instead.
+zip archive of `header.json` (absent while the run goes on, when there is `_journal/start.json` instead), `samples/ID_epoch_N.json`
+and `summaries.json`; archives of the first months have `start.json` and `results.json` instead.
 
-An epoch is a trial. A scorer is a judge; a value C, P, I or N is 1, 0.5, 0 or 0, as in Inspect's own metrics. A scorer asked a
-model if its name or options say so, if it keeps messages in `metadata.grading`, or if model events stand inside its span: its
-grades wait for a person, with the model's words as the reply. So do those of a scorer that is not Inspect's own if the sample
-keeps no events but used further models. A sample that Inspect scored although a limit stopped it is a response; one that it
-could not score is a failure.
+An epoch is a trial. A scorer is a judge; the values C, P, I and N are 1, 0.5, 0 and 0, as in Inspect's own metrics. A scorer called
+a model if its name or options say so, if it keeps messages in `metadata.grading`, or if there are model events inside its span: its
+grades await review, with the model's words as the reply. So do the grades of a scorer that is not Inspect's own if the sample has
+no events but used further models. A sample that Inspect scored although a limit stopped it is a response; one that it could not
+score is a failure.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_values import (
     NotJson,
     as_count,
@@ -74,37 +75,14 @@ _VALUES: Final = {
     "P": 0.5, "PARTIAL": 0.5,
     "I": 0.0, "INCORRECT": 0.0, "NO": 0.0, "FALSE": 0.0, "N": 0.0, "NOANSWER": 0.0,
 }  # fmt: skip
-_SET_UP: Final = (
-    "run_id",
-    "eval_id",
-    "task_id",
-    "task_version",
-    "task_file",
-    "task_args",
-    "created",
-    "dataset",
-    "model_base_url",
-    "model_args",
-    "model_generate_config",
-    "model_roles",
-    "config",
-    "revision",
-    "packages",
-    "tags",
-    "metadata",
-    "scorers",
-)
-_LOG: Final[Shape] = dict.fromkeys(
-    (
-        *("version", "status", "eval", "plan", "results", "stats", "error", "samples", "reductions", "invalidated"),
-        *("tags", "metadata", "log_updates", "location", "etag", "logging"),
-    )
-)
-# Inspect's own scorers that ask no model.
+_NAMES: Final = foreign_names(__name__)
+_SET_UP: Final = _NAMES["set_up"]
+_LOG: Final[Shape] = dict.fromkeys(_NAMES["log"])
+# Inspect's own scorers that call no model.
 _BY_RULE: Final = frozenset({"includes", "match", "exact", "f1", "choice", "pattern", "answer", "math"})
 _ATTACHMENT: Final = re.compile(r"(?:attachment|tc)://([0-9a-f]{32})")
 _HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
-# A candidate is at fault if it runs into its limits of time, tokens or messages, but not for these two.
+# A candidate is at fault if it exceeds its limits of time, tokens or messages, but not for these two.
 _FOREIGN_LIMITS: Final = ("operator", "cost")
 
 
@@ -160,7 +138,7 @@ def _is_stored(sample: JsonObject, origins: Origins) -> bool:
         as_text(as_object(as_object(score).get("metadata")).get("assessment"))
         for score in as_object(sample.get("scores")).values()
     ]
-    # A list, so that the report counts every grade.
+    # A list instead of a generator, so that the report counts every grade.
     stored = [run is not None and name is not None and origins.is_held(run, name) for name in named]
     return bool(stored) and all(stored)
 
@@ -182,7 +160,7 @@ def _archive(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         if not _is_log(header):
             yield Skipped(where=source.name, why="holds no header that names a task and a model.")
             return
-        # A log without `header.json` has no status: its run is still going, or was killed.
+        # A log without `header.json` has no status: its run is still in progress, or was killed.
         header.setdefault("status", "started")
         reading = _LogReader(header, source, options)
         _learn_scales(members, reading)
@@ -205,13 +183,13 @@ def _members(members: ZipMembers, names: Sequence[str], source: InputFile) -> It
 
 
 def _learn_scales(members: ZipMembers, reading: _LogReader) -> None:
-    """Read all scores once before the samples: from the summaries, or else from the samples themselves."""
+    """Read all scores once before the samples, either from the summaries or from the samples themselves."""
     summaries = [name for name in ("summaries.json", "summary.json") if name in members]
     for name in summaries[:1] or [name for name in members.names if name.startswith("samples/")]:
         try:
             document = parse_json(members.read(name))
         except (NotJson, InputError):
-            continue  # reported when its turn comes
+            continue  # reported when the sample is read
         for sample in as_list(document) if summaries else [document]:
             reading.learn_scale(sample)
 
@@ -255,6 +233,7 @@ class _LogReader:
         self._unscaled = 0
         self._unscaled_at = ""
         self._version = _newest_time(log.get("stats"), self._spec, log.get("log_updates")) or ""
+        self._edits = 0
 
     def run(self) -> Iterator[Found]:
         """Yield the run, and a note if the log has a newer format version."""
@@ -306,7 +285,7 @@ class _LogReader:
             yield from self.rest()
 
     def learn_scale(self, value: object) -> None:
-        """Note the scores of a sample that lie outside 0 to 1: one of them shows that none of its scorer's values can count."""
+        """Note the scores of a sample that lie outside 0 to 1: a single one shows that none of the scorer's values can count."""
         sample = as_object(value)
         for name, score in self._scores(sample).items():
             for part, part_value in _parts(name, as_object(score).get("value")):
@@ -338,8 +317,9 @@ class _LogReader:
             for score in as_object(sample.get("scores")).values()
             for edit in as_list(as_object(score).get("history"))
         ]
-        self._version = max(self._version, _newest_time(sample.get("invalidation"), edits) or "")
         invalid = as_object(sample.get("invalidation"))
+        self._version = max(self._version, _newest_time(invalid, edits) or "")
+        self._edits += len(edits) + bool(invalid)
         if invalid:
             by, reason = (
                 shorten(invalid.get("author") or "someone", 80),
@@ -362,13 +342,15 @@ class _LogReader:
             yield self._assessment(name, as_object(score), task, trial, where, calls)
 
     def rest(self) -> Iterator[Found]:
-        """Yield the version, which edits of samples raise, and a note on the scores without a known scale."""
+        """Yield the version, which edits of samples raise, and a note about the scores without a known scale."""
         if self._version:
-            yield FoundAtEnd(version=self._version)
+            # The history of a log only grows, even if a clock was set back: of two logs with the same time, the one with more edits
+            # is later.
+            yield FoundAtEnd(version=f"{self._version} {self._edits:06}" if self._edits else self._version)
         if self._unscaled:
             what = (
-                f"{self._unscaled:,} scores are words or come from a scorer whose values leave 0 to 1, and the log does not name "
-                "their scale. Assay keeps them as raw scores, which no statistic counts."
+                f"{self._unscaled:,} scores are words or come from a scorer whose values go beyond 0 to 1, and the log does not "
+                "name their scale. Assay keeps them as raw scores, which no statistic counts."
             )
             yield Noted(where=self._unscaled_at, what=what)
 
@@ -431,7 +413,7 @@ class _LogReader:
     ) -> FoundAssessment:
         value = score.get("value")
         metadata = as_object(score.get("metadata"))
-        # A score that a person edited in Inspect is that person's; the last editor counts.
+        # A score that a person edited in Inspect belongs to that person; the last editor counts.
         provenances = [as_object(edit.get("provenance")) for edit in objects_in(score.get("history"))]
         editors = [editor for provenance in provenances if (editor := as_text(provenance.get("author"))) is not None]
         asked = self._judges.get(name, ())
@@ -478,7 +460,7 @@ class _LogReader:
 
 
 def _parts(scorer: str, value: object) -> list[tuple[str, object]]:
-    """Return the criteria of a score with their values; a single value has none."""
+    """Return the criteria of a score with their values; a single value has no criterion."""
     if isinstance(value, dict):
         return [(str(key), part) for key, part in value.items()]
     if isinstance(value, list):
@@ -502,10 +484,10 @@ def _raw(value: object) -> float | None:
 
 
 def _models_in(options: object, depth: int = 0) -> tuple[str, ...]:
-    """Return the models that a scorer's options name, also those of the scorers that it combines."""
+    """Return the models that a scorer's options name, including models of the scorers that it combines."""
     fields = as_object(options)
     given = fields.get("model")
-    # A model that was made with arguments is written as an object of its name, configuration and arguments.
+    # A model created with arguments is written as an object with its name, configuration and arguments.
     named = as_texts(
         [as_object(model).get("model", model) for model in (given if isinstance(given, list) else [given])]
     )
@@ -516,13 +498,13 @@ def _models_in(options: object, depth: int = 0) -> tuple[str, ...]:
 
 
 def _identity(spec: JsonObject) -> str | None:
-    """Return the id that an evaluation has in all its logs: `eval-retry` keeps the task's id and changes the others."""
+    """Return the id that an evaluation has in all its logs: `eval-retry` keeps the task's id and changes the other ids."""
     task = as_text(spec.get("task_id")) or as_text(spec.get("eval_id"))
     return None if task is None else f"inspect task {task}"
 
 
 def _newest_time(*parts: object) -> str | None:
-    """Return the newest time of a run, of its updates or of the edits of its scores."""
+    """Return the newest time of a run, of its updates, or of edits of its scores."""
     times: list[str] = []
     for part in parts:
         for entry in part if isinstance(part, list) else [part]:
@@ -553,7 +535,7 @@ def _last_message(sample: JsonObject) -> str | None:
 
 
 def _with_attachments(sample: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the sample with its long texts in place of the references to them."""
+    """Return the sample with the references to long texts replaced by the texts."""
     attachments = as_object(sample.get("attachments")) or as_object(as_object(sample.get("transcript")).get("content"))
     if not attachments:
         return sample

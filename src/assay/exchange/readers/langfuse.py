@@ -8,9 +8,9 @@ of its Python library 5.0. Files of one folder belong together:
 * traces, with input, output, latency, cost and tokens;
 * dataset items, with input and expected output.
 
-A dataset run is a run, its name the candidate, a dataset item the task. Scores without items are of traces: a task is then named
-by a digest of the trace's input, or by the trace. ANNOTATION scores are a person's; EVAL scores wait, and so do API scores,
-whose origin is unknown. Booleans and numbers within 0 to 1 are scores; a category has no scale.
+A dataset run becomes a run, its name the candidate, and a dataset item the task. Scores without items belong to traces: the task is
+then named after a digest of the trace's input, or after the trace. ANNOTATION scores are a person's; EVAL scores await review, as
+do API scores, whose origin is unknown. Booleans and numbers within 0 to 1 are scores; a category has no scale.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.import_records import FoundCandidate, FoundRun, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of
 from assay.exchange.parsing.json_rows import folder_path
@@ -39,81 +40,21 @@ from assay.exchange.parsing.score_rows import cell_number
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
     from assay.exchange.parsing.tables import TableRow
 
 NAME: Final = "langfuse"
 
-_SCORE: Final = (
-    *("id", "traceId", "sessionId", "datasetRunId", "timestamp", "source", "name", "dataType", "value", "stringValue"),
-    *("comment", "metadata", "observationId", "traceName", "userId", "traceTags", "environment", "authorUserName"),
-    *("authorUserId", "createdAt", "updatedAt", "configId", "queueId", "projectId", "trace", "subject"),
-    *("executionTraceId", "longStringValue"),
-)
-_ITEM: Final = (
-    *("id", "projectId", "datasetItemId", "traceId", "observationId", "createdAt", "updatedAt", "datasetName"),
-    *("datasetRunId", "datasetRunName", "datasetId"),
-    *(
-        "experimentId",
-        "experimentName",
-        "experimentItemId",
-        "experimentDatasetId",
-        "experimentItemVersion",
-        "startTime",
-    ),
-    *("endTime", "level", "environment", "input", "output", "expectedOutput", "metadata", "experimentMetadata"),
-    *("experimentItemMetadata", "experimentDescription", "scores"),
-)
-_DATASET_ITEM: Final = (
-    *("id", "datasetId", "datasetName", "status", "input", "expectedOutput", "metadata", "sourceTraceId", "createdAt"),
-    *("sourceObservationId", "updatedAt", "validFrom", "validTo", "projectId", "htmlSourcePath", "mediaReferences"),
-)
+_NAMES: Final = foreign_names(__name__)
+_SCORE: Final = _NAMES["score"]
+_ITEM: Final = _NAMES["item"]
+_DATASET_ITEM: Final = _NAMES["dataset_item"]
 _FILE: Final = "@file"
-_TRACE: Final = frozenset(
-    {
-        *(
-            "id",
-            "timestamp",
-            "name",
-            "projectId",
-            "userId",
-            "release",
-            "version",
-            "public",
-            "environment",
-            "bookmarked",
-        ),
-        *(
-            "sessionId",
-            "tags",
-            "input",
-            "output",
-            "metadata",
-            "latency",
-            "usage",
-            "inputCost",
-            "outputCost",
-            "totalCost",
-        ),
-        *(
-            "level",
-            "errorCount",
-            "warningCount",
-            "defaultCount",
-            "debugCount",
-            "observationCount",
-            "scores",
-            "comments",
-        ),
-        *("inputTokens", "outputTokens", "totalTokens", "createdAt", "updatedAt", "externalId", "observations", _FILE),
-        *("htmlPath", "traceTags"),
-    }
-)
-"""Columns of a trace; its export has a column more for every score, without saying who gave it."""
+_TRACE: Final = frozenset({*_NAMES["trace"], _FILE})
+"""Columns of a trace; its export has an additional column for every score, without saying who gave it."""
 _RANKS: Final = ("items", "scores", "traces", "dataset items")
-"""Kinds of files: the first in a folder yields the run, the others belong to it."""
+"""Kinds of files, in order: the first kind present in a folder yields the run, and the others belong to it."""
 
 
 def recognise(sample: FileSample) -> float | None:
@@ -147,7 +88,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
     }
     if kind is None or any(_RANKS.index(other) < _RANKS.index(kind) for other in kinds.values()):
         return ()
-    # Runs share the folder's scores, while two files of scores alone may be of two candidates.
+    # Runs share the folder's scores, but two files with only scores may belong to two candidates.
     return [other for other, other_kind in kinds.items() if other_kind != kind or kind == "items"]
 
 
@@ -189,7 +130,7 @@ def _kind(sample: FileSample) -> tuple[str | None, list[TableRow]]:
 
 
 def _rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
-    """Yield the rows of a file; a dataset run from the API holds its name around its items."""
+    """Yield the rows of a file; for a dataset run from the API, the run's name is outside its items."""
     run = as_object(source.sample.document) if not source.sample.rows else {}
     items = objects_in(run.get("datasetRunItems"))
     if not items:
@@ -238,7 +179,7 @@ class _Reading:
         yield from self._left_out()
 
     def scored_traces(self) -> Iterator[Found]:
-        """Yield one run of the traces, with their scores."""
+        """Yield one run with the traces and their scores."""
         candidate = self._options.candidate or self._source.stem
         yield self._run(NAME, candidate, None, None)
         if self._options.candidate is None:
@@ -254,7 +195,7 @@ class _Reading:
         yield from self._left_out()
 
     def _changed(self, items: Sequence[tuple[TableRow, str]]) -> str | None:
-        """Return the last change of a run: of its items and of the scores of their traces."""
+        """Return the time of a run's last change: of its items or of the scores of their traces."""
         scores = (score for item, _ in items for score, _ in self._scores.get(as_id(item.get("traceId")), ()))
         rows = (*(item for item, _ in items), *scores)
         times = (from_text(row.get(key)) for row in rows for key in ("updatedAt", "timestamp", "endTime"))
@@ -271,7 +212,7 @@ class _Reading:
         )
 
     def _unnamed(self, candidate: str) -> Noted:
-        what = f"the files name no dataset run; the candidate is {candidate!r}, after the file. `--candidate` names it."
+        what = f"the files name no dataset run; the candidate {candidate!r} is named after the file; `--candidate` renames it."
         return Noted(where=self._source.name, what=what)
 
     def _left_out(self) -> Iterator[Skipped]:
@@ -307,7 +248,7 @@ class _Reading:
         )
 
     def _values(self, item: TableRow, trace: Mapping[str, object], trace_id: str | None) -> Iterator[MetricValue]:
-        """Yield the scores of a trace: from a file of scores, those that item and trace hold, else the trace's columns."""
+        """Yield the scores of a trace: from a file of scores, from the item and the trace, otherwise from the trace's columns."""
         scores = [score for score, _ in self._scores.pop(trace_id, [])]
         known = {as_id(score.get("id")) for score in scores}
         for row in (item, trace):
@@ -328,13 +269,13 @@ class _Reading:
 
 
 def _run_name(item: TableRow) -> str | None:
-    """Return the name of an item's run; the batch export of items leaves it out."""
+    """Return the name of an item's run; the batch export of items omits it."""
     keys = ("datasetRunName", "experimentName", "datasetRunId", "experimentId")
     return next((name for key in keys if (name := as_text(decoded(item.get(key)))) is not None), None)
 
 
 def _trace_of(score: TableRow) -> str | None:
-    """Return the trace that a score belongs to; None for the score of a session or a whole run."""
+    """Return the trace that a score belongs to; None if it belongs to a session or a whole run."""
     subject = as_object(decoded(score.get("subject")))
     if subject:
         return as_id(subject.get("traceId")) or (as_id(subject.get("id")) if subject.get("kind") == "trace" else None)

@@ -4,8 +4,8 @@ Written from `langsmith/evaluation/_runner.py` and `schemas.py` of 0.15: a table
 `reference.KEY`, `feedback.KEY`, `error`, `execution_time`, `example_id` and `id`; or objects with `run`, `example` and
 `evaluation_results`, as `ExperimentResults` yields them, which add comments, tokens, cost and times.
 
-Neither says whether a rule, a model or a person gave a score, so all wait. A value that is not a number has no score. The
-candidate is the model that the first run's metadata names, otherwise the file.
+Neither says whether a rule, a model or a person gave a score, so all scores await review. A value that is not a number has no
+score. The candidate is the model that the first run's metadata names, otherwise the file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundRun, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
     from assay.exchange.parsing.json_values import JsonObject
@@ -84,7 +83,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         identity=None if experiment is None else f"langsmith experiment {experiment}",
     )
     if not (options.candidate or model):
-        what = f"the file names no model; the candidate is {candidate!r}, after the file. `--candidate` names it."
+        what = (
+            f"the file names no model; the candidate {candidate!r} is named after the file; `--candidate` renames it."
+        )
         yield Noted(where=source.name, what=what)
     yield from graded_records(lambda: _rows(source, candidate, whole=whole), source.name)
 
@@ -118,7 +119,7 @@ def _flat(row: Mapping[str, object], where: str, candidate: str) -> GradedRow:
 
 
 def _under(row: Mapping[str, object], prefix: str) -> dict[str, JsonValue]:
-    """Return the columns that have a prefix, without the prefix; a table has an empty cell for a key that another row has."""
+    """Return the columns that have a prefix, without the prefix; a table has an empty cell if only other rows have the key."""
     cells = {key.removeprefix(prefix): decoded(cell) for key, cell in row.items() if key.startswith(prefix)}
     return {key: storable(value) for key, value in cells.items() if value is not None}
 

@@ -2,10 +2,10 @@
 
 Written from `lighteval/logging/evaluation_tracker.py` and `info_loggers.py`, `tasks/requests.py` and `models/model_output.py` of
 0.10 to 0.13, and the flat columns of 0.4 to 0.9 (`full_prompt`, `predictions`, `gold`, `metrics`). A file is one task of
-LightEval, a row one document with its metrics. Several samples of one document have common metrics, so they are one trial.
+LightEval, a row one document with its metrics. Several samples of one document share their metrics, so they are one trial.
 
-Metrics of LightEval's own `metrics.py` are rules, except its judges, which keep their words as `judgement_…` beside the score.
-Any other metric comes from a user's own task and may ask a model, so it waits.
+Metrics of LightEval's own `metrics.py` are rules, except its judges, whose words are kept as `judgement_…` beside the score. Any
+other metric comes from a user's own task and may call a model, so it awaits review.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import folder_path, read_object
 from assay.exchange.parsing.json_values import (
     as_count,
@@ -48,12 +49,7 @@ NAME: Final = "lighteval"
 
 _DETAILS: Final = frozenset({"doc", "model_response", "metric"})
 _FLAT: Final = frozenset({"full_prompt", "predictions", "gold", "metrics"})
-_FLAT_ALL: Final = _FLAT | frozenset(
-    {
-        *("choices", "example", "gold_index", "input_tokens", "instruction", "num_asked_few_shots", "pred_logits"),
-        *("num_effective_few_shots", "padded", "specifics", "truncated", "cont_tokens", "hashes", "specific"),
-    }
-)
+_FLAT_ALL: Final = _FLAT | frozenset(foreign_names(__name__)["flat_all"])
 _RESULTS: Final[Shape] = dict.fromkeys(
     ("config_general", "results", "versions", "config_tasks", "summary_tasks", "summary_general")
 )
@@ -101,7 +97,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     general = as_object(results.get("config_general"))
     settings = as_object(general.get("model_config"))
     model = as_text(general.get("model_name")) or as_text(settings.get("model_name")) or _model_of(source)
-    # A first pass: a metric that leaves 0 to 1 anywhere has another scale everywhere.
+    # A first pass: a metric with any value outside 0 to 1 has a different scale everywhere.
     rows = (detail["metric"] for detail, _ in _details(source) if not isinstance(detail, str))
     unscaled = outside_their_scale(value for metrics in rows for value in _values(as_object(metrics)))
     reading = _DetailReader(options.candidate or model or source.stem, unscaled)
@@ -117,7 +113,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
                 suite=options.dataset or name,
                 format=NAME,
                 candidates=(FoundCandidate(name=reading.candidate, model=model, metadata=options.model_info),),
-                # Their clock starts with the process, not in 1970: a time out of range is unknown.
+                # LightEval's clock starts with the process instead of in 1970: a time out of range is unknown.
                 started=from_unix(as_number(general.get("start_time"))),
                 finished=from_unix(as_number(general.get("end_time"))),
                 provenance={
@@ -151,7 +147,7 @@ def _kind(sample: FileSample) -> str | None:
 
 
 def _columns(sample: FileSample) -> frozenset[str]:
-    """Return the columns of a Parquet file; empty for a packed one, whose end cannot be read first."""
+    """Return the columns of a Parquet file; empty for a compressed file, whose end cannot be read first."""
     if sample.source.packing != "plain":
         return frozenset()
     with sample.source.open() as stream:
@@ -177,14 +173,14 @@ def _task_name(source: InputFile) -> str:
 
 
 def _details(source: InputFile) -> Iterator[tuple[dict[str, object] | str, str]]:
-    """Yield each row in today's layout, or a sentence on why it cannot be read, with its place."""
+    """Yield each row in today's layout with its place, or a sentence that says why it cannot be read."""
     for row, where in read_table(source):
         if isinstance(row, str) or {"doc", "model_response", "metric"} <= row.keys():
             yield row, where
         elif {"full_prompt", "gold", "metrics", "predictions"} <= row.keys():
             yield _as_detail(row), where
         else:
-            yield "has not the columns of LightEval's details.", where
+            yield "does not have the columns of LightEval's details.", where
 
 
 def _as_detail(row: dict[str, object]) -> dict[str, object]:
@@ -203,7 +199,7 @@ def _as_detail(row: dict[str, object]) -> dict[str, object]:
 
 
 class _DetailReader:
-    """Reads rows; keeps the tasks so far."""
+    """Reads rows; keeps the tasks read so far."""
 
     def __init__(self, candidate: str, unscaled: Collection[str]) -> None:
         self.candidate = candidate
@@ -247,7 +243,7 @@ class _DetailReader:
         )
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield notes on data that is not shown, and on metrics that wait."""
+        """Yield notes about data that is not shown, and about metrics that await review."""
         if self._several:
             what = f"{self._several:,} documents have several samples with common metrics; the first sample is shown."
             yield Noted(where=where, what=what)

@@ -2,10 +2,10 @@
 
 Written from princeton-nlp/LLMBar at 900616bf. `dataset.json` is a list of `input`, `output_1`, `output_2`, `label` (1 or 2);
 a judge's `result.json` repeats these and adds `results`, a list of objects whose keys name the settings (`swap = False`), each
-with the `completion` (text and stop reason) and the `winner` that was read from it (`"1"`, `"2"` or `"None"`), counted in the
-data's order whichever order was shown.
+with the `completion` (text and stop reason) and the `winner` that was read from it (`"1"`, `"2"` or `"None"`), always counted in
+the data's order, regardless of the order that was shown.
 
-The candidates are `output_1` and `output_2`; a task is a row. The label is a person's. Each order in which a judge was asked
+The candidates are `output_1` and `output_2`; a task is a row. The label is a person's. Each order in which a judge saw the outputs
 counts as a separate judge, so that statistics can show their agreement. Only the folders name the judge.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.json_rows import folder_path, lies_beneath
 from assay.exchange.parsing.json_values import (
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
     from assay.exchange.parsing.json_values import JsonObject
@@ -57,7 +56,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the results of judges on these pairs, in folders below this one, with the figures beside them."""
+    """Return the results of judges on these pairs, in folders below this one, and the figures beside them."""
     rows = as_list(source.sample.document)
     if not rows or "results" in as_object(rows[0]):
         return ()
@@ -70,7 +69,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield the pairs with their label, and the verdicts of this file and of its companions."""
+    """Yield the pairs with their labels, and the verdicts of this file and of its companions."""
     if _is_figures(source.sample):
         yield Skipped(
             where=source.name, why="holds only a judge's figures; its verdicts are in the `result.json` beside it."

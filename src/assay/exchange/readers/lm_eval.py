@@ -1,14 +1,15 @@
 """Samples of EleutherAI's lm-evaluation-harness (`--log_samples`), with the `results_*.json` beside them.
 
 Written from `lm_eval/evaluator.py`, `loggers/evaluation_tracker.py` and `filters/` from 0.4.0 (December 2023) to 0.4.9
-(2025). New layout: `MODEL/results_DATE.json` and `MODEL/samples_TASK_DATE.jsonl`, a line a document and filter, `arguments`
+(2025). New layout: `MODEL/results_DATE.json` and `MODEL/samples_TASK_DATE.jsonl`, one line per document and filter, `arguments`
 as `{"gen_args_0": {"arg_0": …}}`, metrics named in `metrics`. Old layout (0.4.0 to 0.4.2): one JSON list under a `.jsonl`
 name, `arguments` as lists, no `filter`, metrics among the other keys.
 
-A document is a task of the suite that is named like the harness's task; every filter is a judge by rule, every metric a
-criterion. The results name the direction of each metric (`higher_is_better`); if lower is better (an error rate), the score is
-reversed and the raw value kept. No file names the scale of a metric that leaves 0 to 1 anywhere in the file (perplexity, BLEU
-out of 100): it is kept raw with weight 0. For multiple choice the response is the continuation that the model found likeliest.
+A document is a task in a suite with the name of the harness's task; every filter is a judge by rule, and every metric a criterion.
+The results name the direction of each metric (`higher_is_better`); if lower is better (an error rate), the score is reversed and
+the raw value is kept. No file states the scale of metrics such as perplexity or BLEU (out of 100): if any value in the file is
+outside 0 to 1, the metric is kept raw with weight 0. For multiple choice, the response is the continuation that the model found
+most likely.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from assay.domain.import_records import (
     Noted,
     Skipped,
 )
-from assay.domain.suite import Criterion
+from assay.domain.suite import Criterion, Message
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import first_rows, folder_name, folder_path, objects_of, read_object, read_rows
 from assay.exchange.parsing.json_values import (
     NotJson,
@@ -56,46 +58,15 @@ if TYPE_CHECKING:
 
     from assay.domain.digest import JsonValue
     from assay.domain.import_records import Found
-    from assay.domain.suite import Message
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
     from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "lm_eval"
 
-_OWN: Final = frozenset(
-    {
-        "doc_id",
-        "doc",
-        "target",
-        "arguments",
-        "resps",
-        "filtered_resps",
-        "filter",
-        "metrics",
-        "doc_hash",
-        "prompt_hash",
-        "target_hash",
-        "task_name",
-        "schema_version",
-    }
-)
-_SET_UP: Final = (
-    "config",
-    "git_hash",
-    "pretty_env_info",
-    "transformers_version",
-    "lm_eval_version",
-    "upper_git_hash",
-    "task_hashes",
-    "model_source",
-    "model_name",
-    "system_instruction",
-    "fewshot_as_multiturn",
-    "chat_template_sha",
-    "total_evaluation_time_seconds",
-    "max_length",
-)
+_NAMES: Final = foreign_names(__name__)
+_OWN: Final = frozenset(_NAMES["own"])
+_SET_UP: Final = _NAMES["set_up"]
 _RESULTS: Final[Shape] = dict.fromkeys(
     (
         *("results", "groups", "group_subtasks", "configs", "versions", "n-shot", "higher_is_better", "n-samples"),
@@ -105,18 +76,13 @@ _RESULTS: Final[Shape] = dict.fromkeys(
     )
 )
 _Argument: TypeAlias = "tuple[JsonValue, JsonValue]"
-"""Context and continuation of one request."""
+"""The context and the continuation of one request."""
 
 # The directions of the harness's own metrics (`lm_eval/api/metrics.py`), for samples without their results.
 _LOWER_IS_BETTER: Final = frozenset(
     ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter")
 )
-_HIGHER_IS_BETTER: Final = frozenset(
-    (
-        *("acc", "acc_norm", "acc_mutual_info", "acc_bytes", "exact_match", "em", "f1", "mcc", "bleu", "chrf"),
-        *("likelihood", "prompt_level_strict_acc", "inst_level_strict_acc", "prompt_level_loose_acc"),
-    )
-)
+_HIGHER_IS_BETTER: Final = frozenset(_NAMES["higher_is_better"])
 _DATE: Final = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)$")
 _QUARTER_S: Final = 900
 _MODEL: Final = re.compile(r"(?:^|,)\s*(?:pretrained|model|path|engine)=([^,]+)")
@@ -128,7 +94,7 @@ def recognise(sample: FileSample) -> float | None:
     if b'"filtered_resps"' in head:
         rows = first_rows(sample, 20)
         fitting = sum(_is_sample(row) for row in rows)
-        # A key that the harness does not fill is a metric, so that a sample is explained whole.
+        # A key that the harness does not fill is a metric, so a sample is fully explained.
         return fitting / len(rows) if fitting else None
     if b'"configs"' in head and b'"results"' in head:
         return explained_share(sample.document, _RESULTS) if _is_results(sample.document) else None
@@ -188,7 +154,7 @@ def _is_results(results: object) -> bool:
 
 
 def _of_date(source: InputFile, results: Sequence[InputFile]) -> list[InputFile]:
-    """Return the results files with the samples' date, else those without a date; all if the samples have no date."""
+    """Return the results files with the samples' date, otherwise those without a date; if the samples have no date, return all."""
     date = _DATE.search(source.stem)
     if date is None:
         return list(results)
@@ -197,7 +163,7 @@ def _of_date(source: InputFile, results: Sequence[InputFile]) -> list[InputFile]
 
 
 def _task_name(source: InputFile, results: JsonObject) -> str:
-    """Return the task's name from the results, or else from the file name."""
+    """Return the task's name from the results, otherwise from the file name."""
     stem = _DATE.sub("", source.stem).removeprefix("samples_")
     known = as_object(results.get("configs"))
     if stem in known or not known:
@@ -231,8 +197,8 @@ def _candidate(source: InputFile, results: JsonObject, options: ReadOptions) -> 
 def _finished(source: InputFile, results: JsonObject) -> str | None:
     """Return the end of the run: the date in the file name, whose zone the results' `date` and duration show.
 
-    The name is in the time of the machine and `date`, the start, in seconds since 1970. A zone is a multiple of 15 minutes, so
-    one zone fits if the run took less; if several fit, none is used.
+    The name uses the machine's local time; `date`, the start, is in seconds since 1970. Zones are multiples of 15 minutes, so only
+    one zone fits if the run took less than that; if several fit, none is used.
     """
     date, start = _DATE.search(source.stem), as_number(results.get("date"))
     try:
@@ -247,7 +213,7 @@ def _finished(source: InputFile, results: JsonObject) -> str | None:
 
 
 class _Metric(NamedTuple):
-    """A metric over the whole file: its values, those outside 0 to 1, rows without a value, and if lower is better."""
+    """A metric over the whole file: its values, those outside 0 to 1, rows without a value, and True if lower is better."""
 
     values: int = 0
     outside: int = 0
@@ -256,7 +222,7 @@ class _Metric(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """1, or 0 for a metric without a known scale: one value outside 0 to 1 shows that no value can count."""
+        """1, or 0 for a metric without a known scale: a single value outside 0 to 1 shows that no value can count."""
         return 0.0 if self.outside else 1.0
 
     @property
@@ -282,7 +248,7 @@ def _directions(results: JsonObject, task: str) -> dict[str, bool]:
 
 
 def _metrics(source: InputFile, directions: Mapping[str, bool]) -> dict[str, _Metric]:
-    """Return every metric of the file; a first pass, because a value outside 0 to 1 may stand in the last row."""
+    """Return every metric of the file, in a first pass, because a value outside 0 to 1 may come in the last row."""
     metrics: dict[str, _Metric] = {}
     graded = 0
     for row, _ in objects_of(source):
@@ -306,13 +272,13 @@ def _remarks(source: InputFile, metrics: Mapping[str, _Metric], *, directed: boo
             f"{name} leaves 0 to 1 in {metric.outside:,} of {metric.values:,} rows, and no file names its scale. Assay keeps "
             f"all {metric.values:,} values as raw scores, which no statistic counts."
         )
-        # With another metric every row still has a score; without one the file gives no score at all.
+        # With another metric, every row still has a score; without one, the file gives no scores at all.
         alone = len(unscaled) == len(metrics)
         yield Skipped(where=source.name, why=what) if alone else Noted(where=source.name, what=what)
     for name, metric in metrics.items():
         if metric.lacking:
             rows = metric.values + metric.lacking
-            why = f"{name} is missing or no number in {metric.lacking:,} of {rows:,} graded rows. Their scores lack it."
+            why = f"{name} is missing or not a number in {metric.lacking:,} of {rows:,} graded rows. Their scores lack it."
             yield Skipped(where=source.name, why=why)
     lower = [name for name, metric in metrics.items() if metric.lower_is_better and not metric.outside]
     if lower:
@@ -324,7 +290,7 @@ def _remarks(source: InputFile, metrics: Mapping[str, _Metric], *, directed: boo
     if unknown:
         what = (
             f"no `results_*.json` beside the samples says whether higher or lower is better for {', '.join(unknown)}; Assay "
-            "takes higher for better. Import the samples together with their results."
+            "assumes that higher is better. Import the samples together with their results."
         )
         yield Noted(where=source.name, what=what)
 
@@ -421,7 +387,7 @@ def _task(task: str, row: JsonObject, arguments: Sequence[_Argument]) -> FoundTa
 
 
 def _prompt(context: object) -> tuple[Message, ...]:
-    """Return the context as messages; a chat template writes them into it as JSON."""
+    """Return the context as messages; a chat template writes the messages into it as JSON."""
     if isinstance(context, list) and len(context) == 1 and isinstance(context[0], str):
         context = context[0]  # 0.4.4 and later wrap the chat in a list
     if isinstance(context, str) and context.startswith('[{"role"'):
@@ -433,11 +399,11 @@ def _prompt(context: object) -> tuple[Message, ...]:
 
 
 def _answer(row: JsonObject, arguments: Sequence[_Argument]) -> str:
-    """Return the generated text; for multiple choice, the likeliest continuation; else the numbers as JSON."""
+    """Return the generated text; for multiple choice, the most likely continuation; otherwise the numbers as JSON."""
     answers = [item[0] if isinstance(item, list) and len(item) == 1 else item for item in as_list(row.get("resps"))]
     first = answers[0] if answers else None
     if isinstance(first, list) and first and all(isinstance(draw, str) for draw in first) and not _likelihood(first):
-        first = first[0]  # repeated draws: a filter chose among them for the metrics, and does not say which
+        first = first[0]  # repeated samples: a filter chose among them for the metrics, without saying which one
     if isinstance(first, str):
         return first
     likely = [_likelihood(answer) for answer in answers]

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from assay.domain.errors import InputError
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundGrade, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundGrade, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.domain.suite import Message
 from assay.exchange.parsing import mapping as grammar
-from assay.exchange.parsing.input_files import UnreadableFile
-from assay.exchange.parsing.json_values import as_count, as_duration, as_list, as_messages, as_text, shorten
+from assay.exchange.parsing.input_files import FileSample, InputFile, UnreadableFile
+from assay.exchange.parsing.json_values import JsonObject, as_count, as_duration, as_list, as_messages, as_text, shorten
 from assay.exchange.parsing.mapping import problem_of as problem_of
 from assay.exchange.parsing.off_scale import ScaleCheck
 from assay.exchange.parsing.score_rows import AssessmentGatherer, cell_number, cell_text
-from assay.exchange.parsing.tables import read_table
+from assay.exchange.parsing.tables import TableRow, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
     from assay.exchange.parsing.mapping import Metric, Place
-    from assay.exchange.parsing.tables import TableRow
 
 NAME: Final = "map"
 
-# A place that is missing in this many first rows is a spelling mistake rather than a rare value.
+# A place that is missing in all of this many first rows is probably misspelt rather than rare.
 _LOOKED_AT: Final = 200
 _MOST_WAITING: Final = 100_000
 
@@ -43,20 +37,16 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a run of the rows; nothing but messages if the mapping fits no row."""
+    """Yield a run of the rows; only messages if the mapping fits no row."""
     mapping = options.mapping
     problem = problem_of(mapping)
     if mapping is None or problem is not None:
         raise InputError("--map", problem or "is missing.")
     mapped = _MappedRows(mapping, options.candidate)
     filters = grammar.RowFilter.of(mapping)
-    # Held back until a row gives an answer or a score: a mapping that fits nothing must leave no run behind.
+    # Held back until a row gives an answer or a score: a mapping that fits no row must leave no run behind.
     waiting: list[Found] | None = [
-        FoundRun(
-            suite=options.dataset or str(mapping.get("suite") or source.stem),
-            format=NAME,
-            provenance={"lower_is_better": lower} if (lower := grammar.lower_is_better(mapping)) else {},
-        )
+        FoundRun(suite=options.dataset or str(mapping.get("suite") or source.stem), format=NAME)
     ]
     tasks: set[int] = set()
     absent = grammar.places_in(mapping)
@@ -103,7 +93,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             yield from (record for record in records if isinstance(record, Skipped))
             waiting += (record for record in records if not isinstance(record, Skipped))
             if len(waiting) > _MOST_WAITING:
-                raise UnreadableFile(where, "is not read any further: no row up to here has an answer or a score.")
+                raise UnreadableFile(where, "was not read any further: no row up to here has an answer or a score.")
             if mapped.taken:
                 yield from waiting
                 waiting = None
@@ -124,7 +114,7 @@ def _about(absent: Iterable[str], columns: Iterable[str], where: str) -> Iterato
 
 
 class _Cell(NamedTuple):
-    """Key of the score that several rows add up to."""
+    """Key of the score to which several rows add up."""
 
     metric: int
     task: str
@@ -202,7 +192,7 @@ class _MappedRows:
         )
 
     def candidates(self, row: TableRow) -> Iterator[tuple[str, object]]:
-        """Yield each candidate with its part of the row: the whole row in a long table, else the value under its key."""
+        """Yield each candidate with its part of the row: the whole row in a long table, otherwise the value under its key."""
         wide = self._mapping.get("candidates")
         if not wide:
             yield self._named or self.text(row, "candidate"), row
@@ -251,13 +241,13 @@ class _MappedRows:
         response = self._response(fields, task, candidate, k, where) if self._answers else None
         if response is not None and (task, candidate, k) not in self._answered:
             self.taken = True
-            # Draws of a judge and rows that are added up repeat the answer.
+            # Repeated judge draws, and rows that are added up, repeat the answer.
             if self._draws or self._sums is not None:
                 self._answered.add((task, candidate, k))
             yield response
         if response is not None and response.failure is not None:
             return
-        # An empty text in `missing` says that the user knows of cells without a value.
+        # An empty text in `missing` means that the user expects cells without a value.
         empty = response is None and not (self._answers and self.text(fields, "answer") in self._missing)
         for at, metric in enumerate(self._metrics):
             cell = metric.score(fields)
@@ -296,7 +286,7 @@ class _MappedRows:
         )
 
     def _amount(self, key: str, cell: object) -> float | None:
-        """Return the tokens, dollars or seconds in a cell; another value than a number from 0 is counted for a note."""
+        """Return the tokens, dollars or seconds in a cell; any value other than a number of at least 0 is counted for a note."""
         number = as_duration(cell_number(cell))
         if number is None and cell_text(cell):
             self._odd[key] += 1
@@ -305,7 +295,7 @@ class _MappedRows:
     def _grade(
         self, at: int, metric: Metric, cell: object, fields: TableRow, task: str, candidate: str, k: int, where: str
     ) -> Skipped | None:
-        """Gather the grade in a cell, or add it to its sum; return why it cannot be read."""
+        """Gather the grade in a cell, or add it to its sum; return the reason if it cannot be read."""
         judge = (cell_text(metric.judge(fields)) if metric.judge is not None else "") or metric.default_judge
         if self._graders.setdefault(judge, metric.by) is not metric.by:
             why = f"has a grade of {judge!r} by a {metric.by}, but others are by a {self._graders[judge]}; name another `judge`."
@@ -386,18 +376,18 @@ class _MappedRows:
             what = f"{self._clipped:,} scores outside the scale were set to its end, as `clip` asks."
             yield Noted(where=name, what=what)
         for key, times in self._odd.items():
-            what = f"`{key}` is no number of at least 0 in {times:,} rows; it is kept as unknown there."
+            what = f"`{key}` is not a number of at least 0 in {times:,} rows; it is kept as unknown there."
             yield Noted(where=name, what=what)
 
 
 def _opened(cell: object) -> object:
-    """Return the object that a cell holds as JSON text, else the cell itself."""
+    """Return the object that a cell holds as JSON text, otherwise the cell itself."""
     opened = grammar.json_in(cell) if isinstance(cell, str) else None
     return opened if isinstance(opened, dict) else cell
 
 
 def _list_at(fields: TableRow, path: str) -> list[object] | None:
-    """Return the list of draws at a place, also one written as JSON in a cell; None if it holds no list."""
+    """Return the list of draws at a place, even one written as JSON in a cell; None if there is no list."""
     value = grammar.place_of(path)(fields)
     if isinstance(value, str):
         value = grammar.json_in(value)
@@ -405,7 +395,7 @@ def _list_at(fields: TableRow, path: str) -> list[object] | None:
 
 
 def _prompt(value: object) -> tuple[Message, ...]:
-    """Return a prompt: a list of chat messages as such, anything else as one message of the user."""
+    """Return a prompt: a list of chat messages unchanged, anything else as one user message."""
     turns = as_messages(value) if isinstance(value, list) and all(isinstance(turn, dict) for turn in value) else ()
     return turns or (Message(role="user", content=_content(value)),)
 

@@ -5,10 +5,10 @@ Written from `mlflow/genai/utils/trace_utils.py`, `entities/trace.py` and `model
 `NAME/rationale`, which `mlflow.search_traces()` leaves out; `eval_results_table.json` has the columns of the data, `outputs`,
 and `METRIC/score` with `METRIC/justification`.
 
-Assessments say who gave them: code counts, a person's is that person's, all others wait. Assessments of another evaluation of the
-same trace, and those that a later one overrides, are left out. `yes` and `no` are 1 and 0, as in MLflow's own means. In the older
-table a metric with a justification was graded by a model, and MLflow's own prompts grade from 1 to 5; `toxicity` is better if it
-is lower. A task is named by a digest of its request without the model.
+Assessments say who gave them: those of code count, a person's belong to that person, and all others await review. Assessments from
+another evaluation of the same trace, and those that a later one overrides, are left out. `yes` and `no` are 1 and 0, as in MLflow's
+own means. In the older table, a metric with a justification was graded by a model, and MLflow's own prompts grade from 1 to 5;
+for `toxicity`, lower is better. A task is named after a digest of its request without the model.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundRun, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of
 from assay.exchange.parsing.json_values import (
@@ -41,17 +42,13 @@ from assay.exchange.readers.batch_answers import answer_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
     from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "mlflow"
 
-_TRACE: Final = (
-    *("trace_id", "request_id", "trace", "client_request_id", "state", "status", "request_time", "execution_duration"),
-    *("request", "response", "trace_metadata", "tags", "spans", "assessments"),
-)
+_TRACE: Final = foreign_names(__name__)["trace"]
 _ASSESSED: Final = re.compile(r"(.+)/(value|rationale|error_message|error_code)$")
 _SCORED: Final = re.compile(r"(.+?)(?:/v\d+)?/(score|justification)$")
 _VERSIONED: Final = re.compile(r".+/v\d+/(score|justification)$")
@@ -77,7 +74,7 @@ def recognise(sample: FileSample) -> float | None:
         known = [key for key in columns if key in _TRACE or _ASSESSED.match(key)]
         return explained_share(rows, dict.fromkeys(known))
     if any(_VERSIONED.match(key) for key in columns) and columns & {*_OUTPUTS, *_TARGETS}:
-        return explained_share(rows, dict.fromkeys(columns))  # the other columns are the data's own
+        return explained_share(rows, dict.fromkeys(columns))  # the other columns come from the data
     return None
 
 
@@ -108,7 +105,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         version=changed,
     )
     if options.candidate is None and model is None:
-        what = f"the file names no model or several; the candidate is {candidate!r}, after the file. `--candidate` names it."
+        what = f"the file names no model or several; candidate {candidate!r} is named after the file; `--candidate` renames it."
         yield Noted(where=source.name, what=what)
     yield from graded_records(lambda: _rows(source, candidate, run, traces=traces), source.name)
 
@@ -127,7 +124,7 @@ def _is_of_traces(column: str) -> bool:
 
 
 class _Trace:
-    """A row with the parts of its trace: from the columns, or from the trace as JSON, which CSV files keep whole."""
+    """A row with the parts of its trace: from the columns, or from the trace as JSON, which CSV files contain in full."""
 
     def __init__(self, row: Mapping[str, object]) -> None:
         self.row = row
@@ -196,7 +193,7 @@ def _traced(trace: _Trace, run: str | None, where: str, candidate: str) -> Grade
 
 
 def _expected(trace: _Trace) -> tuple[str, ...]:
-    """Return the expectations of a row, of several with their names."""
+    """Return the expectations of a row; if there are several, with their names."""
     named = {
         to_text(assessment.get("assessment_name")): to_text(as_object(assessment.get("expectation")).get("value"))
         for assessment in trace.assessments
@@ -206,7 +203,7 @@ def _expected(trace: _Trace) -> tuple[str, ...]:
 
 
 def _assessed(trace: _Trace, run: str | None) -> Iterator[MetricValue]:
-    """Yield the feedback on a trace, by its assessments or, without them, by the columns of the table."""
+    """Yield the feedback on a trace, from its assessments or, if there are none, from the columns of the table."""
     known: set[str] = set()
     for assessment in trace.assessments:
         name = to_text(assessment.get("assessment_name"))
@@ -218,7 +215,7 @@ def _assessed(trace: _Trace, run: str | None) -> Iterator[MetricValue]:
         kind, giver = as_text(given.get("source_type")) or "", as_text(given.get("source_id"))
         by = _BY_SOURCE.get(kind, GradedBy.MODEL)
         if any(key.startswith("mlflow.assessment.judge") for key in as_object(assessment.get("metadata"))):
-            by = GradedBy.MODEL  # code that asked a judge, whose cost or tokens MLflow recorded
+            by = GradedBy.MODEL  # code that called a judge, whose cost or tokens MLflow recorded
         judge = NAME if by is GradedBy.RULE else giver or name
         error = as_text(as_object(feedback.get("error")).get("error_message"))
         reason = as_text(assessment.get("rationale")) or ""

@@ -2,11 +2,12 @@
 
 Written from lm-sys/FastChat's `llm_judge/common.py` and `llm_judge/gen_model_answer.py` (2023 to 2024). An answer holds
 `question_id`, `model_id` and `choices` with `turns`; a single judgment `model`, `judge` (model and prompt), `judgment`, `turn` and
-`score` 1 to 10, -1 if none could be read; a pairwise one `model_1`, `model_2`, `g1_winner` and `g2_winner` (`model_1`, `model_2`,
-`tie` or `error`) of both orders. `question.jsonl` and `reference_answer/` beside them hold the questions and reference answers.
+`score` (1 to 10, or -1 if none could be read); a pairwise one `model_1`, `model_2`, `g1_winner` and `g2_winner` (`model_1`,
+`model_2`, `tie` or `error`) of both orders. `question.jsonl` and `reference_answer/` beside them hold the questions and reference
+answers.
 
 A turn is a task (`81-1`, `81-2`), each choice a trial. A judge is named by its model and prompt; each order of a pair counts as
-a separate judge. Every judgment waits for a person; pairs are preferences (`preferences`).
+a separate judge. Every judgment awaits review; pairs are preferences (`preferences`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from assay.domain.import_records import (
 )
 from assay.domain.suite import Message
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import first_rows, folder_name, folder_path, objects_of, parent_folder, read_rows
 from assay.exchange.parsing.json_values import (
     as_id,
@@ -57,25 +59,7 @@ _FOLDERS: Final = ("model_answer", "model_judgment", "reference_answer")
 _BESIDE: Final = ("question", "prompts")
 _JUDGMENTS: Final = ("single", "pair")
 _POINTS: Final = {"model_1": 1.0, "model_2": 0.0, "tie": 0.5}
-_ROW: Final[Shape] = dict.fromkeys(
-    (
-        *(
-            "question_id",
-            "category",
-            "turns",
-            "reference",
-            "answer_id",
-            "model_id",
-            "choices",
-            "tstamp",
-            "model",
-            "judge",
-        ),
-        *("user_prompt", "judgment", "score", "turn", "model_1", "model_2", "g1_winner", "g2_winner", "winner"),
-        *("g1_user_prompt", "g1_judgment", "g2_user_prompt", "g2_judgment", "name", "type", "system_prompt"),
-        *("prompt_template", "description", "output_format"),
-    )
-)
+_ROW: Final[Shape] = dict.fromkeys(foreign_names(__name__)["row"])
 
 
 def recognise(sample: FileSample) -> float | None:
@@ -89,7 +73,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return all other files of the bench, for the first judgments, or if there are none for the first answers."""
+    """Return all other files of the bench; they belong to the first judgments, or without judgments to the first answers."""
     kind = _kind_of(source.sample)
     if kind is None or kind in _BESIDE:
         return ()
@@ -103,7 +87,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: answers alone, or judgments with the answers that they judge."""
+    """Yield one run: only answers, or judgments with the answers that they judge."""
     kind = _kind_of(source.sample)
     if kind in _BESIDE:
         why = f"holds {'questions' if kind == 'question' else 'prompts'} only; it is read together with answers or judgments."
@@ -205,7 +189,7 @@ def _turns(answer: JsonObject) -> list[str]:
 
 
 def _task(question: str, turn: int, questions: dict[str, JsonObject], references: dict[str, JsonObject]) -> FoundTask:
-    """Return the task of one turn: the user's questions up to it. Answers to earlier turns differ by model and are left out."""
+    """Return the task of one turn: the user's questions up to this turn. Earlier answers differ by model and are left out."""
     asked = questions.get(question, {})
     turns = [to_text(text) for text in as_list(asked.get("turns"))]
     reference = [to_text(text) for text in as_list(asked.get("reference"))] or _turns(references.get(question, {}))
@@ -282,7 +266,7 @@ def _judgment(
             yield Skipped(where=where, why="names no model.")
             return
         raw = as_number(row["score"])
-        readable = raw is not None and _LOW <= raw <= _HIGH  # -1 stands for a judgment without a score
+        readable = raw is not None and _LOW <= raw <= _HIGH  # -1 means a judgment without a score
         grade = FoundGrade(
             candidate=rename.get(model, model),
             score=(raw - _LOW) / (_HIGH - _LOW) if raw is not None and readable else None,

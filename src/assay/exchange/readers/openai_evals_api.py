@@ -6,9 +6,9 @@ list of `eval.run.output_item` objects, pages of them (`{"object": "list", "data
 under `output_items`. Objects `eval` and `eval.run` among them, around them or in files beside them name the suite, the candidate
 and the graders.
 
-A run is a run, an item a task by its number in the data source. Graders of the types `label_model`, `score_model` and others
-that ask a model wait for a person, with their answer as the reply; `string_check`, `text_similarity` and `python` count. A grader
-without a type is taken for a model's, so that no unseen grade counts by mistake.
+A run stays a run, and an item becomes a task with its number in the data source. Grades of the types `label_model`, `score_model`
+and others that call a model await review, with the model's answer as the reply; `string_check`, `text_similarity` and `python`
+count. A grader without a type is treated as a model, so that no unseen grade counts by mistake.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 class _EvalFacts:
-    """Names, models and graders from evals and runs; models from items if no run names one."""
+    """Names, models and graders from evals and runs; models come from items if no run names one."""
 
     def __init__(self) -> None:
         self.evals: dict[str, JsonObject] = {}
@@ -131,7 +131,7 @@ class _EvalFacts:
         self.scale = OffScale()
 
     def learn(self, row: JsonObject | str) -> None:
-        """Remember an eval, a run, or that a page is not the last one."""
+        """Record an eval, a run, or that a page is not the last one."""
         if isinstance(row, str):
             return
         name = as_id(row.get("id"))
@@ -145,7 +145,7 @@ class _EvalFacts:
             self.evals[name] = row
 
     def note_item(self, item: JsonObject) -> None:
-        """Remember the model that answered the first item of a run."""
+        """Record the model that answered the first item of a run."""
         run = as_id(item.get("run_id")) or ""
         model = as_text(as_object(item.get("sample")).get("model"))
         if model is not None:
@@ -265,7 +265,7 @@ def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -
 
 
 def _references(graders: dict[str, JsonObject]) -> tuple[str, ...]:
-    """Return the keys of an item that graders compare with: `{{item.label}}` in a `reference`."""
+    """Return the keys of an item with which graders compare: `{{item.label}}` in a `reference`."""
     matches = [_REFERENCE.fullmatch(to_text(grader.get("reference")).strip()) for grader in graders.values()]
     return tuple(dict.fromkeys(match[1] for match in matches if match))
 
@@ -338,7 +338,7 @@ def _texts_of(sample: JsonObject) -> list[str]:
 
 
 def _given(row: JsonObject, item: JsonObject) -> str | None:
-    """Return an answer that was part of the data instead of being sampled."""
+    """Return an answer that was part of the data instead of coming from a model."""
     for holder in (as_object(row.get("datasource_item")), item):
         text = holder.get("sample.output_text", as_object(holder.get("sample")).get("output_text"))
         if isinstance(text, str):
@@ -396,7 +396,7 @@ def _assessment(
 
 
 def _scale(grader: JsonObject) -> tuple[float, float]:
-    """Return a score model's range, 0 to 1 unless it names another."""
+    """Return a score model's range, which is 0 to 1 unless it states a different one."""
     match [as_number(end) for end in as_list(grader.get("range"))]:
         case [float(low), float(high)] if low < high:
             return low, high

@@ -4,9 +4,9 @@ Written from `evals/record.py`, `evals/base.py` and `evals/elsuite/` (match, inc
 (2023) to the last commits (2025). The first line holds `spec`, then come events of `type` `sampling`, `match`, `metrics`,
 `error` and others with their `sample_id` and `data`, at the end a `final_report`; threads write them interleaved.
 
-The first of `completion_fns` is the candidate. `match` is a judge by rule. `metrics` with a `choice` are a model's grade, read
-from the last sample before them, and wait for a person; a choice without a score in the log has none here. Other `metrics`
-are criteria by rule. An `error` of a task without a sample is a failure.
+The first of `completion_fns` is the candidate. `match` is a judge by rule. `metrics` with a `choice` are a model's grade, read from
+the last sample before them, and await review; a choice without a score in the log gets no score. Other `metrics` are criteria by
+rule. An `error` of a task without a sample is a failure.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import objects_of, read_rows
 from assay.exchange.parsing.json_values import (
     as_count,
@@ -57,16 +58,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "openai_evals_log"
 
-_SET_UP: Final = (
-    "eval_name",
-    "base_eval",
-    "split",
-    "run_config",
-    "run_id",
-    "created_at",
-    "completion_fns",
-    "model_name",
-)
+_SET_UP: Final = foreign_names(__name__)["set_up"]
 _LINE: Final[Shape] = dict.fromkeys(
     ("spec", "final_report", "run_id", "event_id", "sample_id", "type", "data", "created_by", "created_at")
 )
@@ -96,7 +88,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run. The answer is the first sample if a model grades, because its own sample follows, else the last one."""
+    """Yield one run. If a model grades, the answer is the first sample, because the grader's sample follows; otherwise the last."""
     spec: JsonObject = {}
     known: dict[str, _SampleFacts] = {}
     scale = OffScale()
@@ -118,7 +110,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             FoundCandidate(name=candidate, model=functions[0] if functions else None, metadata=options.model_info),
         ),
         started=from_text(spec.get("created_at")),
-        # Set by the final report, which a run that was stopped lacks.
+        # Set by the final report, which is missing if the run was stopped.
         complete=False,
         provenance=pick(spec, _SET_UP),
     )
@@ -131,7 +123,7 @@ def _is_event(row: JsonObject) -> bool:
 
 
 def _learn(row: JsonObject, where: str, known: dict[str, _SampleFacts], *, first: bool) -> None:
-    """Add an event to the facts about its sample; with `first` the first sample is the answer, else the last one."""
+    """Add an event to the facts about its sample; with `first` the first sample is the answer, otherwise the last one."""
     task = as_id(row["sample_id"])
     if task is None:
         return
@@ -244,7 +236,7 @@ def _picked(data: JsonObject) -> str:
 def _metrics(
     data: JsonObject, task: str, candidate: str, judge: str, reply: str | None, where: str, scale: OffScale
 ) -> FoundAssessment | None:
-    """Return metrics as grades: choices that a model made, else every number; None if there is neither."""
+    """Return metrics as grades: choices that a model made, otherwise every number; None if there is neither."""
     chosen_by_model = {key: value for key, value in data.items() if isinstance(value, str) and key != "sampled"}
     if _CHOICES in data or (chosen_by_model and "score" in data):
         choice = to_text(data.get(_CHOICES, next(iter(chosen_by_model.values()), "")))

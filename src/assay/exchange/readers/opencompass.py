@@ -1,12 +1,12 @@
 """Predictions and results of OpenCompass: `predictions/MODEL/DATASET.json` and `results/MODEL/DATASET.json`.
 
 Written from `opencompass/tasks/openicl_eval.py`, `openicl/icl_inferencer/icl_base_inferencer.py`, `icl_evaluator/` and
-`evaluator/` of 0.5 (2025). Predictions are an object with a row for each index; results hold totals and, with
+`evaluator/` of 0.5 (2025). Predictions are an object with a row for each index; results contain totals and, with
 `--dump-eval-details`, `details`: an object of rows, or a list whose values are lists with one entry for each of `n` repeats.
 The folder names the model, the file the data set.
 
-A row's `correct` is by rule, unless the row holds the words of a judging model. Without details a result is a mean, which
-cannot be compared, and is kept with the run.
+A row's `correct` is by rule, unless the row contains the words of a judging model. Without details, a result is only a mean, which
+cannot be compared; it is kept with the run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.domain.suite import Message
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import folder_name, folder_path, parent_folder
 from assay.exchange.parsing.json_values import (
     NotJson,
@@ -46,28 +47,14 @@ NAME: Final = "opencompass"
 _PREDICTION: Final[Shape] = {
     "*": {"*": None},
 }
-_DETAIL_KEYS: Final = frozenset(
-    {
-        *(
-            "pred",
-            "answer",
-            "correct",
-            "is_correct",
-            "cascade_correct",
-            "predictions",
-            "references",
-            "origin_prediction",
-        ),
-        *("prompt", "gold", "prediction", "example_abbr", "llm_judge", "rule_evaluation", "llm_evaluation", "score"),
-    }
-)
+_DETAIL_KEYS: Final = frozenset(foreign_names(__name__)["detail_keys"])
 _VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
 _OF_A_MODEL: Final = ("llm_evaluation", "llm_judge", "origin_grade_response", "grade_letter", "judge", "judgement")
 _ROLES: Final = {"HUMAN": "user", "SYSTEM": "system", "BOT": "assistant"}
 
 
 class _Place(NamedTuple):
-    """Task and trial of an index: repeats of a data set follow one another."""
+    """Task and trial of an index: repeats of a data set come one after another."""
 
     task: str
     trial: int
@@ -154,10 +141,10 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             )
     yield from grades.notes(source.name)
     if ungraded:
-        what = f"{ungraded:,} details hold no verdict (`correct`), so that their answers have no grade."
+        what = f"{ungraded:,} details hold no verdict (`correct`), so their answers have no grade."
         yield Noted(where=source.name, what=what)
     if not details:
-        what = "the results have no details, so that the answers have no grades. Use `--dump-eval-details`."
+        what = "the results have no details, so the answers have no grades. Use `--dump-eval-details`."
         yield Noted(where=source.name, what=what)
 
 
@@ -249,7 +236,7 @@ def _verdict(detail: JsonObject) -> MetricValue | None:
 
 
 def _reply_of_a_judge(detail: JsonObject) -> MetricValue:
-    """Return what a judging model said; its letter is a score only if its own prompt says what the letters mean."""
+    """Return the words of a judging model; its letter is a score only if its own prompt says what the letters mean."""
     reply = to_text(detail.get("prediction"))
     prompt = "\n".join(message.content for message in _prompt(detail.get("origin_prompt")))
     value = None

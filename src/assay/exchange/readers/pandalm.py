@@ -2,10 +2,10 @@
 
 Written from WeOpenML/PandaLM at 3871806e (`data/testset-v1.json` and the two verdict files). A row of the test set holds
 `idx`, `instruction`, `input`, two responses, their candidates in `cmp_key` (`A_B`), and `annotator1` and so on with 1, 2 or 0
-for a tie. A verdict file holds `idx` and `NAME_result` (1, 2, `Tie` or 0, or other words) with `NAME_reason`; it
-holds neither texts nor candidates, so it is read together with the test set that has the same `idx`.
+for a tie. A verdict file holds `idx` and `NAME_result` (1, 2, `Tie` or 0, or other words) with `NAME_reason`; it has neither texts
+nor candidates, so it is read together with the test set that has the same `idx`.
 
-A task is a row. People's labels need no review; judges' verdicts wait. Everything is a preference (`preferences`).
+A task is a row. People's labels need no review; judges' verdicts await it. Everything is a preference (`preferences`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
         other
         for other in others
         if other.folder == source.folder
-        # `[0]` stands in for the rows of an empty file, of which `all` would be true.
+        # `[0]` replaces the rows of an empty file, for which `all` would be true.
         and all(_is_verdict(as_object(row)) for row in as_list(other.sample.document)[:20] or [0])
     ]
 
@@ -79,7 +79,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield Skipped(where=source.name, why=why)
         return
     pairs: dict[str, tuple[str, str]] = {}
-    records: list[Found] = []  # kept until all candidates are known: the run comes first
+    records: list[Found] = []  # kept until all candidates are known, because the run must be yielded first
     for number, row in enumerate(rows, 1):
         records.extend(_row(as_object(row), f"{source.name}#{number}", pairs))
     names = sorted({name for pair in pairs.values() for name in pair})
@@ -111,7 +111,7 @@ def _is_verdict(row: JsonObject) -> bool:
 
 
 def _judge(stem: str, pairs_stem: str) -> str:
-    """Return the judge's name: its file name without the part that the test set's file name also has."""
+    """Return the judge's name: its file name without the part that it shares with the test set's file name."""
     return stem.removesuffix(pairs_stem).rstrip("-_. ") or stem
 
 

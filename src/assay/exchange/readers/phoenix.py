@@ -4,9 +4,9 @@ Written from `phoenix/server/api/routers/v1/experiments.py` (`/experiments/{id}/
 offers): a row for each example and repetition with `input`, `reference_output`, `output`, `error`, times, tokens and
 `annotations`; in CSV the columns `annotation_NAME_score`, `…_label`, `…_explanation` and `…_annotator_kind`.
 
-Annotations of the kind CODE count, HUMAN ones are a person's, all others (LLM) wait. An annotation with a label and without a
-score has no score, because its scale is in Phoenix. The download names no model: the file, which Phoenix names for the
-experiment, names the candidate. It holds no cost.
+Annotations of the kind CODE count, HUMAN annotations are a person's, and all others (LLM) await review. An annotation with a label
+but without a score gets no score, because only Phoenix knows its scale. The download names no model, so the candidate is named
+after the file, which Phoenix names after the experiment. It contains no cost.
 """
 
 from __future__ import annotations
@@ -15,35 +15,24 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundRun, GradedBy, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of, run_without_model
-from assay.exchange.parsing.json_values import (
-    as_count,
-    as_duration,
-    as_id,
-    as_text,
-    from_text,
-    objects_in,
-    shorten,
-)
+from assay.exchange.parsing.json_values import as_count, as_duration, as_id, as_text, from_text, objects_in, shorten
 from assay.exchange.parsing.metric_grades import MetricValue
 from assay.exchange.parsing.score_rows import cell_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "phoenix"
 
-_ROW: Final = (
-    *("example_id", "repetition_number", "input", "reference_output", "output", "error", "latency_ms", "start_time"),
-    *("end_time", "trace_id", "prompt_token_count", "completion_token_count"),
-)
+_ROW: Final = foreign_names(__name__)["row"]
 _PARTS: Final = (
     *("label", "score", "explanation", "metadata", "annotator_kind", "trace_id", "error", "start_time", "end_time"),
 )

@@ -1,15 +1,15 @@
 """Results of promptfoo: `promptfoo eval -o results.json` (or `.jsonl`, `.yaml`), `promptfoo export`, and OpenAI's Evals page.
 
 Written from promptfoo's `src/types/index.ts` and `src/commands/import.ts` of 2026, and the shapes before them: format 3
-(`results.results`, `results.prompts`), format 2 (`results.results`, `results.table`), and files of a table alone. OpenAI's page
+(`results.results`, `results.prompts`), format 2 (`results.results`, `results.table`), and files with only a table. OpenAI's page
 offers past results as a file for `promptfoo import`, which is format 3.
 
 A candidate is a provider, with its prompt if several prompts were tried. A task is a set of variables with its assertions,
-named by its description or a digest, so that the same test in another file is the same task. A repeated test gives trials.
-Assertions that a model decides (`llm-rubric`, `g-eval`, `factuality`, …) are judges whose grades wait for a person, and so is an
-`assert-set` with such an assertion in it, and any assertion that used tokens for its grading; `human` ones are a person's; all
-others count together as the judge `promptfoo`, by their weights. A test that failed its assertions is a
-response with a low score; one that broke is a failure.
+named by its description or a digest, so that the same test in another file is the same task. A repeated test gives further trials.
+Assertions that a model decides (`llm-rubric`, `g-eval`, `factuality`, …) are judges whose grades await review, as is an
+`assert-set` that contains such an assertion, and any assertion that used tokens for its grading; `human` assertions are a person's;
+all others count together as the judge `promptfoo`, by their weights. A test that failed its assertions is a response with a low
+score; a test that broke is a failure.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import objects_of, read_rows
 from assay.exchange.parsing.json_values import (
     NotJson,
@@ -70,62 +71,16 @@ NAME: Final = "promptfoo"
 
 _KNOWN_VERSION: Final = 4
 _YAML: Final = re.compile(rb"(evalId: \S+|version: \d+|results:)\s*\n\s*(results|version|timestamp|prompts)\s*:")
-_DEEPEST: Final = 20  # a set may hold sets, to any depth
+_DEEPEST: Final = 20  # a set may contain sets, to any depth
 _BROKE: Final = 2  # promptfoo's `ResultFailureReason.ERROR`
-_BY_MODEL: Final = frozenset(
-    {
-        "agent-rubric",
-        "answer-relevance",
-        "context-faithfulness",
-        "context-recall",
-        "context-relevance",
-        "conversation-relevance",
-        "factuality",
-        "g-eval",
-        "llm-rubric",
-        "model-graded-closedqa",
-        "model-graded-factuality",
-        "moderation",
-        "pi",
-        "search-rubric",
-        "select-best",
-        "trajectory:goal-success",
-    }
-)
-# All other assertions of promptfoo 0.121 except sets. One that is not listed may ask a model, so it waits too.
-_BY_RULE: Final = frozenset(
-    (
-        *("bleu", "classifier", "contains", "contains-all", "contains-any", "contains-html", "contains-json"),
-        *(
-            "contains-sql",
-            "contains-xml",
-            "cost",
-            "equals",
-            "finish-reason",
-            "gleu",
-            "guardrails",
-            "human",
-            "icontains",
-        ),
-        *("icontains-all", "icontains-any", "is-html", "is-json", "is-refusal", "is-sql", "is-valid-function-call"),
-        *("is-valid-openai-function-call", "is-valid-openai-tools-call", "is-xml", "javascript", "latency"),
-        *("levenshtein", "max-score", "meteor", "perplexity", "perplexity-score", "python", "regex", "rouge-n", "ruby"),
-        *("similar", "similar:cosine", "similar:dot", "similar:euclidean", "skill-used", "starts-with"),
-        *("tool-call-f1", "trace-error-spans", "trace-span-count", "trace-span-duration", "trajectory:step-count"),
-        *("trajectory:tool-args-match", "trajectory:tool-sequence", "trajectory:tool-used", "webhook", "word-count"),
-        *("rouge-s", "rouge-l", "assert-set", ""),
-    )
-)
-_BY_EMBEDDING: Final = ("similar", "classifier")  # they use tokens, but no model writes the verdict
+_NAMES: Final = foreign_names(__name__)
+_BY_MODEL: Final = frozenset(_NAMES["by_model"])
+# All other assertions of promptfoo 0.121 except sets. One that is not listed may call a model, so it awaits review too.
+_BY_RULE: Final = frozenset(_NAMES["by_rule"])
+_BY_EMBEDDING: Final = ("similar", "classifier")  # these use tokens, but no model writes the verdict
 _SET_UP: Final = ("evalId", "id", "config", "shareableUrl", "metadata", "runtimeOptions", "author", "createdAt")
 
-_RESULT: Final[Shape] = dict.fromkeys(
-    (
-        *("id", "evalId", "promptIdx", "testIdx", "testCase", "promptId", "provider", "prompt", "vars", "description"),
-        *("response", "error", "failureReason", "success", "score", "latencyMs", "namedScores", "cost", "metadata"),
-        *("gradingResult", "tokenUsage", "createdAt", "updatedAt", "persisted", "pluginId", "namedScoreWeights"),
-    )
-)
+_RESULT: Final[Shape] = dict.fromkeys(_NAMES["result"])
 _SUMMARY: Final[Shape] = {"results": _RESULT, **dict.fromkeys(("version", "timestamp", "prompts", "stats", "table"))}
 _FILE: Final[Shape] = {
     **_SUMMARY,
@@ -138,7 +93,7 @@ def recognise(sample: FileSample) -> float | None:
     """Recognise results or a table with prompts, or lines with a test case, a provider and a grading result."""
     head = sample.head
     if _YAML.match(head):
-        # Not parsed for its share: that takes a second for each megabyte, and no other format begins like this.
+        # Its share is not measured by parsing: that takes a second per megabyte, and no other format begins like this.
         return 0.95 if b"gradingResult:" in head or b"promptIdx:" in head else None
     if b'"promptIdx"' in head or b'"gradingResult"' in head or b'"testCase"' in head or b'"table"' in head:
         if any(_is_result(row) for row in sample.rows[:20]):
@@ -222,7 +177,7 @@ def _is_result(row: object) -> bool:
 
 
 def _results(summary: JsonObject) -> list[JsonValue]:
-    """Return rows as in format 3, made from the table if the file holds nothing else."""
+    """Return rows as in format 3, built from the table if the file contains nothing else."""
     results = as_list(summary.get("results"))
     if results:
         return results
@@ -299,14 +254,14 @@ class _Columns:
 
 
 def candidate_names(columns: Sequence[tuple[str, str]]) -> list[str]:
-    """Name the candidates of columns, each a provider and a prompt's label, which joins the name if a provider has several."""
+    """Name the candidates of columns, each a provider and a prompt's label; the label joins the name if a provider has several."""
     names: list[str] = []
     for at, (provider, label) in enumerate(columns):
         number = sum(other == provider for other, _ in columns[: at + 1])
         name = provider
         if sum(other == provider for other, _ in columns) > 1:
             name = f"{provider}, {label if len(label) <= 60 and label else f'prompt {number}'}"
-        # A provider that was set up twice is two candidates; under one name they would be two trials of one.
+        # A provider that was set up twice is two candidates; under one name they would become two trials of one candidate.
         names.append(f"{name} ({number})" if name in names else name)
     return names
 
@@ -345,7 +300,7 @@ def _rows(rows: Iterable[tuple[JsonObject | str, str]], columns: _Columns) -> It
 def _task(row: JsonObject, *, one_prompt: bool) -> FoundTask:
     test = as_object(row.get("testCase"))
     variables = as_object(row.get("vars")) or as_object(test.get("vars"))
-    # promptfoo adds the conversation so far as a variable of its own, which would make every turn another task.
+    # promptfoo adds the conversation so far as a separate variable, which would make every turn a different task.
     given = {key: value for key, value in variables.items() if not key.startswith("_")}
     asserted = [
         {key: assertion.get(key) for key in ("type", "value", "metric", "threshold", "weight")}
@@ -407,7 +362,7 @@ def _response(row: JsonObject, task: str, candidate: str, trial: int, where: str
         candidate=candidate,
         trial=trial,
         where=where,
-        # An object as JavaScript writes it, because promptfoo's own tables hold it so.
+        # An object as JavaScript writes it, as in promptfoo's own tables.
         content=None if failure else output if isinstance(output, str) else _as_javascript(output),
         failure=failure,
         finish_reason=as_text(answer.get("finishReason")),
@@ -424,7 +379,7 @@ def _as_javascript(output: object) -> str:
 
 
 def _components(row: JsonObject) -> list[JsonObject]:
-    """Return the results of a test's assertions, or the whole result if the file has no parts of it."""
+    """Return the results of a test's assertions, or the whole result if the file does not list its parts."""
     grading = as_object(row.get("gradingResult"))
     components = [
         component
@@ -477,7 +432,7 @@ def _assessments(
 
 
 def _graded(row: JsonObject, grading: JsonObject) -> bool:
-    """True if the test has assertions: without any it passes with a score of 1, which means nothing."""
+    """True if the test has assertions: without any, it passes with a score of 1, which means nothing."""
     if "score" not in grading and "pass" not in grading:
         return False
     test = as_object(row.get("testCase"))
@@ -485,7 +440,7 @@ def _graded(row: JsonObject, grading: JsonObject) -> bool:
 
 
 def _whole(row: JsonObject, grading: JsonObject) -> JsonObject:
-    """Return a result that lacks its parts as one set of the test's assertions."""
+    """Return a result without parts as a single set of the test's assertions."""
     assertions = objects_in(as_object(row.get("testCase")).get("assert"))
     flat = [*assertions, *(nested for assertion in assertions for nested in objects_in(assertion.get("assert")))]
     parts: list[JsonValue] = [{"assertion": dict(assertion)} for assertion in flat]
@@ -493,12 +448,12 @@ def _whole(row: JsonObject, grading: JsonObject) -> JsonObject:
 
 
 def _judge(component: JsonObject, *, beside: Sequence[JsonObject]) -> tuple[str, GradedBy]:
-    """Return the judge of an assertion and its kind: a model's if a model may have had a part in the score."""
+    """Return the judge of an assertion and its kind: a model if a model may have influenced the score."""
     kind = _kind(component)
     if kind == "human":
         return "human", GradedBy.PERSON
     models = _models(component)
-    if not models and kind == "max-score":  # it takes the scores of the assertions beside it
+    if not models and kind == "max-score":  # it is computed from the scores of the other assertions
         models = [name for other in beside for name in _models(other)]
     if not models:
         return NAME, GradedBy.RULE
@@ -527,7 +482,7 @@ def _kind(component: JsonObject) -> str:
 
 
 def _tokens(components: Sequence[JsonObject], key: str) -> int | None:
-    """Return the tokens that grading used; None if no assertion states them. A set's own count holds that of its parts."""
+    """Return the tokens that grading used; None if no assertion states them. A set's own count includes its parts."""
     counts = [as_count(as_object(component.get("tokensUsed")).get(key)) for component in components]
     known = [count for count in counts if count is not None]
     return sum(known) if known else None

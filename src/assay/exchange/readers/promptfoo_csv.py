@@ -4,8 +4,8 @@ Written from promptfoo's `src/util/eval/evalTableUtils.ts` (2026): a column per 
 `[provider] label` with the answer, then `Status`, `Score`, `Named Scores`, `Metric: NAME`, `Grader Reason`, `Comment`. Before
 2025 a prompt had one column, whose cells read `[PASS] (0.50) answer` (`src/util/output.ts`).
 
-The table does not say which assertions were tried, nor if a model decided them, so every grade waits. It has no ids, tokens,
-cost or times either: import the JSON output for these.
+The table does not say which assertions were made, or whether a model decided them, so every grade awaits review. It has no ids,
+tokens, cost or times either; import the JSON output to get these.
 """
 
 from __future__ import annotations
@@ -18,15 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
-    FoundCandidate,
-    FoundResponse,
-    FoundRun,
-    FoundTask,
-    GradedBy,
-    Noted,
-    Skipped,
-)
+from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.domain.suite import Message
 from assay.exchange.parsing.json_values import shorten
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
@@ -56,7 +48,7 @@ _CELL: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prompt:
-    """One prompt's columns, by number; `reason` and `status` are None in tables with one column for each prompt."""
+    """One prompt's columns, as column numbers; `reason` and `status` are None in tables with one column for each prompt."""
 
     name: str
     model: str | None
@@ -80,7 +72,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: every prompt is a candidate, every row a task or another trial of one."""
+    """Yield one run: every prompt is a candidate, every row a task or another trial of a task."""
     header = _header(source.sample)
     if header is None:
         yield Skipped(where=source.name, why="is not a table of promptfoo: it has no columns of a provider's answers.")
@@ -95,7 +87,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         ),
     )
     trials: dict[str, int] = {}
-    # A first pass: a score above 1 anywhere shows that the scores of the table have another scale.
+    # A first pass: any score above 1 shows that the table's scores have a different scale.
     cells_of_rows = (cells for cells, _ in _rows(source, header.width) if not isinstance(cells, str))
     outputs = (_output(prompt, cells) for cells in cells_of_rows for prompt in header.prompts)
     grades = MetricGrades(outside_their_scale(_value(output) for output in outputs if output is not None))
@@ -128,7 +120,7 @@ def _header(sample: FileSample) -> _Header | None:
     """Return the columns of promptfoo's table; None for any other table."""
     if sample.head[:1] in (b"{", b"[") and sample.document is not None:
         return None
-    # Labels of prompts are whole prompts, so the header may run over many lines.
+    # Labels of prompts are whole prompts, so the header may span many lines.
     try:
         rows = csv.reader(io.StringIO(sample.text, newline=""))
         names, first = next(rows, []), next(rows, [])

@@ -1,8 +1,8 @@
 """Reports of pydantic-evals: an `EvaluationReport` as JSON, and the data set beside it.
 
 Written from `pydantic_evals/reporting/__init__.py` and `evaluators/` of 1.x (2026) and a genuine report. A report is one
-candidate, named like the experiment. A case is a task, and a repeated case (`source_case_name`) gives trials. An evaluator
-is a judge, and each of its scores and assertions a criterion; labels are words without a scale and are left out.
+candidate, named after the experiment. A case is a task, and a repeated case (`source_case_name`) gives trials. An evaluator
+is a judge, and each of its scores and assertions a criterion; labels are words without a scale, so they are left out.
 
 Evaluators of pydantic-evals itself are rules, except `LLMJudge` and `GEval`. A user's own evaluator may call a model, which no
 report shows, so its grades wait.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import folder_path, lies_beneath
 from assay.exchange.parsing.json_values import (
     NotJson,
@@ -46,13 +47,8 @@ if TYPE_CHECKING:
 
 NAME: Final = "pydantic_evals"
 
-_CASE: Final[Shape] = dict.fromkeys(
-    (
-        *("name", "inputs", "metadata", "expected_output", "output", "metrics", "attributes", "scores", "labels"),
-        *("assertions", "task_duration", "total_duration", "source_case_name", "trace_id", "span_id"),
-        *("evaluator_failures", "error_message", "error_stacktrace"),
-    )
-)
+_NAMES: Final = foreign_names(__name__)
+_CASE: Final[Shape] = dict.fromkeys(_NAMES["case"])
 _REPORT: Final[Shape] = {
     "cases": _CASE,
     "failures": _CASE,
@@ -63,12 +59,7 @@ _REPORT: Final[Shape] = {
         )
     ),
 }
-_RULES: Final = frozenset(
-    {
-        *("Equals", "EqualsExpected", "Contains", "IsInstance", "MaxDuration", "HasMatchingSpan", "Python"),
-        *("ToolCorrectness", "TrajectoryMatch", "ArgumentCorrectness", "MaxToolCalls", "MaxModelRequests"),
-    }
-)
+_RULES: Final = frozenset(_NAMES["rules"])
 _BY_MODEL: Final = frozenset({"LLMJudge", "GEval"})
 _DATA_SET: Final = re.compile(rb"^(# yaml-language-server: .*\n|\$schema: .*\n|name: .*\n)*cases:\s*\n", re.MULTILINE)
 
@@ -85,7 +76,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the data sets in a report's folder and below: the report repeats their cases."""
+    """Return the data sets in a report's folder and below: a report repeats their cases."""
     if _kind(source.sample) != "report":
         return ()
     folder = folder_path(source)
@@ -137,7 +128,7 @@ def _kind(sample: FileSample) -> str | None:
 
 
 class _CaseReader:
-    """Reads cases; keeps the tasks so far, and counts labels."""
+    """Reads cases; keeps the tasks read so far, and counts labels."""
 
     def __init__(self, candidate: str, unscaled: Collection[str]) -> None:
         self._candidate = candidate

@@ -4,17 +4,18 @@ Written from `ragas/dataset_schema.py`, `evaluation.py` and `metrics/` of 0.1 to
 `retrieved_contexts`, `response`, `reference`; in 0.1 `question`, `contexts`, `answer`, `ground_truth`) and one column for each
 metric, some with a mode in their name: `rouge_score(mode=fmeasure)`.
 
-The file names no model, so the candidate is named after the file. A task is named by a digest of its question. Metrics that
-compare texts or ids by rule count; all others ask a model, or may, and wait. `noise_sensitivity` counts wrong claims, so that
-less is better; rubrics grade from 1 to 5. The file holds no explanations, tokens, cost or times.
+The file names no model, so the candidate is named after the file. A task is named by a digest of its question. Metrics that compare
+texts or ids by rule count; all others call a model, or may do so, and await review. `noise_sensitivity` counts wrong claims, so
+lower is better; rubrics grade from 1 to 5. The file has no explanations, tokens, cost or times.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.import_records import FoundCandidate, FoundRun, GradedBy, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
 from assay.exchange.parsing.explained import explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of, run_without_model
 from assay.exchange.parsing.json_values import pick, storable, to_text
@@ -24,7 +25,6 @@ from assay.exchange.parsing.score_rows import cell_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
 
@@ -33,30 +33,11 @@ NAME: Final = "ragas"
 _QUESTION: Final = ("user_input", "question")
 _ANSWER: Final = ("response", "answer")
 _REFERENCE: Final = ("reference", "ground_truth", "ground_truths")
-_CONTEXT: Final = (
-    *("retrieved_contexts", "contexts", "reference_contexts", "rubric", "rubrics", "multi_responses"),
-    *("reference_tool_calls", "reference_topics", "retrieved_context_ids", "reference_context_ids", "persona_name"),
-    *("synthesizer_name", "query_style", "query_length"),
-)
+_NAMES: Final = foreign_names(__name__)
+_CONTEXT: Final = _NAMES["context"]
 _OTHER: Final = frozenset((*_QUESTION, *_ANSWER, *_REFERENCE, *_CONTEXT, "", "id", "index", "row_id"))
-_BY_RULE: Final = frozenset(
-    {
-        *("exact_match", "string_present", "non_llm_string_similarity", "bleu_score", "rouge_score", "chrf_score"),
-        *("non_llm_context_precision_with_reference", "non_llm_context_recall", "id_based_context_precision"),
-        *("id_based_context_recall", "data_compare_score", "tool_call_f1"),
-    }
-)
-_BY_MODEL: Final = frozenset(
-    {
-        *("answer_correctness", "answer_relevancy", "semantic_similarity", "answer_similarity", "faithfulness"),
-        *("context_precision", "context_recall", "context_utilization", "context_entity_recall", "context_relevancy"),
-        *("llm_context_precision_with_reference", "llm_context_precision_without_reference", "factual_correctness"),
-        *("faithfulness_with_hhem", "agent_goal_accuracy", "tool_call_accuracy", "topic_adherence", "summary_score"),
-        *("noise_sensitivity", "nv_accuracy", "nv_context_relevance", "nv_response_groundedness", "faithful_rate"),
-        *("relevance_rate", "llm_sql_equivalence_with_reference", "domain_specific_rubrics", "instance_rubrics"),
-        *("harmfulness", "maliciousness", "coherence", "correctness", "conciseness"),
-    }
-)
+_BY_RULE: Final = frozenset(_NAMES["by_rule"])
+_BY_MODEL: Final = frozenset(_NAMES["by_model"])
 _SCALES: Final = {
     "noise_sensitivity": (1.0, 0.0),
     "harmfulness": (1.0, 0.0),

@@ -19,8 +19,9 @@ from assay.domain.import_records import (
 )
 from assay.domain.suite import Message
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import first_rows, read_rows
-from assay.exchange.parsing.json_values import as_list, as_object, objects_in
+from assay.exchange.parsing.json_values import JsonObject, as_list, as_object, objects_in
 from assay.exchange.parsing.preferences import PREFERENCE, preference_assessment
 
 if TYPE_CHECKING:
@@ -30,16 +31,10 @@ if TYPE_CHECKING:
     from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "rlhf"
 HUMAN: Final = "people"
-_PAIR: Final[Shape] = dict.fromkeys(
-    (
-        *("id", "prompt_id", "prompt", "question", "instruction", "input", "system", "messages", "context", "source"),
-        *("chosen", "rejected", "score_chosen", "score_rejected", "chosen_model", "rejected_model", "margin"),
-    )
-)
+_PAIR: Final[Shape] = dict.fromkeys(foreign_names(__name__)["pair"])
 _YES_NO: Final = {"yes": 1.0, "no": 0.0}
 _FAULTS: Final = ("failure", "error", "harmful", "issue")
 
@@ -56,7 +51,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a run of the evaluated tasks, or of the preferences."""
+    """Yield a run with the evaluated tasks or with the preferences."""
     document = source.sample.document
     suite = options.dataset or source.stem
     if isinstance(document, dict) and isinstance(document.get("rlhf"), list):
@@ -124,7 +119,7 @@ def _task(item: JsonValue, where: str) -> Iterator[Found]:
 
 
 def _nested(row: JsonObject) -> dict[str, JsonValue]:
-    """Return a flat task with its model_responses in the form of messages; booleans are answers to questions."""
+    """Return a flat task with `model_responses` in the form of messages; booleans are answers to questions."""
     about = dict(as_object(row.get("metadata")))
     system = about.pop("system_prompt", None)
     evaluations: list[JsonValue] = []
@@ -156,7 +151,7 @@ def _questions(answers: JsonObject) -> list[JsonValue]:
 def _grades(candidate: str, form: Mapping[str, str]) -> Iterator[FoundGrade]:
     """Yield a grade for each question answered with Yes or No; comments are the reason.
 
-    If Yes is bad news (`Model Failure`), No is 1.
+    If Yes means something bad (`Model Failure`), No is 1.
     """
     comments = " ".join(value for key, value in form.items() if "comment" in key.lower())
     for question, value in form.items():

@@ -1,7 +1,7 @@
 """Read tables of scores: columns task, candidate, trial, score; optional weight, family, criterion, judge, state, joint.
 
-A table that Assay exported names the assessment and run of each row. Rows whose assessment the store holds already become
-one `Held` record and are left out. The run keeps the assessments of the others (`from_runs`), so that a later export of the
+A table that Assay exported names the assessment and run of each row. Rows whose assessment is already in the store become one
+`Held` record and are left out. The run remembers the assessments of the other rows (`from_runs`), so that a later export of the
 same run adds only new rows.
 """
 
@@ -28,7 +28,7 @@ from assay.domain.lifecycle import AssessmentState
 from assay.exchange.parsing.json_values import as_list, objects_in
 from assay.exchange.parsing.off_scale import ScaleCheck
 from assay.exchange.parsing.score_rows import AssessmentGatherer, cell_number, cell_text
-from assay.exchange.parsing.tables import read_header, read_table
+from assay.exchange.parsing.tables import TableRow, read_header, read_table
 from assay.exchange.writers.csv import unguarded
 from assay.formats.parquet import MAGIC
 from assay.formats.separated import cells_by_name, is_utf8, separated_blocks, sniff_delimiter
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.tables import TableRow
 
 NAME: Final = "scores"
 RULE: Final = "score"
@@ -48,7 +47,7 @@ RULE: Final = "score"
 _NEEDED: Final = frozenset({"task", "candidate", "score"})
 _KNOWN: Final = _NEEDED | {"trial", "weight", "criterion", "judge", "state", "joint", "run", "attempt", "assessment"}
 _BARE: Final = _NEEDED | {"trial", "judge", "state"}
-"""Columns of a table in which each row is an assessment of its own."""
+"""Columns of a table in which each row is a separate assessment."""
 
 _BareRow = tuple[str, str, int, float]
 _STATES: Final = frozenset({"", *AssessmentState})
@@ -59,23 +58,23 @@ _EXPORTED: Final = frozenset({"run", "attempt", "assessment"})
 _NUMBER: Final = re.compile(r"a([1-9]\d{0,17})")
 
 FROM_RUNS: Final = "from_runs"
-"""Key in a run's environment: assessments of runs in other stores from which its rows come, as `ranges`."""
+"""Key in a run's environment for the assessments, in other stores' runs, from which its rows come, as `ranges`."""
 
 
 def recognise(sample: FileSample) -> float | None:
     """Recognise the columns task, candidate and score."""
     if sample.head.startswith(MAGIC):
-        return 0.5  # its columns are at its end, so `--map` and other importers may know better
+        return 0.5  # Parquet lists its columns at its end, so `--map` or another importer may fit better
     columns = set(read_header(sample))
     if not columns:
         rows = sample.rows or objects_in(as_list(sample.document)[:50])
         columns = set().union(*rows) if rows and all(row.keys() >= _NEEDED for row in rows) else columns
-    # Tables of scores carry any other column, so that the three needed ones explain half, and the known ones the rest.
+    # Tables of scores may have any other column, so the three required columns explain half, and the known ones the rest.
     return 0.5 + 0.5 * len(columns & _KNOWN) / len(columns) if columns >= _NEEDED else None
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a run of the table: its tasks and an assessment for each judging."""
+    """Yield a run with the table's tasks and its assessments."""
     run: FoundRun | None = FoundRun(suite=options.dataset or source.stem, format=NAME)
     origins = Origins(source.name, options)
     decided: Counter[str] = Counter()
@@ -158,7 +157,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _rows(source: InputFile, options: ReadOptions) -> Iterator[FoundScores | tuple[TableRow | str, str]]:
-    """Yield the rows of a table, those with nothing but a score in batches.
+    """Yield the rows of a table; rows with nothing but a score come in batches.
 
     Rows that need a closer look, because a cell is empty, wrong or unusual, are yielded one by one.
     """
@@ -197,7 +196,7 @@ class _BareScores:
         self.rows = 0
 
     def take_all(self, rows: Sequence[list[str]]) -> bool:
-        """Add rows column by column, three times as fast as one by one; False, and nothing added, if one is unlike the others."""
+        """Add rows column by column, three times as fast as one by one; return False and add nothing if one row is unusual."""
         if len(rows) < 2:
             return False
         try:
@@ -231,7 +230,7 @@ class _BareScores:
         """Add a row; False if it needs a closer look."""
         if len(cells) != self._width:
             return False
-        # Tables repeat the same few cells a million times: a look-up is ten times as fast as reading the cell again.
+        # Tables repeat the same few cells a million times: a lookup is ten times as fast as reading the cell again.
         others = tuple([cells[at] for at in self._others if at is not None])
         try:
             trial, batch = self._graders[others]
@@ -248,7 +247,7 @@ class _BareScores:
         return True
 
     def batches(self) -> Iterator[FoundScores]:
-        """Yield the rows so far by grader and state."""
+        """Yield the rows gathered so far by grader and state."""
         for (judge, state), rows in self._batches.items():
             by = GradedBy.MODEL if judge else GradedBy.RULE
             yield FoundScores(judge=judge or RULE, by=by, state=state or None, rows=tuple(rows))
@@ -259,7 +258,7 @@ class _BareScores:
         self.rows = 0
 
     def _learn(self, cells: list[str], others: tuple[str, ...]) -> bool:
-        """Remember the cells of a row; False if one is empty, wrong or not UTF-8."""
+        """Remember the cells of a row; return False if one is empty, wrong or not UTF-8."""
         if not is_utf8(cells):
             return False
         for at in (self._task, self._candidate):
@@ -276,7 +275,7 @@ class _BareScores:
 
 
 def _cell(value: object) -> object:
-    """Remove the quote that an export puts before text that a spreadsheet could take for a formula."""
+    """Remove the quote that an export puts before text which a spreadsheet could take for a formula."""
     return unguarded(value) if isinstance(value, str) else value
 
 
@@ -307,7 +306,7 @@ def _decided_elsewhere(decided: Counter[str]) -> str:
 
 
 class Origins:
-    """The runs and assessments from which the rows of an export of Assay come."""
+    """The runs and assessments from which the rows of an Assay export come."""
 
     def __init__(self, name: str, options: ReadOptions) -> None:
         self._name = name
@@ -317,7 +316,7 @@ class Origins:
         self._new: defaultdict[str, set[int]] = defaultdict(set)
 
     def is_stored(self, row: TableRow) -> bool:
-        """True if a row belongs to a run in the store, so that it must not be imported as one of another run."""
+        """True if a row belongs to a run in the store, so that it must not be imported again as part of another run."""
         if self._holds is None or not row.keys() >= _EXPORTED:
             return False
         return self.is_held(cell_text(row["run"]), cell_text(row["assessment"]))

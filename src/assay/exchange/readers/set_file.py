@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.import_records import FoundResponse, FoundRun, FoundTask, Skipped
+from assay.domain.import_records import Found, FoundResponse, FoundRun, FoundTask, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.json_rows import first_rows, read_rows
 from assay.exchange.parsing.json_values import as_list, as_object
@@ -12,7 +12,6 @@ from assay.exchange.parsing.json_values import as_list, as_object
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
 

@@ -6,9 +6,9 @@ Written from SWE-bench's `harness/reporting.py`, `harness/grading.py` and `run_e
 `unresolved_ids`, `empty_patch_ids`, `error_ids`, `incomplete_ids`; older: `resolved`, `generated`, `no_generation`); the report
 of one instance is an object of one id with `resolved` and `tests_status`.
 
-An instance is a task, a patch a response, the harness a judge by rule: 1 for resolved, else 0, also for an empty patch, as
-SWE-bench counts. An instance whose evaluation broke has no grade. A report holds no model's name: the name of its file does, or
-the predictions beside it.
+An instance is a task, a patch is a response, and the harness is a judge by rule: 1 for resolved, otherwise 0, even for an empty
+patch, as SWE-bench counts. An instance whose evaluation broke has no grade. A report has no model name: it is in the name of its
+file, or in the predictions beside it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.exchange.parsing.explained import ANY_KEY, Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import first_rows, folder_name, folder_path, parent_folder, read_object, read_rows
-from assay.exchange.parsing.json_values import as_id, as_list, as_object, as_text, objects_in, pick, to_text
+from assay.exchange.parsing.json_values import JsonObject, as_id, as_list, as_object, as_text, objects_in, pick, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "swe_bench"
 
@@ -59,16 +59,7 @@ _PREDICTION: Final[Shape] = dict.fromkeys(
 _INSTANCE: Final[Shape] = dict.fromkeys(
     ("resolved", "tests_status", "patch_is_None", "patch_exists", "patch_successfully_applied")
 )
-_COUNTS: Final = (
-    "total_instances",
-    "submitted_instances",
-    "completed_instances",
-    "resolved_instances",
-    "unresolved_instances",
-    "empty_patch_instances",
-    "error_instances",
-    "schema_version",
-)
+_COUNTS: Final = foreign_names(__name__)["counts"]
 _REPORT: Final[Shape] = dict.fromkeys(
     (
         *(*_COUNTS, *_LISTS, "completed_ids", "incomplete_ids", "empty_patch_ids", "submitted_ids", "resolved_ids"),
@@ -101,8 +92,8 @@ def recognise(sample: FileSample) -> float | None:
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
     """Return the files of the same model.
 
-    A run's report takes the predictions with its instances and the instances' own reports. Without such a report the first
-    report of an instance takes the others of its run, and the predictions that hold their instances.
+    A run's report takes the predictions for its instances, and the instances' own reports. Without such a report, the first report
+    of an instance takes the other reports of its run, and the predictions for their instances.
     """
     kind = _kind(source.sample)
     if kind == "predictions" or kind is None:
@@ -111,7 +102,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
     instances = [other for other in others if _kind(other.sample) == "instance"]
     if kind == "instance":
         if any(_kind(other.sample) == "report" and _covers(other, source) for other in others):
-            return ()  # the run's report takes it
+            return ()  # it belongs to the run's report
         folder = parent_folder(folder_path(source))
         same_run = [file for file in instances if parent_folder(folder_path(file)) == folder]
         for file in same_run:
@@ -131,7 +122,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Collection[str]:
-    """Return the folders of instances with a report: their logs and patches lie there too."""
+    """Return the folders of instances with a report, which also contain their logs and patches."""
     return tuple(folder_path(file) for file in (source, *companions) if _kind(file.sample) == "instance")
 
 
@@ -157,9 +148,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield from _predictions(file, rename, seen)
     candidate = rename.get(models[0]) or models[0]
     if kind != "predictions" and len(models) > 1:
-        what = (
-            f"the predictions are of {len(models)} models; Assay takes the report for {models[0]!r}, the first of them."
-        )
+        what = f"the predictions are of {len(models)} models; Assay assigns the report to {models[0]!r}, the first of them."
         yield Noted(where=source.name, what=what)
     graded: set[str] = set()
     for file in instances:
@@ -325,16 +314,16 @@ def _tests(report: JsonObject) -> str:
 
 
 def _report(source: InputFile, report: JsonObject, candidate: str, graded: set[str], seen: set[str]) -> Iterator[Found]:
-    """Yield grades of the instances that only the lists of the run's report hold."""
+    """Yield grades of the instances that occur only in the lists of the run's report."""
     where = source.name
     resolved = set(_list(report, "resolved_ids") or _list(report, "resolved"))
     empty = set(_list(report, "empty_patch_ids") or _list(report, "no_generation"))
     broken = set(_list(report, "error_ids") or _list(report, "no_logs"))
     tried = {*_list(report, "unresolved_ids"), *_list(report, "generated")}
     if not any(isinstance(report.get(key), list) for key in ("unresolved_ids", "generated", "submitted_ids")):
-        tried = seen | graded  # the report lists only resolved ones; predictions or reports beside it hold the rest
+        tried = seen | graded  # the report lists only resolved ones; predictions or reports beside it have the rest
         if not tried:
-            # Imported alone, a list of successes would have the mean 1.
+            # Imported alone, a list of successes would have a mean of 1.
             why = "lists the resolved instances but not the tried ones; import it with its predictions (`all_preds.jsonl`)."
             yield Skipped(where=where, why=why)
             return

@@ -1,12 +1,12 @@
 """Jobs of Terminal-Bench 1: the `results.json` of a job, of each trial, and the set-up in `run_metadata.json` and `tb.lock`.
 
 Written from `terminal_bench/harness/models.py` and 54 jobs of its public leaderboard (2025). A job is a folder with
-`results.json` (`results`, a row per trial, and the lists `resolved_ids` and `unresolved_ids`, in which a task stands once per
+`results.json` (`results`, a row per trial, and the lists `resolved_ids` and `unresolved_ids`, in which a task appears once per
 trial) and `TASK/TRIAL/results.json`, which repeat the rows. Terminal-Bench 2 is Harbor (`harbor.py`).
 
-A candidate is an agent with its model, as the set-up names them. Without a model the job's folder stands in for it, because
-agents of different models would otherwise be one candidate. A trial without a verdict (its tests ran out of time, or their
-output could not be read) counts as not resolved, as it does in Terminal-Bench's own accuracy.
+A candidate is an agent with its model, as the set-up names them. If no model is named, the job's folder is used instead, because
+agents with different models would otherwise be one candidate. A trial without a verdict (its tests ran out of time, or their output
+could not be read) counts as not resolved, as it does in Terminal-Bench's own accuracy.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import folder_name, folder_path, lies_beneath, parent_folder, read_object
 from assay.exchange.parsing.json_values import (
     as_count,
@@ -50,22 +51,13 @@ if TYPE_CHECKING:
 
 NAME: Final = "terminal_bench"
 
-_TRIAL: Final[Shape] = dict.fromkeys(
-    (
-        *("id", "uuid", "trial_name", "task_id", "instruction", "is_resolved", "failure_mode", "parser_results"),
-        *("recording_path", "total_input_tokens", "total_output_tokens", "trial_started_at", "trial_ended_at"),
-        *("agent_started_at", "agent_ended_at", "test_started_at", "test_ended_at"),
-    )
-)
+_NAMES: Final = foreign_names(__name__)
+_TRIAL: Final[Shape] = dict.fromkeys(_NAMES["trial"])
 _JOB: Final[Shape] = {
     "results": _TRIAL,
     **dict.fromkeys(("id", "pass_at_k", "n_resolved", "n_unresolved", "resolved_ids", "unresolved_ids", "accuracy")),
 }
-_SET_UP: Final = (
-    *("run_id", "dataset_name", "dataset_version", "dataset_path", "agent_name", "model_name", "agent_kwargs"),
-    *("n_attempts", "n_concurrent_trials", "dataset_size", "accuracy", "pass_at_k", "commit_hash", "start_time"),
-    *("end_time", "resumed_at"),
-)
+_SET_UP: Final = _NAMES["set_up"]
 _ATTEMPT: Final = re.compile(r"\.(\d+)-of-\d+\.(.+)$")
 _NO_MODE: Final = (None, "unset", "none")
 
@@ -91,7 +83,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the set-up and the trials of a job; without a job's results, the first trial takes the others."""
+    """Return the set-up and the trials of a job; without a job's results, the first trial takes the others as companions."""
     kind = _kind(source.sample)
     if kind not in ("job", "trial"):
         return ()
@@ -141,7 +133,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         },
     )
     if options.candidate is None and name_from != "set-up":
-        what = f"no file names the agent with its model; the candidate is {name!r}, after {name_from}. `--candidate` names it."
+        what = f"no file names the agent with its model; candidate {name!r} is named after {name_from}; `--candidate` renames it."
         yield Noted(where=source.name, what=what)
     if "job" not in by_kind:
         what = "the job's own `results.json` is not among the files; the run has the trials that were found."
@@ -177,7 +169,7 @@ def _job_folder(source: InputFile, kind: str) -> str:
 
 
 def _trials(jobs: Sequence[InputFile], files: Sequence[InputFile]) -> tuple[list[_Trial], int]:
-    """Return every trial once, and the number of trials that only have a file of their own."""
+    """Return every trial once, and the number of trials that occur only in their own file."""
     trials = [
         _Trial(as_object(row), f"{job.name}#{number}")
         for job in jobs
@@ -208,7 +200,7 @@ def _candidate(set_up: JsonObject, lock: JsonObject, folder: str) -> tuple[str, 
 
 
 def _job_name(source: InputFile, job: str, trials: Sequence[_Trial]) -> str:
-    """Return the job's folder, with the file's name if it has one of its own, because several jobs may share a folder."""
+    """Return the job's folder, with the file's name if it has its own, because several jobs may share a folder."""
     own_name = "" if source.stem == "results" else source.stem
     return "/".join(filter(None, (folder_name(job), own_name))) or _run_id(trials) or source.stem
 
@@ -251,13 +243,13 @@ def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Ite
             candidate=candidate,
             trial=number,
             where=where,
-            content="",  # the work of an agent was the state of a container that is gone
+            content="",  # the agent's work was the state of a container that no longer exists
             finish_reason=None if mode in _NO_MODE else mode,
             input_tokens=as_count(row.get("total_input_tokens")),
             output_tokens=as_count(row.get("total_output_tokens")),
             latency_s=seconds_between(row.get("agent_started_at"), row.get("agent_ended_at")),
             started=from_text(row.get("trial_started_at")),
-            # A job read without its set-up has another candidate and suite, but the same trials.
+            # A job read without its set-up gets a different candidate and suite, but the same trials.
             identity=None if (trial_id := as_text(row.get("id"))) is None else f"terminal-bench trial {trial_id}",
         )
         reason = _tests(row)

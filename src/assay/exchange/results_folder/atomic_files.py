@@ -1,8 +1,8 @@
 """Write files atomically: a file is written under a temporary name, forced to disk, and only then renamed.
 
-A killed process leaves at most a hidden `.NAME.….part` beside the target, which no reader takes for the file. An existing file
-is never touched unless the caller insists. That holds against a race as well: a link gives the name, and the system refuses a
-link if the name exists.
+A killed process leaves at most a hidden `.NAME.….part` beside the target, which no reader mistakes for the file. An existing file
+is never touched unless the caller insists. This is also safe against races: the file gets its name by a link, which the system
+refuses if the name exists.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class AtomicFile:
-    """A file being written, for use in a `with`. It gets its name at the end; after an exception nothing is left.
+    """A file being written, for use in a `with` statement. It gets its name at the end; after an exception, nothing is left.
 
     Args:
         path: the file's final path.
         force: replace a file of that name.
-        lasting: make the name survive a power failure too, which takes time; files that can be made again do not need it.
+        lasting: make the name survive a power failure too, which takes time; files that can be created again do not need this.
 
     Raises:
         InputError: the folder does not exist or cannot be written.
@@ -81,7 +81,7 @@ class AtomicFile:
             return
         try:
             file.flush()
-            # Before the file gets its name: after a power failure the name must not stand for an empty file.
+            # Before the file gets its name: after a power failure, the name must not belong to an empty file.
             os.fsync(file.fileno())
             file.close()
             self._name()
@@ -101,14 +101,14 @@ class AtomicFile:
             os.link(self.beside, self.path)
         except FileExistsError as error:
             raise taken(self.path) from error
-        except OSError:  # a file system without links
+        except OSError:  # the file system has no links
             if os.path.lexists(self.path):
                 raise taken(self.path) from None
             self.beside.replace(self.path)
 
 
 def taken(path: Path) -> Refused:
-    """Return the error for a file that exists already."""
+    """Return the error for a file that already exists."""
     return Refused(str(path), "exists already.", remedy="Name another file, or use --force to replace it.")
 
 

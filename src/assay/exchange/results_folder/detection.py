@@ -1,7 +1,7 @@
-"""Recognise files that Assay wrote, by their content: those of a results folder, and exported records.
+"""Recognise files that Assay wrote by their content: files of a results folder, and exported records.
 
-They belong to runs of a store already. Imported as foreign results they would count twice and make new files for the next
-import.
+They already belong to runs of a store. If they were imported as foreign results, they would count twice and create new files for
+the next import.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def results_folder_of(source: InputFile) -> str | None:
 
 
 def has_records(source: InputFile) -> bool:
-    """True if a file's folder is not in an archive and holds records of runs, from which a store can be rebuilt."""
+    """True if a file's folder is not in an archive and contains records of runs, from which a store can be rebuilt."""
     if source.member:
         return False
     real = source.path.resolve().parent

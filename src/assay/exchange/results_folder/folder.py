@@ -1,4 +1,4 @@
-"""The results folder as files: its lock, its registry, a file set for each candidate of a run, and the record of each run.
+"""The results folder as files: its lock, its registry, a file set per candidate and run, and the record of each run.
 
     results/
       metadata.json                                 the registry of all runs
@@ -8,9 +8,9 @@
       _assay/20241028-143300-batch_5k-1f2e.jsonl    a whole run, from which the store can be rebuilt
       _assay/deleted/20241028-…/                    all files of a run that was deleted or replaced, and why; not rebuilt
 
-House rules. Files that other programs read are written atomically (`atomic_files`) and under the lock. Only a record is appended
-to: lines below its last `mark` do not count, so that a cut-off record is not taken for a whole one. A registry keeps entries of
-other programs.
+House rules. Files that other programs read are written atomically (`atomic_files`) and under the lock. Only records are appended
+to: lines below a record's last `mark` do not count, so that a cut-off record is not mistaken for a complete one. The registry keeps
+entries of other programs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RECORDS: Final = "_assay"
 DELETED: Final = "deleted"
 REASON: Final = "reason.json"
 PATIENCE_S: Final = 10.0
-"""Seconds to wait for another process; after that this update is skipped, and the next one includes it."""
+"""Seconds to wait for another process; after that, this update is skipped and becomes part of the next one."""
 
 _TAIL: Final = 8192
 
@@ -51,7 +51,7 @@ class FolderBusy(Exception):
 def locked(folder: Path, run: str | None = None, *, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Hold the lock of the registry, or of a run's files; raises `FolderBusy` after `patience_s`.
 
-    Writing a large run may take minutes; meanwhile other runs can be written, because each has a lock of its own.
+    Writing a large run may take minutes; meanwhile, other runs can be written, because each run has its own lock.
     """
     path = folder / ".lock" if run is None else inside(folder, RECORDS, f".{safe_name(run)}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def aside_of(folder: Path, run: str) -> Path:
 
 
 def runs_aside(folder: Path) -> list[str]:
-    """Return the ids of the runs whose files were moved aside."""
+    """Return the ids of the runs whose files were moved to the folder of deleted runs."""
     reasons = (document(path) or {} for path in sorted((folder / RECORDS / DELETED).glob(f"*/{REASON}")))
     return [str(reason["run_id"]) for reason in reasons if "run_id" in reason]
 
@@ -127,7 +127,7 @@ def move(path: Path, home: Path) -> None:
 def write_document(path: Path, document: Document) -> None:
     """Write a JSON file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Its name need not survive a power failure: the file can be made again from the store.
+    # Its name need not survive a power failure, because the file can be created again from the store.
     write_atomically(path, json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n", lasting=False)
 
 
@@ -141,16 +141,16 @@ def write_record(path: Path, lines: Iterable[Document], *, also: Callable[[Docum
 
 
 def add_to_record(path: Path, lines: Iterable[Document]) -> bool:
-    """Append lines that end with a mark and force them to disk; False if there are none."""
+    """Append lines that end with a mark and force them to disk; return False if there are no lines."""
     text = "".join(_line(line) for line in lines)
     if not text:
         return False
-    # Without O_CREAT: lines without a head would be a record that nobody can read.
+    # Without O_CREAT, because lines without a first line would be an unreadable record.
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
     try:
         written = memoryview(text.encode("utf-8", "backslashreplace"))
         while written:
-            # The system may take less than it is given, for example when the disk fills up.
+            # The system may write less than it is given, for example when the disk fills up.
             written = written[os.write(descriptor, written) :]
         os.fsync(descriptor)
     finally:
@@ -178,12 +178,12 @@ def last_event(path: Path) -> int | None:
 
 def records(folder: Path) -> list[Path]:
     """Return the records of a folder, in the order of the runs' starts."""
-    # Hidden ones are locks, and unfinished files that a killed process left.
+    # Hidden files are locks, or unfinished files that a killed process left behind.
     return sorted(path for path in (folder / RECORDS).glob("*.jsonl") if not path.name.startswith("."))
 
 
 def record_lines(path: Path) -> Iterator[Document]:
-    """Yield the lines of a record that count: of each trial the last one up to the last mark, then that mark.
+    """Yield the lines of a record that count: the last line of each trial up to the last mark, then that mark.
 
     Raises:
         InputError: a line above the last mark is damaged, or the record has no mark.
@@ -195,7 +195,7 @@ def record_lines(path: Path) -> Iterator[Document]:
         for place, raw in _raw_lines(file):
             line = _parsed(raw)
             if line is None:
-                continue  # below the last mark it does not count; above it, the second pass reports it
+                continue  # a line below the last mark does not count; above it, the second pass reports the line
             if line.get("kind") == "trial":
                 pending[line["key"]] = place
             elif line.get("kind") == "mark":
@@ -203,7 +203,7 @@ def record_lines(path: Path) -> Iterator[Document]:
                 pending.clear()
                 end = (place, line)
         if end is None:
-            raise InputError(str(path), "has no end because its writing was cut off, so nothing of it counts.")
+            raise InputError(str(path), "has no end because writing it was interrupted, so none of it counts.")
         file.seek(0)
         for place, raw in _raw_lines(file):
             if place >= end[0]:
@@ -223,7 +223,7 @@ def text_of(body: str | dict[str, str]) -> str:
 
 
 def registry(folder: Path) -> Document:
-    """Return the content of `metadata.json`, new if there is none. An unreadable one is renamed and replaced."""
+    """Return the content of `metadata.json`, or a new one if it is missing. An unreadable file is renamed and replaced."""
     path = inside(folder, REGISTRY)
     content = document(path)
     if content is None and path.exists():

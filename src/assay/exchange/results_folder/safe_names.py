@@ -19,15 +19,15 @@ from assay.domain.identifiers import folded
 LONGEST: Final = 100
 
 _ODD: Final = re.compile(r"[^a-z0-9._-]+")
-# A name that only looks digested gets a digest as well; otherwise it could be chosen to be another name's file.
+# A name that only looks as if it had a digest gets one too; otherwise it could be chosen to hit another name's file.
 _DIGESTED: Final = re.compile(r"-[0-9a-f]{10}\Z")
-# Devices of Windows, which reserves these names with any ending.
+# Devices of Windows, which reserves these names whatever their ending.
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9]|lpt[0-9])\Z")
 _OURS: Final = frozenset({"metadata.json"})
 
 
 def safe_name(text: str) -> str:
-    """Return a name for a file or folder; equal for texts that differ only in case, different for all others."""
+    """Return a name for a file or folder; equal for texts that differ only in case, and different for all other texts."""
     same = folded(text)
     plain = _ODD.sub("-", unicodedata.normalize("NFKD", same).encode("ascii", "ignore").decode().replace("/", "--"))
     plain = plain.strip("._-")

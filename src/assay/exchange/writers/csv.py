@@ -1,7 +1,7 @@
 """The score table as CSV, with cells that no spreadsheet takes for a formula.
 
 A `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a line break (or their full-width forms), so that
-spreadsheets show it as text. Text that begins with such a `'` already gets another one, so that `unguarded` returns exactly the
+spreadsheets show it as text. Text that already begins with such a `'` gets another one, so that `unguarded` returns exactly the
 original.
 """
 
@@ -32,7 +32,7 @@ class CsvLines:
         self.row(header)
 
     def row(self, cells: Sequence[Cell]) -> None:
-        """Write one line; None is an empty cell, a bool `true` or `false`, a number its shortest exact form."""
+        """Write one line; None is an empty cell, a boolean `true` or `false`, a number its shortest exact form."""
         self._write(",".join(_quoted(_written(cell)) for cell in cells) + "\n")
 
 
@@ -59,5 +59,5 @@ def _written(cell: Cell) -> str:
 
 
 def _quoted(cell: str) -> str:
-    # The standard library's writer leaves a lone carriage return bare, and its reader then takes it for the end of the line.
+    # The standard library's writer leaves a lone carriage return unquoted, and its reader then takes it for the end of the line.
     return '"' + cell.replace('"', '""') + '"' if _SPECIAL.search(cell) else cell

@@ -1,8 +1,8 @@
 """Write a log of Inspect (`inspect_ai`) as JSON, version 2, as its `read_eval_log` reads it.
 
-Written from inspect_ai's `log/_log.py`, `log/_recorders/json.py`, `scorer/_metric.py` and `model/_model_output.py` (0.3.285). A
-log is one task with one model, so here one suite with one candidate. The header comes before the samples, because Inspect stops
-there if it needs only the header.
+Written from inspect_ai's `log/_log.py`, `log/_recorders/json.py`, `scorer/_metric.py` and `model/_model_output.py` (0.3.285). In
+Inspect, a log is one task with one model; here it is one suite with one candidate. The header comes before the samples, because
+Inspect stops reading there if it needs only the header.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VERSION: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogScore:
-    """One grader's score of a sample, 0 to 1; `reply` is a model's own words, None for a rule or a person."""
+    """One grader's score of a sample, between 0 and 1; `reply` is a model's own words, None for a rule or a person."""
 
     value: float
     explanation: str | None
@@ -40,7 +40,8 @@ class LogScore:
 class LogSample:
     """One task in one epoch with its scores by grader.
 
-    `prompt` is what the model got first. `replies` are the (role, text) pairs after it, an answer of the model last.
+    `prompt` has the messages that the model got first. `replies` has the (role, text) pairs after it; the last is an answer of the
+    model.
     """
 
     id: str
@@ -104,7 +105,7 @@ def _score(score: LogScore) -> JsonValue:
 
 
 class InspectLog:
-    """Collects the samples of one log on disk and writes it at the end, because the header states what they hold."""
+    """Collects the samples of one log on disk and writes the log at the end, because its header summarises the samples."""
 
     def __init__(self) -> None:
         self._samples: IO[str] = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8")  # noqa: SIM115 # closed by close
@@ -148,7 +149,7 @@ class InspectLog:
             },
             "stats": {"started_at": spec["created"], "completed_at": finished or ""},
         }
-        # The brace on a line of its own shows readers of JSON Lines that the file is one document.
+        # The brace on a separate line shows readers of JSON Lines that the file is one document.
         write("{\n" + json.dumps(header, ensure_ascii=False, allow_nan=False)[1:-1] + ', "samples": [')
         self._samples.seek(0)
         for number, line in enumerate(self._samples):
@@ -156,7 +157,7 @@ class InspectLog:
         write("\n]}\n")
 
     def _result(self, name: str) -> JsonValue:
-        """Return a scorer's mean as Inspect computes it: over the samples, each the mean of its epochs."""
+        """Return a scorer's mean as Inspect computes it: the mean over samples of each sample's mean over epochs."""
         by_sample = self._values[name]
         mean = fmean(fmean(values) for values in by_sample.values())
         return {

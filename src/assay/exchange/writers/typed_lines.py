@@ -1,8 +1,8 @@
-"""Write JSON Lines whose columns have one type each, as `datasets.load_dataset("json")` needs them.
+"""Write JSON Lines in which each column has a single type, as `datasets.load_dataset("json")` needs them.
 
-Every line has the same keys in the same order. A value that is absent is null. `load_dataset` takes the types of all columns
-from the first 10 MB: a column that is null so far has no type, and a text further on is an error. In a longer file, a row with a
-value of each such column therefore comes first.
+Every line has the same keys in the same order. Missing values are null. `load_dataset` takes the types of all columns from the
+first 10 MB: a column with only nulls in this part has no type, and a later text in it is an error. In a longer file, rows with a
+value in each such column therefore come first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
 FIRST_BYTES: Final = 8 << 20
-"""Fewer than the 10 MB that `load_dataset` reads at once, with room for the rows that come first."""
+"""Bytes: fewer than the 10 MB that `load_dataset` reads at once, which leaves room for the rows that come first."""
 
 
 class TypedLines:

@@ -1,1 +1,1 @@
-"""Candidates that are programs: functions in worker processes, commands, web services."""
+"""Candidates that are programs: functions in worker processes, commands, and web services."""

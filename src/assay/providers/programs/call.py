@@ -1,13 +1,13 @@
-"""The input of a program for one trial, and the answer, usage and cost in its output."""
+"""A program's input for one trial, and the answer, usage and cost in its output."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.domain.calls import Reply, Usage
+from assay.domain.calls import ModelRequest, Reply, Usage
 from assay.domain.failure import CallFailed, Fault
-from assay.domain.programs import template_of
+from assay.domain.programs import Command, WebService, template_of
 from assay.domain.prompts import CONTEXT, columns_named, columns_of, filled_in
 from assay.formats.json_paths import value_at
 from assay.providers.json_body import count, whole
@@ -15,15 +15,13 @@ from assay.providers.json_body import count, whole
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.domain.calls import ModelRequest
     from assay.domain.digest import JsonValue
-    from assay.domain.programs import Command, WebService
 
 LONGEST_ANSWER: Final = 8 * 2**20
 """Maximum bytes of an answer."""
 
 LONGEST_LOG: Final = 64 * 1024
-"""Maximum characters that are kept of a program's output beside its answer."""
+"""Maximum characters of a program's output that are kept in addition to its answer."""
 
 LONGEST_DETAIL: Final = 500
 
@@ -34,8 +32,8 @@ _SHORTEST_SECRET: Final = 8
 def input_of(request: ModelRequest) -> dict[str, JsonValue]:
     """Return the values that a program gets for a trial, by name. The expected answer is not among them.
 
-    `prompt` is the task's context, unless the message contains it, and the text of the last user message; `messages` has all
-    messages. A conversation of several turns is given in `prompt` with the role before each.
+    `prompt` is the text of the last user message, after the task's context unless the message already contains it; `messages`
+    has all messages. If the conversation has several turns, `prompt` contains all of them, each after its role.
     """
     system = "\n\n".join(message.content for message in request.messages if message.role == "system")
     turns = [message for message in request.messages if message.role != "system"]
@@ -73,7 +71,7 @@ def text_values(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def filled(template: JsonValue, given: Mapping[str, Any], values: Mapping[str, str]) -> JsonValue:
-    """Return a JSON document with the templates in its texts filled in; the text `{{messages}}` alone becomes the list."""
+    """Return a JSON document with the templates in its texts filled in; a text that is just `{{messages}}` becomes the list."""
     match template:
         case "{{messages}}":
             messages: JsonValue = given["messages"]
@@ -91,7 +89,7 @@ def filled(template: JsonValue, given: Mapping[str, Any], values: Mapping[str, s
 def reply_in(
     output: JsonValue, program: Command | WebService, request: ModelRequest, *, elapsed_s: float, log: str = ""
 ) -> Reply:
-    """Return the reply in a JSON output; raises `CallFailed` if it has no answer at the suite's path."""
+    """Return the reply in a JSON output; raises `CallFailed` if it has no answer at the path that the suite gives."""
     try:
         answer = value_at(output, program.response or "$")
     except LookupError as error:
@@ -99,7 +97,7 @@ def reply_in(
     if isinstance(answer, dict | list) or answer is None:
         where = program.response or "$"
         what = "null" if answer is None else "a list" if isinstance(answer, list) else "an object"
-        raise bad_answer(f"{where} of its JSON is {what}, and an answer is text.", log=log)
+        raise bad_answer(f"{where} of its JSON is {what}, but an answer must be text.", log=log)
     reported = {}
     for name, path in program.usage.items():
         try:
@@ -113,9 +111,10 @@ def reply_in(
 def reply_of(
     text: str, reported: Mapping[str, Any], request: ModelRequest, *, elapsed_s: float, log: str = ""
 ) -> Reply:
-    """Return the reply with the usage that a program reports; raises `CallFailed` for an empty answer.
+    """Return the reply, with the usage that the program reports; raises `CallFailed` for an empty answer.
 
-    The cost is the program's own figure, else its tokens at the candidate's price, else 0; None if it cannot be read.
+    The cost is the program's own figure or, if it gives none, that of its tokens at the candidate's price, or else 0. It is
+    None if the program's figure cannot be read.
     """
     if not text.strip():
         raise CallFailed("empty", "It answered nothing.", transient=False, fault=Fault.CANDIDATE, log=log)
@@ -131,17 +130,17 @@ def reply_of(
 
 
 def bad_answer(detail: str, *, log: str = "") -> CallFailed:
-    """Return the failure of a program whose output is not an answer."""
+    """Return the failure for a program whose output is not an answer."""
     return CallFailed("bad_answer", detail, transient=False, fault=Fault.CANDIDATE, log=log)
 
 
 def failed(kind: str, detail: str, *, log: str = "", fault: Fault = Fault.CANDIDATE) -> CallFailed:
-    """Return the failure of a call that is not repeated: a program may have acted before it failed."""
+    """Return the failure for a call that must not be repeated, because a program may have had effects before it failed."""
     return CallFailed(kind, whole(detail)[:LONGEST_DETAIL], transient=False, fault=fault, log=whole(log)[:LONGEST_LOG])
 
 
 def without_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """Return a text in which values of variables such as `OPENAI_API_KEY` are replaced by their names."""
+    """Return the text with the values of variables such as `OPENAI_API_KEY` replaced by the variables' names."""
     for name, value in environment.items():
         if len(value) >= _SHORTEST_SECRET and value in text and _SECRET.search(name):
             text = text.replace(value, f"[{name}]")

@@ -30,11 +30,11 @@ def open_callable(
     program: Function, given: Callable[..., object], *, folder: Path, environment: Mapping[str, str]
 ) -> Provider:
     """Return the provider of a callable: worker processes, or threads if the callable cannot be pickled."""
-    import cloudpickle  # also takes functions of notebooks and closures, which `pickle` refuses
+    import cloudpickle  # also accepts functions from notebooks and closures, which `pickle` refuses
 
     try:
         pickled = cloudpickle.dumps(given)
-    except Exception as error:  # objects raise whatever they like when they are pickled
+    except Exception as error:  # pickling an object may raise any exception
         _log.warning(
             "%s is called in this process, because it cannot be sent to another: %s. A call that hangs cannot be ended.",
             program.label,
@@ -45,7 +45,7 @@ def open_callable(
 
 
 class Threads:
-    """A `ports.Provider` for a callable of this process. After its time limit, a call goes on and its result is ignored."""
+    """A `ports.Provider` for a callable in this process. After its time limit, a call keeps running but its result is ignored."""
 
     def __init__(self, program: Function, given: Callable[..., object], *, environment: Mapping[str, str]) -> None:
         self._program = program
@@ -53,7 +53,7 @@ class Threads:
         self._environment = environment
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Call the function in a thread of its own; raises `CallFailed` with its traceback."""
+        """Call the function in a separate thread; raises `CallFailed` with its traceback."""
         began = perf_counter()
         try:
             async with asyncio.timeout(self._program.timeout_s):
@@ -66,11 +66,11 @@ class Threads:
         return reply_of(str(answer["text"]), answer, request, elapsed_s=perf_counter() - began)
 
     async def close(self) -> None:
-        """Do nothing: threads end with their calls."""
+        """Do nothing, because each thread ends with its call."""
 
     async def _called(self, given: dict[str, Any]) -> dict[str, Any]:
         if inspect.iscoroutinefunction(self._given):
-            # On this loop, because its clients may belong to it.
+            # It runs on this loop, because its clients may belong to the loop.
             return await host.awaited_here(self._given, given, dict(self._program.options))
         return await self._in_a_thread(given)
 
@@ -87,16 +87,16 @@ class Threads:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(settle, value)
 
-        # A daemon thread outside any pool: a call that hangs must not keep the interpreter from ending.
+        # A daemon thread outside of any pool, because a call that hangs must not keep the interpreter from exiting.
         threading.Thread(target=call, daemon=True, name=self._program.label).start()
         return answer
 
 
 def callable_program(given: Callable[..., object], **settings: Any) -> Function:
-    """Return a Python callable as a program, identified by its name, its source text and the plain values it closes over.
+    """Return a Python callable as a program, identified by its name, source text and the plain values in its closure.
 
     Args:
-        settings: further fields of `Function`, such as `options` and `timeout_s`.
+        settings: other fields of `Function`, such as `options` and `timeout_s`.
     """
     name = getattr(given, "__qualname__", None) or type(given).__qualname__
     module = getattr(given, "__module__", None) or type(given).__module__
@@ -107,12 +107,12 @@ def callable_program(given: Callable[..., object], **settings: Any) -> Function:
 def _content(given: Callable[..., object]) -> str:
     try:
         source = inspect.getsource(given if inspect.isroutine(given) or inspect.isclass(given) else type(given))
-    except (OSError, TypeError):  # Python has no source of what was typed into it or written in C
+    except (OSError, TypeError):  # there is no source for functions typed in interactively or written in C
         source = ""
     code = getattr(given, "__code__", None)
     if code is None:
         return source
-    # Two lambdas of one line have the same source, and two closures of one function the same code.
+    # Two lambdas on the same line have the same source, and two closures of the same function have the same code.
     closed = [cell.cell_contents for cell in getattr(given, "__closure__", None) or () if _is_set(cell)]
     plain = [value for value in closed if value is None or isinstance(value, str | int | float)]
     constants = [value for value in code.co_consts if isinstance(value, str | int | float)]

@@ -1,4 +1,4 @@
-"""Commands as candidates: one process for each prompt, without a shell; it is ended together with all processes it started."""
+"""Commands as candidates: one process for each prompt, without a shell; it is ended along with all processes it started."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from assay.domain.programs import Command
 
 _GRACE_S: Final = 0.5
-"""Seconds in which output may still arrive after the command has ended: a process that it left behind may hold the pipe."""
+"""Seconds to wait for output after the command has ended, because a process that it left behind may hold the pipe."""
 
 
 class Commands:
@@ -74,7 +74,7 @@ class Commands:
         return self._reply(run.output, code, run.errors, request, elapsed_s=perf_counter() - began)
 
     async def close(self) -> None:
-        """Do nothing: each call ends its own process."""
+        """Do nothing, because each call ends its own process."""
 
     def _input(self, given: Mapping[str, Any]) -> bytes:
         match self._program.stdin:
@@ -122,7 +122,7 @@ class _Run(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     async def ended_after(self, given: bytes) -> int:
-        """Write the input, wait for the end and for the rest of the output, and return the exit code."""
+        """Write the input, wait for the process to end and for the rest of its output, and return the exit code."""
         assert self._transport is not None
         pipe = self._transport.get_pipe_transport(0)
         assert isinstance(pipe, asyncio.WriteTransport)
@@ -134,7 +134,7 @@ class _Run(asyncio.SubprocessProtocol):
         return self._transport.get_returncode() or 0
 
     def kill_group(self) -> None:
-        """End the process and all that it started."""
+        """End the process and all processes that it started."""
         assert self._transport is not None
         with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):

@@ -1,7 +1,7 @@
 """Python functions as candidates: each concurrent call has a worker process, which is killed at its time limit.
 
-A worker answers one call after another. `host` forks the workers of one function, so that its module is imported once and a
-worker costs a millisecond. A worker that failed other than by an exception is replaced.
+A worker answers one call after another. `host` forks the workers of one function, so that its module is imported only once and
+starting a worker takes a millisecond. A worker is replaced if it failed in any way except by an exception.
 """
 
 from __future__ import annotations
@@ -21,14 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.domain.errors import SettingsError
 from assay.providers.json_body import dump, parse, whole
 from assay.providers.programs import host
-from assay.providers.programs.call import (
-    LONGEST_ANSWER,
-    LONGEST_LOG,
-    failed,
-    input_of,
-    reply_of,
-    without_secrets,
-)
+from assay.providers.programs.call import LONGEST_ANSWER, LONGEST_LOG, failed, input_of, reply_of, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,16 +31,16 @@ if TYPE_CHECKING:
     from assay.domain.programs import Agent, Function
 
 START_LIMIT_S: Final = 60.0
-"""Seconds for importing the function, and for setting up its class."""
+"""Time limit in seconds for importing the function, and for setting up its class."""
 
 _HEAD_START_S: Final = 0.01
 _BLOCK: Final = 1 << 16
 LONGEST_PRINTED: Final = 32 * 2**20
-"""Bytes that one call may print; more is an endless loop, which would fill the parent's time."""
+"""Maximum bytes that one call may print; a call that prints more is in an endless loop and would keep the parent busy."""
 
 
 class _Printed:
-    """Reads what a worker prints, so that it never blocks; keeps the first `LONGEST_LOG` bytes of each call."""
+    """Reads what a worker prints, so that the worker never blocks; keeps the first `LONGEST_LOG` bytes of each call."""
 
     def __init__(self) -> None:
         self._pipe, self.write_end = os.pipe()
@@ -59,7 +52,7 @@ class _Printed:
         asyncio.get_running_loop().add_reader(self._pipe, self._read)
 
     def take(self) -> str:
-        """Return what was printed since the last time."""
+        """Return what was printed since the last call of this method."""
         self._read(LONGEST_PRINTED)
         text = self._kept.decode("utf-8", "replace")
         if self._size > len(self._kept):
@@ -73,7 +66,7 @@ class _Printed:
         os.close(self._pipe)
 
     def _read(self, most: int = 1 << 20) -> None:
-        """Read what is there, but no more than `most` bytes: a flood must not stop the other calls."""
+        """Read what is available, but at most `most` bytes, so that a flood of output does not block other calls."""
         for _ in range(0, most, _BLOCK):
             try:
                 block = os.read(self._pipe, _BLOCK)
@@ -122,7 +115,7 @@ class _Host:
     watch: asyncio.Task[None] | None = None
 
     async def watch_ends(self) -> None:
-        """Note the exit code of each worker that ends."""
+        """Record the exit code of each worker that ends."""
         with suppress(EOFError, OSError):
             while True:
                 number, code = host.ENDED.unpack(await self.reader.readexactly(host.ENDED.size))
@@ -137,7 +130,7 @@ class _Host:
         self.writer.close()
         self.control.close()
         try:
-            # It first ends the workers that it was ordered to end, then notices that the socket is closed.
+            # The host first ends the workers that it was told to end, and then notices that the socket is closed.
             await asyncio.wait_for(self.process.wait(), 5.0)
         except TimeoutError:
             with suppress(ProcessLookupError):
@@ -146,7 +139,7 @@ class _Host:
 
 
 class _CannotStart(Exception):
-    """The function cannot be imported or set up: `detail` in a sentence, `log` with the traceback."""
+    """Raised if the function cannot be imported or set up; `detail` is a sentence, and `log` has the traceback."""
 
     def __init__(self, detail: str, log: str) -> None:
         super().__init__(detail)
@@ -155,12 +148,12 @@ class _CannotStart(Exception):
 
 
 class Functions:
-    """A `ports.Provider` for one function. No process starts before the first call; it can be used again after `close`.
+    """A `ports.Provider` for one function. It starts no process before the first call, and can be used again after `close`.
 
     Args:
         program: the function or agent, whose `target` a worker can import.
-        target: its `FILE.py:NAME` or `module:NAME`.
-        environment: variables of the workers, which may need the user's keys.
+        target: the function as `FILE.py:NAME` or `module:NAME`.
+        environment: environment variables for the workers, which may need the user's keys.
         pickled: the callable itself, if no worker can import it.
     """
 
@@ -215,7 +208,7 @@ class Functions:
         raise failed(str(answer["failed"]), without_secrets(detail, self._environment), log=log)
 
     async def close(self) -> None:
-        """End every process; safe to call twice."""
+        """End all processes; safe to call twice."""
         idle, self._idle = self._idle, []
         for worker in idle:
             worker.close()
@@ -262,13 +255,13 @@ class Functions:
         worker.close()
 
     async def _freed_or_started(self) -> _Worker:
-        """Return a worker that became free meanwhile, or a new one: quick functions need few workers."""
+        """Return a worker that has become free in the meantime, or a new one, because quick functions need few workers."""
         async with self._starting:
             if self._idle:
                 return self._idle.pop()
             starting = asyncio.ensure_future(self._start())
             try:
-                # The next one waits a moment, but not for a class that takes long to set up.
+                # The next call waits a moment, but not as long as a class may take to set up.
                 await asyncio.wait((starting,), timeout=_HEAD_START_S)
             except BaseException:
                 starting.cancel()
@@ -313,14 +306,14 @@ class Functions:
         ours.setblocking(False)
         try:
             process = await asyncio.create_subprocess_exec(
-                # -P: the folder of `host` must not be searched for modules.
+                # With -P, the folder of `host` is not searched for modules.
                 *(sys.executable, "-P", host.__file__, str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
                 env=self._environment,
-                start_new_session=True,  # Ctrl-C is for the parent, which ends the run in order
+                start_new_session=True,  # the parent handles Ctrl-C and ends the run in an orderly way
             )
         finally:
             theirs.close()
@@ -345,7 +338,7 @@ class Functions:
             await started.close()
             raise _CannotStart(ready["trouble"]["detail"], ready["trouble"]["log"])
         if ready["threads"] > 1 and self._job["preload"]:
-            # A fork has only the thread that forks, and locks that another thread held stay locked in it.
+            # A fork contains only the thread that forked, and locks that other threads held stay locked in it.
             await started.close()
             self._job["preload"] = False
             return await self._start_host()
@@ -357,7 +350,8 @@ class Functions:
         ours.setblocking(False)
         printed = _Printed()
         self._numbers += 1
-        number = self._numbers  # others are forked meanwhile; with their id, this time limit would end the wrong worker
+        # Other workers are forked in the meantime; with their number, this time limit would end the wrong worker.
+        number = self._numbers
         ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         running.ends[number] = ended
         try:
@@ -376,7 +370,7 @@ class Functions:
 
 
 class _TooLong(Exception):
-    """An answer of more than `LONGEST_ANSWER` bytes."""
+    """Raised for an answer of more than `LONGEST_ANSWER` bytes."""
 
 
 def _write(writer: asyncio.StreamWriter, message: Mapping[str, JsonValue]) -> None:
@@ -396,7 +390,7 @@ async def _send_pipes(control: socket.socket, order: bytes, pipes: list[int]) ->
     while True:
         try:
             socket.send_fds(control, [order], pipes)
-        except BlockingIOError:  # hundreds of orders wait at the host
+        except BlockingIOError:  # hundreds of orders are waiting at the host
             await asyncio.sleep(0.01)
         else:
             return
@@ -408,7 +402,7 @@ def _settle(waiting: asyncio.Future[int] | None, code: int) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing; stands in until there is a reader to end."""
+    """Do nothing; used as a placeholder until there is a reader to end."""
 
 
 def ending_of(code: int | None) -> str:
@@ -422,7 +416,7 @@ def ending_of(code: int | None) -> str:
 
 
 def check_platform(where: str) -> None:
-    """Raise `SettingsError` where processes cannot be forked."""
+    """Raise `SettingsError` if this platform cannot fork processes."""
     if not hasattr(os, "fork"):
         raise SettingsError(
             where, "needs a system that can fork processes.", remedy="Use WSL, or start it with `command:` or `http:`."

@@ -1,8 +1,8 @@
 """The process behind a Python candidate: it imports the function once and forks a worker for each concurrent call.
 
 It runs as a script and uses only the standard library, so that the function's process has no module of Assay. The parent sends
-numbers over a socket: a worker to fork, with its two pipes, or one to end. The answers name workers that have ended. If the
-import has started threads, which a fork would not copy, each worker imports for itself.
+numbers over a socket: a worker to fork, with its two pipes, or a worker to end. The answers are the numbers of workers that
+have ended. If the import started threads, which a fork would not copy, each worker does its own import.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import traceback
 from typing import Any, TextIO
 
 OFFERED = ("prompt", "task", "messages", "system_prompt", "parameters", "seed", "trial", "options")
-"""Names of parameters that a function may have; its first required parameter of another name gets the prompt."""
+"""Names of parameters that a function may have; its first required parameter with any other name gets the prompt."""
 
 ORDER = struct.Struct(">cI")
 ENDED = struct.Struct(">Ii")
@@ -34,7 +34,7 @@ FORK, END = b"f", b"e"
 
 
 class TaskFields(dict):  # type: ignore[type-arg] # it has no type arguments at run time in any caller's code
-    """The task as a function sees it: `task["prompt"]` and `task.prompt` are the same."""
+    """The task as the function sees it: `task["prompt"]` and `task.prompt` are the same."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -51,14 +51,14 @@ def main() -> None:
     target, trouble = None, None
     if job["preload"]:
         target, trouble = _loaded(job)
-    sys.stdout.flush()  # else each worker would print again what the import has printed
+    sys.stdout.flush()  # otherwise each worker would print the output of the import again
     send(control, {"trouble": trouble, "threads": _threads()})
     if trouble is None:
         _host(control, job, target)
 
 
 def send(pipe: socket.socket, message: Any) -> None:
-    """Send a document after its length."""
+    """Send the length of a document, then the document."""
     body = json.dumps(message).encode()
     pipe.sendall(LENGTH.pack(len(body)) + body)
 
@@ -80,12 +80,12 @@ def _exactly(pipe: socket.socket, length: int) -> bytes:
 
 
 def _host(control: socket.socket, job: Any, target: Any) -> None:
-    """Fork and end workers until the parent is gone, then end those that are left."""
+    """Fork and end workers until the parent is gone, then end the remaining workers."""
     woken, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.signal(signal.SIGCHLD, _nothing)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends the run in order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends the run in an orderly way
     workers: dict[int, int] = {}
     try:
         while True:
@@ -117,7 +117,7 @@ def _reap(control: socket.socket, workers: dict[int, int]) -> None:
         if not pid:
             return
         if pid in workers:
-            _kill_group(pid)  # what the worker started may still run
+            _kill_group(pid)  # processes that the worker started may still be running
             control.sendall(ENDED.pack(workers.pop(pid), os.waitstatus_to_exitcode(status)))
 
 
@@ -144,7 +144,7 @@ def _forked(control: socket.socket, own: tuple[int, int], descriptors: list[int]
         return pid
     code = 1
     try:
-        os.setsid()  # a group of its own, so that what it starts ends with it
+        os.setsid()  # a separate process group, so that processes it starts end with it
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         control.close()
@@ -203,7 +203,7 @@ def _answered(
         if inspect.isawaitable(value):
             value = runner.run(_awaited(value))
         return _answer(value)
-    except BaseException as error:  # also SystemExit: a function that calls exit() has failed, and the worker goes on
+    except BaseException as error:  # also SystemExit: a function that calls exit() has failed, but the worker continues
         return {"failed": "exception", **_told(error)}
 
 
@@ -254,7 +254,7 @@ def _answer(value: Any) -> dict[str, Any]:
 
 
 def _arguments(function: Any) -> list[tuple[str, str]]:
-    """Return each parameter of a function with the name of the value that it gets; positional-only parameters have no name."""
+    """Return the name of the value for each parameter of a function; positional-only parameters have no name."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # some functions written in C
@@ -275,7 +275,7 @@ def _arguments(function: Any) -> list[tuple[str, str]]:
 
 
 def _set_up(target: Any, options: dict[str, Any], runner: asyncio.Runner) -> Any:
-    """Return the function to call. A class is instantiated once with the options, and its `setup` is called if it has one."""
+    """Return the function to call. A class is instantiated once with the options, and its `setup`, if any, is called."""
     if not inspect.isclass(target):
         return target
     made = target(**options)
@@ -295,7 +295,7 @@ def _loaded(job: Any) -> tuple[Any, Any]:
         if not callable(target):
             raise TypeError(f"{job['target']} is a {type(target).__name__}, not a function or a class")
         return target, None
-    except BaseException as error:  # whatever a module does while it is imported
+    except BaseException as error:  # importing a module may raise anything
         return None, _told(error)
 
 
@@ -312,7 +312,7 @@ def _load(job: Any) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # dataclasses and pickle look a class up by its module
+    sys.modules[module_name] = module  # dataclasses and pickle look up a class by its module
     spec.loader.exec_module(module)
     return _attribute(module, name)
 
@@ -324,7 +324,7 @@ def _attribute(value: Any, name: str) -> Any:
 
 
 def _told(error: BaseException) -> dict[str, str]:
-    """Return an exception as its last line with its place, and the traceback without the frames of this file."""
+    """Return an exception's last line with its location, and the traceback without the frames of this file."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     first, frozen = traceback.format_exception_only(error)[-1].strip(), "<frozen importlib"
     own = [frame for frame in frames if not frame.filename.startswith(frozen)]
@@ -336,7 +336,7 @@ def _told(error: BaseException) -> dict[str, str]:
 
 
 def _threads() -> int:
-    """Return the number of threads, including those that libraries start without Python."""
+    """Return the number of threads, including those that libraries start outside of Python."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
@@ -344,14 +344,14 @@ def _threads() -> int:
 
 
 def _reseed() -> None:
-    """Give each worker random numbers of its own. Python reseeds `random` in a fork; these libraries do not."""
+    """Give each worker its own random numbers. Python reseeds `random` in a fork, but these libraries do not."""
     for name in ("numpy.random", "torch"):
         if name in sys.modules:
             sys.modules[name].seed()
 
 
 def _nothing(*_: object) -> None:
-    """Do nothing on SIGCHLD: the wake-up pipe tells the loop."""
+    """Do nothing on SIGCHLD, because the wake-up pipe notifies the loop."""
 
 
 if __name__ == "__main__":

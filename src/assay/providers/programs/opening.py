@@ -1,7 +1,7 @@
-"""Open the program of a candidate, or refuse it if only models are allowed. Starts and sends nothing.
+"""Opens the program of a candidate, or refuses it if only models are allowed. Starts and sends nothing.
 
-A suite that a person runs in a terminal may name programs. A suite that a browser or another program sent may not: it would
-run any command on this machine. `local_only` allows a program if its author states that it uses no network.
+A suite that a person runs in a terminal may name programs. A suite that was sent by a browser or another program may not,
+because it could run any command on this machine. `local_only` allows a program if its author declares that it uses no network.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _agent_target(name: str, where: str) -> str:
 
 
 def _check_files(program: Program, folder: Path, where: str) -> None:
-    """Raise `SettingsError` if a file that a program names is missing or no longer as it was when the run started."""
+    """Raise `SettingsError` if a file that a program names is missing or has changed since the run started."""
     for name, digest in program.files.items():
         try:
             content = (folder / name).read_bytes()
@@ -109,13 +109,13 @@ def _check_files(program: Program, folder: Path, where: str) -> None:
         if bytes_digest(content) != digest:
             raise SettingsError(
                 where,
-                f"has changed: {name} is not the file with which this run started, and results of both must not mix.",
+                f"has changed: {name} is not the file with which this run started, and the results of the two must not be mixed.",
                 remedy="Put the earlier file back, or start a new run with `assay run`.",
             )
 
 
 def _check_source(program: Function, folder: Path, where: str) -> None:
-    """Raise `SettingsError` if the module of a function is no longer the one with which the run started."""
+    """Raise `SettingsError` if the module of a function has changed since the run started."""
     present = source_of(program.target.partition(":")[0], str(folder)) if program.source else ""
     if present != program.source:
         raise SettingsError(

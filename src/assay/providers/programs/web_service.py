@@ -1,4 +1,4 @@
-"""Web services as candidates: templates make the request, and a path finds the answer in the reply."""
+"""Web services as candidates: templates define the request, and a path locates the answer in the reply."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.providers.address_rules import own_key
 from assay.providers.endpoint import proxy_for
 from assay.providers.error_mapping import clean, retry_after_s, saying
 from assay.providers.json_body import UnreadableBody, dump, parse
-from assay.providers.origin import origin_of
+from assay.providers.origin import Origin, origin_of
 from assay.providers.programs.call import (
     LONGEST_ANSWER,
     bad_answer,
@@ -26,20 +26,18 @@ from assay.providers.programs.call import (
     reply_of,
     text_values,
 )
-from assay.providers.session import Address
+from assay.providers.session import Address, HttpAnswer
 
 if TYPE_CHECKING:
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.programs import WebService
-    from assay.providers.origin import Origin
     from assay.providers.registry import ProviderContext
-    from assay.providers.session import HttpAnswer
 
 KEY: Final = "key"
-"""Name under which templates of headers and body insert the key of the address."""
+"""Name with which templates for headers and body insert the key for the address."""
 
 _PASSING: Final = frozenset({408, 425, 429, 502, 503, 504})
-"""Statuses that say that the service was not reached or is busy, so that the request may be sent again."""
+"""Statuses that mean that the service was not reached or is busy, so the request may be sent again."""
 
 
 class WebServices:
@@ -64,7 +62,7 @@ class WebServices:
         self._pinned = pinned or context.local_only
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Send the request; raises `CallFailed` for an error status or a reply without an answer."""
+        """Send the request and return the reply; raises `CallFailed` for an error status or a reply without an answer."""
         program = self._program
         given = input_of(request)
         values = text_values(given)
@@ -80,14 +78,14 @@ class WebServices:
             headers["Content-Type"] = "text/plain; charset=utf-8" if isinstance(body, str) else "application/json"
         if self._key is not None and not _names_key(program):
             headers["Authorization"] = f"Bearer {self._key}"
-        # A client may spell the host differently from the one that the key was chosen for: IDNA 2003 makes "faß.de" fass.de.
+        # A client may convert the host to a different one than the key was chosen for: IDNA 2003 turns "faß.de" into fass.de.
         url = urlsplit(url)._replace(scheme=self._origin.scheme, netloc=self._origin.netloc).geturl()
         address = Address(URL(url, encoded=True), headers, self._proxy, self._origin.netloc, self._pinned)
         answer = await self._http().send(program.method, address, content, timeout_s=program.timeout_s)
         return self._reply(request, answer)
 
     async def close(self) -> None:
-        """Do nothing: the session is shared, and its owner closes it."""
+        """Do nothing, because the session is shared and its owner closes it."""
 
     def _reply(self, request: ModelRequest, answer: HttpAnswer) -> Reply:
         if not 200 <= answer.status < 300:
@@ -116,7 +114,7 @@ class WebServices:
             failure.transient, failure.fault = True, Fault.PROVIDER
             failure.retry_after_s = retry_after_s(answer.headers, now_s=time())
         elif status < 500:
-            failure.fault = Fault.HARNESS  # the suite describes the request wrongly, or a key is missing
+            failure.fault = Fault.HARNESS  # the suite's description of the request is wrong, or a key is missing
         raise failure
 
 

@@ -1,4 +1,4 @@
-"""Calibration chart: the scores that a judge gave, against the reference scores."""
+"""Calibration chart: a judge's scores plotted against the reference scores."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
-    """Chart given scores against reference scores: a circle for each pair of scores, larger if more references have it.
+    """Chart the judge's scores against reference scores, with a circle per pair of scores, larger if more references have it.
 
     Args:
-        samples: records with `id`, `expected` and `judged` on 0 to 1, and `passed`.
+        samples: records with `id`, `expected` and `judged` (both between 0 and 1), and `passed`.
     """
     names_at: dict[tuple[float, float, bool], list[str]] = {}
     for sample in samples:
@@ -27,18 +27,18 @@ def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
             "deserved": 100 * deserved,
             "given": 100 * given,
             "n": len(names),
-            "within": "within tolerance" if passed else "beyond it",
+            "within": "within tolerance" if passed else "outside tolerance",
             "references": ", ".join(names[:12]) + (", …" if len(names) > 12 else ""),
             SPOKEN: f"deserved {wording.number(deserved)}, given {wording.number(given)}: "
-            f"{wording.count(len(names), 'reference')}, {'within tolerance' if passed else 'beyond it'}",
+            f"{wording.count(len(names), 'reference')}, {'within tolerance' if passed else 'outside tolerance'}",
         }
         for (deserved, given, passed), names in sorted(names_at.items())
     )
     return Chart(
         kind="calibration",
         title="Judge's scores against reference scores",
-        about="Each mark is one pair of scores, larger if more references have it. On the dashed line both are equal; above "
-        "it the judge gives more.",
+        about="Each mark is one pair of scores, larger if more references share it. On the dashed line, both scores are "
+        "equal; above it, the judge's is higher.",
         rows=rows,
     )
 
@@ -47,9 +47,9 @@ def draw_calibration(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     """Draw a circle for each pair of scores, and the line on which both scores are equal."""
     base = alt.Chart(alt.Data(values=list(chart.rows)))
     scale = alt.Scale(domain=[0, 100], nice=False)
-    x = alt.X("deserved:Q", title="deserved, points of 100", scale=scale)
+    x = alt.X("deserved:Q", title="deserved, points out of 100", scale=scale)
     y = alt.Y("given:Q", title="given", scale=scale)
-    words = ["within tolerance", "beyond it"]
+    words = ["within tolerance", "outside tolerance"]
     legend = alt.Legend(title=None, orient="bottom", symbolSize=90, symbolOpacity=1, columnPadding=36)
     ends = alt.Data(values=[{"deserved": 0, "given": 0}, {"deserved": 100, "given": 100}])
     line = alt.Chart(ends).mark_line(strokeWidth=1.5, strokeDash=[4, 4], color=colours["soft"], aria=False)

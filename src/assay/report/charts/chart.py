@@ -1,7 +1,7 @@
-"""A chart's data and kind, independent of how it is drawn.
+"""A chart's data and kind, independent of the way in which it is drawn.
 
-Points are drawn on top of intervals with visible ends, so that readers see the range first. Colour alone never shows a
-decision: it is written as well. Numbers are points of 100, as in every sentence.
+Points are drawn on top of intervals with visible ends, so that readers see the range first. A decision is never shown by colour
+alone, but also written. Numbers are points out of 100, as in every sentence.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ Row: TypeAlias = Mapping[str, "str | float | int | None"]
 
 HREF, SPOKEN, OFFSET = "href", "said", "offset"
 DRAWING_ONLY: Final = frozenset({HREF, SPOKEN, OFFSET})
-"""Columns used only for drawing: a mark's link, its text for screen readers, and its order."""
+"""Columns that are used only for drawing: a mark's link, its text for screen readers, and its order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     """Rows to draw and the kind of chart; `about` describes the chart in a sentence for people who cannot see it.
 
-    If only some rows are drawn, `every` returns all of them; a table of the chart contains all rows.
+    If only some rows are drawn, `every` returns all of them. A table of the chart always contains all rows.
     """
 
     kind: str
@@ -33,14 +33,14 @@ class Chart:
 
 
 def with_links(chart: Chart, address: Callable[[Row], str]) -> Chart:
-    """Add a link to every mark, for a page; a table of the chart has no column for it.
+    """Add a link to every mark, for use on a page; a table of the chart has no column for the links.
 
     Args:
-        address: returns the path for a row, on this server and beginning with a slash.
+        address: returns the path for a row, which is on this server and begins with a slash.
     """
     return replace(chart, rows=tuple({**row, HREF: address(row)} for row in chart.rows))
 
 
 def points(value: float | None) -> float | None:
-    """Return a fraction as points of 100."""
+    """Return a fraction as points out of 100."""
     return None if value is None else 100 * value

@@ -17,4 +17,4 @@ DARK: Final = {
 }  # fmt: skip
 
 PAGE: Final = {name: f"var(--chart-{name.replace('_', '-')})" for name in LIGHT}
-"""For drawings inside a page, in light and in dark."""
+"""Colours for drawings inside a page, which work in light and in dark mode."""

@@ -1,4 +1,4 @@
-"""Forest chart: scores with their 95% ranges, best first; also for strengths from votes."""
+"""Forest chart: scores with their 95% ranges, best first; also used for strengths from votes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def forest_of_ranking(ranking: Ranking) -> Chart:
-    """Chart the scores of a ranking, and name the tasks that they are about."""
+    """Chart the scores of a ranking, and state which tasks they are about."""
     return forest([candidate.estimate for candidate in ranking.candidates], about_scope=_scope_words(ranking))
 
 
@@ -49,7 +49,7 @@ def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:
 
 
 def strengths(by_candidate: Sequence[Strength]) -> Chart:
-    """Chart each candidate's chance to be preferred to an average one, with its 95% range, from people's votes."""
+    """Chart each candidate's chance of being preferred to an average one, with its 95% range, from people's votes."""
     rows = tuple(
         {
             "candidate": strength.candidate,
@@ -85,7 +85,7 @@ def draw_forest(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     base = rows_base(alt, chart)
     x = alt.X(
         "low:Q",
-        title=chart.settings.get("axis", "score, points of 100"),
+        title=chart.settings.get("axis", "score, points out of 100"),
         scale=alt.Scale(domain=domain, nice=True, zero=False),
     )
     tips = [
@@ -108,7 +108,7 @@ def draw_forest(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
 def _scope_words(ranking: Ranking) -> str:
     about = {"tasks_like_these": "on tasks of this kind", "these_tasks": "on exactly these tasks"}
     scopes = {candidate.estimate.scope for candidate in ranking.candidates}
-    return about.get(scopes.pop(), "on this task") if len(scopes) == 1 else "each in its own scope"
+    return about.get(scopes.pop(), "on this task") if len(scopes) == 1 else "each for its own scope"
 
 
 def _score_label(estimate: Estimate) -> str:

@@ -1,7 +1,7 @@
-"""The kinds of charts: the function that draws each, and the one that makes it from results for `assay chart`.
+"""The kinds of charts, each with the function that draws it and the one that makes it from results for `assay chart`.
 
-A new chart needs a file like `ranks.py` beside this one and a line in `DRAWN`; if `assay chart` and the statistics page offer it,
-a line in `OF_RESULTS` as well.
+To add a chart, add a file like `ranks.py` to this folder and a line to `DRAWN`. If `assay chart` and the statistics page should
+offer it, also add a line to `OF_RESULTS`.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ OF_RANKING: Final[Mapping[str, Callable[[Ranking], Chart]]] = {
 """Charts that need only a ranking, so the page redraws them after every decision."""
 
 KINDS: Final = (*OF_RANKING, "scores")
-"""Charts of `assay chart`; the scores of single trials need every row."""
+"""Charts that `assay chart` can make; the chart of single trials needs every row."""
 
 
 def of_results(kind: str, ranking: Ranking, table: ScoreTable) -> Chart:
-    """Make a chart of `KINDS`; raises KeyError for another kind."""
+    """Make a chart of a kind in `KINDS`; raises KeyError for any other kind."""
     return scores(table) if kind == "scores" else OF_RANKING[kind](ranking)
 
 
 def standard(ranking: Ranking, table: ScoreTable) -> tuple[Chart, ...]:
-    """Make the charts that show results as a whole, in the order in which to read them.
+    """Make the charts that show the results as a whole, in the order in which they should be read.
 
     Ranks and pairs are left out unless at least two candidates can be compared.
     """

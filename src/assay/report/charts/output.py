@@ -1,4 +1,4 @@
-"""Draw charts: as SVG for pages, reports and files, as PNG and Vega-Lite, and as CSV for other programs.
+"""Draws charts as SVG for pages, reports and files, as PNG and Vega-Lite, and as CSV for other programs.
 
 SVG is drawn here without any package. PNG and Vega-Lite need the extra `charts` (Altair and vl-convert). Light and dark
 specifications differ only in their config. vl-convert draws in a child process, and its settings forbid network access.
@@ -41,7 +41,7 @@ class Drawing:
 
 
 def drawing(chart: Chart) -> Drawing:
-    """Draw a chart for a page, whose style defines `--chart-ink` and so on, and hides one version of `.drawn`."""
+    """Draw a chart for a page; the page's style defines `--chart-ink` and so on, and hides one of the `.drawn` versions."""
     return Drawing(kind=chart.kind, title=chart.title, about=chart.about, svg=draw_for_page(chart, PAGE))
 
 
@@ -87,14 +87,14 @@ def as_svg(chart: Chart, *, dark: bool = False) -> str:
 
 
 def as_png(chart: Chart, *, dark: bool = False, scale: float = 2.0) -> bytes:
-    """Draw the chart as PNG, without network."""
+    """Draw the chart as PNG, without network access."""
     if find_spec("vl_convert") is None:
         raise _lacking("vl-convert-python")
     return shared_renderer().draw(_drawable(specification(chart, dark=dark)), scale=scale)
 
 
 def _drawable(value: JsonValue) -> JsonValue:
-    """Return a specification with U+FFFD for each character that XML forbids, because vl-convert would abort its process."""
+    """Return a specification with U+FFFD for each character that XML forbids, because these would make vl-convert abort."""
     match value:
         case str():
             return NOT_XML.sub("\ufffd", value)
@@ -106,7 +106,7 @@ def _drawable(value: JsonValue) -> JsonValue:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Break the text into as few lines of this width as possible, of similar length, so that no line has only one word."""
+    """Break the text into as few lines of this width as possible, of similar length, so that no line has just one word."""
     n_lines = -(-len(text) // width)
     width = min(width, len(text) // n_lines + 8)
     lines = [""]
@@ -119,7 +119,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _safe_cell(value: str | float | None) -> str | float | None:
     """Return the cell with a leading quote if a spreadsheet would run it as a formula."""
-    # A negative number begins like a formula, and must stay a number.
+    # A negative number begins like a formula but must stay a number.
     return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and not _is_number(value) else value
 
 

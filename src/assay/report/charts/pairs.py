@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def pairs(ranking: Ranking) -> Chart:
-    """Chart all pairs as a matrix: the row's candidate less the column's, with the decision."""
+    """Chart all pairs as a matrix: the row's candidate minus the column's, with the decision."""
     order = [str(candidate.candidate) for candidate in ranking.candidates if candidate.rank is not None]
     rows: list[Row] = []
     for pair in ranking.pairs:
@@ -70,7 +70,7 @@ def draw_pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     )
     ink_scale = alt.Scale(domain=words, range=[colours[key] for key in keys])
     ink = alt.Color("decision:N", scale=ink_scale, legend=None)
-    # A decision is a shape, a colour and a word at once, for readers who cannot tell the colours apart.
+    # A decision is shown by a shape, a colour and a word at once, for readers who cannot distinguish the colours.
     legend = alt.Legend(title="row is", orient="bottom", symbolSize=90, values=decisions, columns=2)
     marked = {
         "color": alt.Color("decision:N", scale=ink_scale, legend=legend),
@@ -113,7 +113,7 @@ def draw_pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
 def _spoken_pair(
     a: str, b: str, difference: float, low: float | None, high: float | None, decision: str, p_holm: float | None
 ) -> str:
-    text = f"{a} less {b}: {wording.signed(difference)} points"
+    text = f"{a} minus {b}: {wording.signed(difference)} points"
     if low is not None and high is not None:
         text += f", 95% range {wording.difference_range((low / 100, high / 100))}"
     return f"{text}, {decision.replace('_', ' ')}, p {wording.probability(p_holm)} (Holm)"

@@ -32,14 +32,14 @@ def ranks(ranking: Ranking) -> Chart:
     return Chart(
         kind="ranks",
         title="Ranks the data support",
-        about="For each candidate its rank by mean, and every rank that cannot be ruled out (Holm over all pairs).",
+        about="Each candidate's rank by mean score, and every rank that cannot be ruled out (Holm correction over all pairs).",
         rows=rows,
         settings={"most": len(rows)},
     )
 
 
 def draw_ranks(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Draw the possible ranks as lines with the rank by mean as a dot on top."""
+    """Draw the possible ranks as lines, with the rank by mean as a dot on top."""
     most = int(chart.settings["most"])
     base = rows_base(alt, chart)
     every = list(range(1, most + 1))

@@ -1,8 +1,8 @@
-"""Draw charts in a child process, because vl-convert aborts its whole process at input that it cannot draw.
+"""Draws charts in a child process, because vl-convert aborts its whole process if it cannot draw its input.
 
-One child serves all drawings, one after another: starting it takes a second, a drawing 0.1 s. It starts with the first
-drawing, ends with this process, and is replaced after it died, or exceeded `LIMIT_S` or `MOST_MEMORY`. Run as a module, this
-file is the child.
+One child makes all drawings, one after another: starting it takes a second, and a drawing 0.1 s. It starts with the first
+drawing, ends with this process, and is replaced if it dies or exceeds `LIMIT_S` or `MOST_MEMORY`. When this file is run as a
+module, it is the child.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 LIMIT_S: Final = 60.0
 """Seconds that a drawing may take, including the start of the child on a busy machine."""
 MOST_MEMORY: Final = 2**30
-"""Bytes of data that the child may hold; only on Linux. A large chart takes 150 MB."""
+"""Maximum bytes of data in the child's memory; only on Linux. A large chart takes 150 MB."""
 
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR", "TEMP", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
-"""Variables that lead to fonts and libraries; keys stay here."""
+"""Environment variables that locate fonts and libraries; keys are not passed to the child."""
 
 
 class Renderer:
-    """Draws Vega-Lite specifications without network. Threads may share one."""
+    """Draws Vega-Lite specifications without network access. Threads may share a renderer."""
 
     def __init__(self, *, limit_s: float = LIMIT_S, memory: int = MOST_MEMORY) -> None:
         self._limit_s = limit_s
@@ -64,7 +64,7 @@ class Renderer:
                 status, drawn = _receive(child.stdout)
             except (OSError, EOFError):
                 self._end()
-                reason = f"the process that draws ended with code {child.returncode}"
+                reason = f"the drawing process ended with code {child.returncode}"
                 if late.is_set():
                     reason = f"drawing took more than {self._limit_s:g} s"
                 raise _undrawn(reason) from None
@@ -75,7 +75,7 @@ class Renderer:
         return drawn
 
     def close(self) -> None:
-        """End the child; the next drawing starts another."""
+        """End the child; the next drawing starts a new one."""
         with self._lock:
             self._end()
 
@@ -91,13 +91,13 @@ class Renderer:
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
         return subprocess.Popen(
-            # -P: Python would put the working folder first on its path, where others may write modules.
+            # -P: otherwise Python would put the working folder first on its path, and others may write modules there.
             [sys.executable, "-P", "-m", "assay.report.charts.renderer", str(self._memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**environment, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
-            start_new_session=True,  # Ctrl-C is for this process, which ends the child
+            start_new_session=True,  # this process handles Ctrl-C and ends the child
         )
 
     def _end(self) -> None:
@@ -122,7 +122,7 @@ def shared_renderer() -> Renderer:
 
 def _undrawn(reason: str) -> InputError:
     return InputError(
-        "chart", f"could not be drawn: {reason}.", remedy="The numbers alone need no drawing: --output FILE.csv."
+        "chart", f"could not be drawn: {reason}.", remedy="If you need only the numbers, use --output FILE.csv."
     )
 
 
@@ -148,7 +148,7 @@ def _serve(memory: int) -> None:
     """Draw until stdin ends."""
     with suppress(ImportError):  # not on Windows
         resource = importlib.import_module("resource")
-        # Not RLIMIT_AS: the JavaScript engine reserves address space of terabytes, which takes no memory.
+        # RLIMIT_AS is not used, because the JavaScript engine reserves terabytes of address space, which take no memory.
         for limit, most in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_CORE, 0)):
             with suppress(ValueError, OSError):
                 resource.setrlimit(limit, (most, most))
@@ -159,7 +159,7 @@ def _serve(memory: int) -> None:
             return
         try:
             _send(sys.stdout.buffer, b"+", _drawn(json.loads(body)))
-        except Exception as error:  # for this drawing only: the next one may be fine
+        except Exception as error:  # only this drawing fails; the next one may be fine
             _send(sys.stdout.buffer, b"-", f"{type(error).__name__}: {error}".splitlines()[0][:300].encode())
 
 

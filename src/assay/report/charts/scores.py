@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from assay.statistics.table import ScoreTable
 
 MOST_POINTS: Final = 1500
-"""Maximum number of single trials drawn; of more, every n-th of each candidate in order of score."""
+"""Maximum number of single trials drawn; if there are more, every n-th of each candidate's trials in order of score is drawn."""
 
 
 def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> Chart:
-    """Chart the score of every counted trial, one strip for each candidate, with the middle half of them.
+    """Chart the score of every counted trial, with one strip for each candidate, and mark the middle half of the scores.
 
     Args:
         trials: returns the name of a trial by its code in the table; without it, codes are shown.
@@ -37,12 +37,14 @@ def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> 
         step = max(1, -(-len(ordered) // most))
         thinned |= step > 1
         rows += [_dot_row(table, str(candidate), int(row), place, trials) for place, row in enumerate(ordered[::step])]
-    whose = "Every counted trial" if len(rows) == len(table.score) else _shown_of(len(rows), len(table.score))
+    whose = (
+        "The score of every counted trial" if len(rows) == len(table.score) else _shown_of(len(rows), len(table.score))
+    )
     order = sorted({str(row["candidate"]) for row in rows}, key=lambda name: -_mean_of(rows, name))
     return Chart(
         kind="scores",
         title="Scores of single trials",
-        about=f"{whose}'s score by candidate. The box holds the middle half; the line in it is the median.",
+        about=f"{whose}, by candidate. The box holds the middle half of the scores; the line in it is the median.",
         rows=tuple(rows),
         settings={"order": order, "n": counts},
         every=partial(_every_score, table, trials) if thinned else None,
@@ -50,13 +52,13 @@ def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> 
 
 
 def draw_scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Draw a dot for each trial over a box of the middle half; many dots are small and faint."""
+    """Draw a dot for each trial over a box for the middle half; if there are many dots, they are small and faint."""
     order = list(chart.settings["order"])
     base = alt.Chart(alt.Data(values=list(chart.rows)))
     y = alt.Y("candidate:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
     low = min(float(row["score"] or 0.0) for row in chart.rows)
     domain = [10 * (int(min(low, 90)) // 10), 100]
-    x = alt.X("score:Q", title="score of a trial, points of 100", scale=alt.Scale(domain=domain, zero=False))
+    x = alt.X("score:Q", title="score of a trial, points out of 100", scale=alt.Scale(domain=domain, zero=False))
     offset = alt.YOffset("offset:Q", scale=alt.Scale(domain=[-0.6, 1.6]))
     tips = [alt.Tooltip("candidate:N"), alt.Tooltip("task:N"), alt.Tooltip("score:Q", format=".1f")]
     many = len(chart.rows) / max(len(order), 1)
@@ -74,7 +76,7 @@ def draw_scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
 
 
 def _by_score(table: ScoreTable, code: int) -> Ints:
-    """Return a candidate's rows, lowest score first."""
+    """Return a candidate's rows, with the lowest score first."""
     mine = table.rows_of(code)
     return mine[table.score[mine].argsort(kind="stable")]
 
@@ -86,14 +88,14 @@ def _every_score(table: ScoreTable, trials: Callable[[int], str] | None) -> Iter
 
 
 def _shown_of(shown: int, n: int) -> str:
-    return f"{shown:,} of {n:,} counted trials, evenly by score: each"
+    return f"The scores of {shown:,} out of {n:,} counted trials, spread evenly over the range of scores"
 
 
 def _dot_row(table: ScoreTable, candidate: str, row: int, place: int, trials: Callable[[int], str] | None) -> Row:
     task, score = table.tasks[table.task_codes[row]], float(table.score[row])
     return {
         **_score_row(table, candidate, row, trials),
-        # Multiples of the golden ratio fill 0 to 1 evenly, so that the same chart is drawn twice without a seed.
+        # Multiples of the golden ratio fill 0 to 1 evenly, so the same chart is drawn every time without a seed.
         OFFSET: (place * 0.6180339887498949) % 1.0,
         SPOKEN: f"{candidate}, {task}: {wording.number(score)}",
     }

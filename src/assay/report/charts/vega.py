@@ -1,4 +1,4 @@
-"""Parts shared by several drawings of Vega-Lite: sizes, the axis of candidates and the labels next to it.
+"""Parts shared by several Vega-Lite drawings: sizes, the axis of candidates and the labels next to it.
 
 Altair objects are typed `Any` because Altair is an extra: it is imported when the first chart is drawn.
 """
@@ -17,12 +17,12 @@ _FONT: Final = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sa
 
 
 def linked(alt: Any, chart: Chart) -> dict[str, Any]:
-    """Return the encodings of a mark's spoken text and its link."""
+    """Return the encodings for a mark's spoken text and its link."""
     return {"description": alt.Description(f"{SPOKEN}:N")}
 
 
 def rows_base(alt: Any, chart: Chart) -> Any:
-    """Return a chart with one line for each candidate, in the order of the rows."""
+    """Return a chart with one row for each candidate, in the order of the data's rows."""
     order = [row["candidate"] for row in chart.rows]
     return alt.Chart(alt.Data(values=list(chart.rows))).encode(
         y=alt.Y("candidate:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
@@ -83,5 +83,5 @@ def width_of(chart: Chart) -> int:
 
 
 def height_of(chart: Chart) -> int:
-    """Return the height in pixels, at least that of two rows."""
+    """Return the height in pixels, which is at least that of two rows."""
     return ROW_HEIGHT * max(len(chart.rows), 2)

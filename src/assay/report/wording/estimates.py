@@ -20,8 +20,8 @@ def estimate_line(estimate: Estimate, *, approved: bool) -> str:
     """Summarise a score: `84.2 ± 3.1 sd, 95% range 78.9 to 88.4, 12 tasks, 58 approved trials`.
 
     Args:
-        approved: False if a scorer or a policy accepted a trial that no person saw; the trials are then not called
-            approved. This is the same in every function of this module.
+        approved: False if a scorer or a policy accepted a trial that no person saw; the trials are then not called approved.
+            The parameter has this meaning in every function of this module.
     """
     if estimate.mean is None:
         return MISSING[estimate.reason or "no_approved_trials"]
@@ -58,7 +58,7 @@ def estimate_sentence(estimate: Estimate, *, approved: bool) -> str:
 
 
 def range_scope(estimates: Sequence[Estimate]) -> str:
-    """State what the ranges of a table of scores are about; empty if there is none, or if they differ."""
+    """State what the ranges in a table of scores are about; empty if there are none, or if they differ."""
     scopes = {(estimate.scope, estimate.n_tasks) for estimate in estimates if estimate.ci95 is not None}
     if not scopes:
         return ""
@@ -77,7 +77,7 @@ def task_line(task: TaskEstimate, *, approved: bool) -> str:
 
 
 def anytime_mean(name: str, anytime: Anytime) -> str:
-    """State a candidate's range that stays valid however often it is read."""
+    """State a candidate's range that stays valid however often it is looked at."""
     if anytime.ci95 is None:
         return f"{name}, at any time: {MISSING.get(anytime.reason or '', 'no range.')}"
     return f"{name}, at any time: {range_words(anytime.ci95)} over {count(anytime.n, anytime.unit)}"
@@ -102,7 +102,7 @@ def rank_range(candidate: Ranked) -> str:
 
 
 def range_or_none(interval: tuple[float, float] | None, n_tasks: int) -> str:
-    """Write the range of a score; with several tasks, each task may have a range although all together have none."""
+    """Write the range of a score; with several tasks, each task may have a range although the whole score has none."""
     if interval is not None:
         return f"95% range {range_words(interval)}"
     return "no range" if n_tasks < 2 else "no range over all tasks"
@@ -115,18 +115,18 @@ def _why_no_range(estimate: Estimate) -> str:
 
 
 def trials_in_words(n: int, *, approved: bool) -> str:
-    """Count trials that count; `approved` only if a person approved each of them."""
+    """Write the number of trials that count; they are called approved only if a person approved each of them."""
     return count(n, "approved trial" if approved else "trial")
 
 
 def _identical_scores(estimate: Estimate, mean: float, ci95: tuple[float, float], approved: bool) -> str:
-    """State what equal scores can and cannot rule out."""
+    """State what can be ruled out, and what cannot, if all scores are equal."""
     like = estimate.scope == TASKS_LIKE_THESE
     families = estimate.n_families
     n, unit = (estimate.n_tasks, "task") if like else (estimate.n_trials, "trial")
     if like and families is not None:
         n, unit = families, "family"
-    # The share p of different outcomes that n equal ones leave open at 5%: (1 - p)**n = 0.05.
+    # The share p of different outcomes that n equal outcomes cannot rule out at 5%: (1 - p)**n = 0.05.
     share = 100 * (1 - 0.05 ** (1 / n))
     others = "other tasks" if like else "runs"
     direction = "lower" if mean >= 1 else "higher" if mean <= 0 else "differently"
@@ -135,6 +135,6 @@ def _identical_scores(estimate: Estimate, mean: float, ci95: tuple[float, float]
     else:
         given = f"All {trials_in_words(n, approved=approved)} of {estimate.candidate} gave {number(mean)}."
     return (
-        f"{given} {count(n, f'equal {unit}').capitalize()} cannot rule out that up to about {share:.0f}% of {others} would "
-        f"score {direction}; the range is {range_words(ci95)}."
+        f"{given} {count(n, f'identical {unit} score').capitalize()} cannot rule out that up to about {share:.0f}% of {others} "
+        f"would score {direction}; the range is {range_words(ci95)}."
     )

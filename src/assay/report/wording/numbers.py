@@ -1,13 +1,13 @@
-"""Numbers in words: points of 100, counts, ranges, probabilities and money."""
+"""Numbers in words: points out of 100, counts, ranges, probabilities and money."""
 
 from __future__ import annotations
 
 
 def number(value: float, places: int = 1) -> str:
-    """Write a score of 0 to 1 as points of 100 with a real minus sign: 84.2, −3.1."""
+    """Write a score of 0 to 1 as points out of 100 with a real minus sign: 84.2, −3.1."""
     text = f"{100 * value:.{places}f}"
     if float(text) == 0:
-        text = text.lstrip("-")  # −0.0 would read as a loss
+        text = text.lstrip("-")  # −0.0 would look like a loss
     return text.replace("-", "−")
 
 
@@ -18,7 +18,7 @@ def signed(value: float, places: int = 1) -> str:
 
 
 def points(value: float) -> str:
-    """Write a margin that somebody chose, without a decimal it does not need: `5 points`, `2.5 points`, `1 point`."""
+    """Write a margin that somebody chose, without unnecessary decimals: `5 points`, `2.5 points`, `1 point`."""
     text = number(value).removesuffix(".0")
     return f"{text} {'point' if text == '1' else 'points'}"
 
@@ -53,12 +53,12 @@ def probability(value: float | None) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """Write a p-value in a sentence: `p = 0.0093`, or `p < .0001` for one below that."""
+    """Write a p-value for use in a sentence: `p = 0.0093`, or `p < .0001` if it is smaller."""
     return f"p < {probability(value)[1:]}" if value is not None and value < 0.0001 else f"p = {probability(value)}"
 
 
 def money(usd: float) -> str:
-    """Write dollars: `$12.30`, `$0.0042`, `$1,204`."""
+    """Write an amount in dollars: `$12.30`, `$0.0042`, `$1,204`."""
     if usd == 0:
         return "$0"
     if usd < 0.0001:
@@ -70,5 +70,5 @@ def money(usd: float) -> str:
 
 
 def capitalise(text: str) -> str:
-    """Return the text with its first letter in upper case; unlike `str.capitalize` the rest, with its names, stays."""
+    """Return the text with its first letter in upper case; unlike `str.capitalize`, this leaves the rest unchanged."""
     return text[:1].upper() + text[1:]

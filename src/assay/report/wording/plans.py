@@ -16,12 +16,12 @@ TOO_MANY: Final = 10_000
 
 
 def what_would_decide(plan: Plan) -> str:
-    """State how many tasks or trials would show a difference of the planned size, or that trials cannot."""
+    """State how many tasks or trials would show a difference of the planned size, or that more trials cannot."""
     size = f"To show a difference of {number(plan.detect)} points"
     ways = _ways(plan)
     if plan.scope != TASKS_LIKE_THESE:
-        return f"{size} you need {ways[0]}." if ways else f"{size} would take more trials than anyone will run."
-    text = f"{size} you need {' or '.join(ways)}" if ways else f"{size} would take more tasks than anyone will run"
+        return f"{size} you need {ways[0]}." if ways else f"{size} would take more trials than is practical."
+    text = f"{size} you need {' or '.join(ways)}" if ways else f"{size} would take more tasks than is practical"
     return f"{text}{_trials_alone(plan)}."
 
 
@@ -36,7 +36,8 @@ def plan_sentence(
     """State the tasks or trials needed to show the planned difference between two candidates, and their cost.
 
     Args:
-        more_tasks, more_trials: for each of the two ways, the trials to run, the reviews they need and their cost in dollars.
+        more_tasks, more_trials: for each of the two ways, the number of trials to run, the reviews that they need and their
+            cost in dollars.
     """
     pair, size, often = f"{a} and {b}", f"a difference of {number(plan.detect)} points", _often(plan.power)
     now = f"{count(plan.n_tasks, 'task')} of {_trials_now(plan)} counted {'trial' if plan.n_trials == 1 else 'trials'} each"
@@ -45,8 +46,10 @@ def plan_sentence(
     start = f"{pair}: with {now}, "
     if plan.mde is None:
         few = plan.reason == "need_at_least_4_families"
-        start += "fewer than four families of tasks cannot" if few else "there is too little variation yet to"
-        start += " say what would show"
+        start += (
+            "there are fewer than four families of tasks, too few to" if few else "there is too little variation yet to"
+        )
+        start += " say what difference could be shown"
     elif plan.mde >= 1:
         start += "not even a difference of 100 points could be shown"
     else:
@@ -60,7 +63,7 @@ def plan_sentence(
         ways.append(f"about {count(plan.trials_needed, 'trial')} {each}in all ({_bill(*more_trials)})")
     if not ways:
         unit = "tasks" if plan.scope == TASKS_LIKE_THESE else "trials"
-        text = f"{start}. To show {number(plan.detect)} points would take more {unit} than anyone will run"
+        text = f"{start}. To show {number(plan.detect)} points would take more {unit} than is practical"
     else:
         text = f"{start}. To show {number(plan.detect)} points you need {', or '.join(ways)}"
     return f"{text}{_trials_alone(plan) if plan.scope == TASKS_LIKE_THESE else ''}."
@@ -74,17 +77,17 @@ def no_plan(a: str, b: str, *, reason: str | None) -> str:
 def plan_summary(
     *, detect: float, n_pairs: int, n_already: int, hardest: str | None, closest: str | None, all_decided: bool
 ) -> str:
-    """Sum up the plans of all pairs: the size that is enough for every pair, and the open decision."""
+    """Summarise the plans for all pairs: the size that is enough for every pair, and the highest-ranked undecided pair."""
     size = f"a difference of {number(detect)} points"
     if n_already == n_pairs:
         which = "The pair" if n_pairs == 1 else f"Each of the {n_pairs} pairs"
         text = f"{which} already has enough trials to show {size}."
     elif n_pairs == 1:
-        text = hardest or closest or f"It is not known yet how many trials {size} takes."
+        text = hardest or closest or f"It is not known yet how many trials it takes to show {size}."
     elif hardest is None:
-        text = f"For some pairs it is not known yet how many trials {size} takes."
+        text = f"For some pairs, it is not known yet how many trials it takes to show {size}."
     else:
-        text = f"The pair that needs most decides how much is enough for all {n_pairs}. {hardest}"
+        text = f"The pair that needs the most determines what is enough for all {n_pairs} pairs. {hardest}"
     if all_decided:
         return f"{text} {'All pairs are' if n_pairs > 1 else 'It is'} already decided."
     if closest is not None and closest != hardest and n_pairs > 1:
@@ -93,7 +96,7 @@ def plan_summary(
 
 
 def _ways(plan: Plan) -> list[str]:
-    """Return each feasible way to the planned difference, with the present size."""
+    """Return each feasible way to show the planned difference, with the present size."""
     ways = []
     if plan.tasks_needed is not None and plan.tasks_needed <= TOO_MANY:
         now = str(plan.n_tasks) if plan.families_needed is None else tasks_in_families(plan.n_tasks, plan.n_families)
@@ -105,7 +108,7 @@ def _ways(plan: Plan) -> list[str]:
 
 
 def _from_families(plan: Plan) -> str:
-    """Name the families that the needed tasks must come from; empty if tasks share none."""
+    """State how many families the needed tasks must come from; empty if tasks share no families."""
     return "" if plan.families_needed is None else f" from {count(plan.families_needed, 'family')}"
 
 
@@ -114,7 +117,7 @@ def _trials_now(plan: Plan) -> str:
 
 
 def _trials_alone(plan: Plan) -> str:
-    """State if more trials of the same tasks cannot decide, or if that is unknown."""
+    """State that more trials of the same tasks cannot decide, or that this is unknown."""
     if plan.more_trials_can_decide is None:
         return "; no task has two counted trials yet, so the effect of more trials is unknown"
     if not plan.more_trials_can_decide:
@@ -131,5 +134,5 @@ def _bill(trials: int, reviews: int | None, usd: float | None) -> str:
 
 
 def _often(power: float) -> str:
-    """Write a power: `4 times in 5` for the usual one, else `90% of the time`."""
+    """Write a power in words: `4 times in 5` for the usual power, otherwise for example `90% of the time`."""
     return "4 times in 5" if abs(power - 0.8) < 1e-9 else f"{100 * power:.0f}% of the time"

@@ -31,7 +31,7 @@ _SHARES: Final = (
     ("second", "double review"),
 )
 _MOST_NAMED: Final = 8
-"""Candidates that a sentence names."""
+"""Maximum number of candidates that a sentence names."""
 
 _POLICIES: Final = {
     "every": "every judge grade needs review",
@@ -52,7 +52,7 @@ def what_counts(n: int, excluded: Excluded) -> str:
             (excluded.pending, "awaits review" if excluded.pending == 1 else "await review"),
             (excluded.rejected, "rejected"),
             (excluded.failed, "failed"),
-            # Not among those that await review, because nobody was asked to grade them.
+            # These are not among the trials that await review, because nobody was asked to grade them.
             (excluded.not_graded, "not graded"),
             (excluded.left_out, "left out of the review by chance"),
         )
@@ -63,7 +63,7 @@ def what_counts(n: int, excluded: Excluded) -> str:
 
 
 def unfinished(*, running: bool, pending: int, p_value: bool) -> str:
-    """Warn that a run or its review is not finished, and that the numbers above are meant for the end of both."""
+    """Warn that a run or its review is not finished, and that the numbers above are valid only once both are."""
     reasons, ends = [], []
     if running:
         reasons.append("a selected run is not finished")
@@ -79,7 +79,7 @@ def unfinished(*, running: bool, pending: int, p_value: bool) -> str:
 
 
 def switched_protocol(runs: str, n: int) -> str:
-    """Warn that a protocol was switched after `n` decisions had been made under an earlier version."""
+    """Warn that the protocol was switched after `n` decisions had been made under an earlier version."""
     return (
         f"The review protocol of {runs} was switched after reviewing had begun ({count(n, 'decision')} before the last "
         "switch). The numbers mix decisions made under several versions; nothing was reviewed again."
@@ -87,16 +87,16 @@ def switched_protocol(runs: str, n: int) -> str:
 
 
 def regraded(replaced: ReplacedGrades) -> str:
-    """Say which grades a regrade hides, or which people's grades hide those of a regrade, and how to see them."""
+    """State which grades are hidden by a regrade, or which regrade is hidden by people's grades, and how to see them."""
     if replaced.references:
         people = f"People's grades that came with the data of run {', '.join(replaced.newer)} count."
-        beside = f"The grades of {count(replaced.trials, 'trial')} in run {replaced.run} are compared with them"
-        return f"{people} {beside} and do not count beside them. See them alone with --run {replaced.run}."
+        beside = f"The grades of {count(replaced.trials, 'trial')} in run {replaced.run} are compared with those grades"
+        return f"{people} {beside} but do not count as well. To see only them, use --run {replaced.run}."
     newer = f"{'Run' if len(replaced.newer) == 1 else 'Runs'} {', '.join(replaced.newer)}"
-    again = f"{newer} graded answers of run {replaced.run} again."
+    again = f"{newer} regraded answers of run {replaced.run}."
     trials = count(replaced.trials, "trial")
-    hidden = f"The grades of {trials} that counted in {replaced.run} ({replaced.by_person:,} approved by a person) are replaced"
-    return f"{again} {hidden} by the newer ones, in any state. See them with --run {replaced.run}."
+    hidden = f"The grades of {trials} that counted in {replaced.run} ({replaced.by_person:,} approved by a person) are replaced by"
+    return f"{again} {hidden} the newer ones, whatever their state. To see them, use --run {replaced.run}."
 
 
 def partly(partial: PartlyReviewed) -> list[str]:
@@ -108,7 +108,7 @@ def partly(partial: PartlyReviewed) -> list[str]:
 
 
 def not_reviewed(partial: PartlyReviewed) -> str:
-    """Say how many trials of a candidate no person reviewed: `12 trials await review, 80 left out by chance`."""
+    """State how many of a candidate's trials nobody reviewed: `12 trials await review, 80 left out by chance`."""
     wait = "awaits" if partial.n_waiting == 1 else "await"
     waiting = f"{count(partial.n_waiting, 'trial')} {wait} review"
     if not partial.n_left_out:
@@ -118,7 +118,7 @@ def not_reviewed(partial: PartlyReviewed) -> str:
 
 
 def partly_rows(partial: PartlyReviewed) -> tuple[tuple[str, str, str], ...]:
-    """Return name, value and assumption of the three estimates of an unfinished review."""
+    """Return the name, value and assumption of the three estimates of an unfinished review."""
     vetted, judge, calibrated = partial.vetted, partial.review.judge_as_it_is, partial.review.calibrated
     score = MISSING["no_approved_trials"]
     if vetted.mean is not None:
@@ -148,18 +148,18 @@ _METHODS: Final = {
 def _by_sample(method: str | None, n_reviewed: int, n_trials: int, lam: float) -> str:
     """Name the method of a calibrated number, and its assumption."""
     part = f"{n_reviewed:,} of {count(n_trials, 'trial')} reviewed, judge weighted {lam:.2f}"
-    return f"By {_METHODS.get(method or '', method)} ({part}). Assumes that chance chose the reviewed trials."
+    return f"By {_METHODS.get(method or '', method)} ({part}). Assumes that the reviewed trials were chosen at random."
 
 
 def calibrated_pair(pair: CalibratedPair) -> str:
-    """State the difference of two candidates by a review sample, and how many more reviews would decide it."""
+    """State the difference of two candidates estimated from a review sample, and how many more reviews would decide it."""
     result, start = pair.result, f"{pair.a} − {pair.b}, calibrated"
     if result.difference is None:
         return f"{start}: {_full_stop(MISSING.get(result.reason or '', 'not available.'))}"
     points = f"{signed(result.difference)} points"
     if result.ci95 is None:
         return f"{start}: {points}, no range: {_full_stop(MISSING.get(result.reason or '', ''))}"
-    text = f"{start}: {points}, plausible {difference_range(result.ci95)}. "
+    text = f"{start}: {points}, plausible range {difference_range(result.ci95)}. "
     text += _by_sample(result.method, result.n_reviewed, result.n_trials, result.lam or 0.0)
     if (further := pair.more_reviews) is not None:
         text += f" If the difference stays as it is, about {count(further, 'more review')} would decide it (power 80%)."
@@ -169,17 +169,18 @@ def calibrated_pair(pair: CalibratedPair) -> str:
 
 
 def reviews_planned(result: SampledDifference, further: int | None) -> str:
-    """Say how many more reviews of the present trials show the planned difference, as a sentence after others."""
+    """State how many more reviews of the present trials would show the planned difference, as a sentence after others."""
     present = f"{result.n_reviewed:,} of {count(result.n_trials, 'trial')} reviewed now"
     if further is None:
-        return f" By the review sample, reviewing every present trial would not be enough ({present})."
+        return f" According to the review sample, reviewing every existing trial would not be enough ({present})."
     if further == 0:
-        return f" By the review sample, the present reviews are enough ({present})."
-    return f" By the review sample, about {count(further, 'more review')} of the present trials would be enough ({present})."
+        return f" According to the review sample, the existing reviews are enough ({present})."
+    more = count(further, "more review")
+    return f" According to the review sample, about {more} of the existing trials would be enough ({present})."
 
 
 def calibrated_ranks(ranking: CalibratedRanking) -> str:
-    """List the ranks by a review sample: `ann 61.3 (rank 1 to 2), bob 55.0 (rank 1 to 2)`."""
+    """List the ranks estimated from a review sample: `ann 61.3 (rank 1 to 2), bob 55.0 (rank 1 to 2)`."""
     if not ranking.candidates:
         return f"Calibrated ranks: {_full_stop(MISSING.get(ranking.reason or '', 'not available.'))}"
     parts = []
@@ -188,40 +189,40 @@ def calibrated_ranks(ranking: CalibratedRanking) -> str:
         parts.append(
             f"{place.candidate} {number(place.mean or 0.0)} (rank {low if low == high else f'{low} to {high}'})"
         )
-    return f"Calibrated ranks: {', '.join(parts)}. Assumes that chance chose the reviewed trials."
+    return f"Calibrated ranks: {', '.join(parts)}. Assumes that the reviewed trials were chosen at random."
 
 
 def judge_bias(judge: JudgeAgainstPeople) -> str:
-    """Compare a judge's scores with people's; agreement is labelled by the lower end of its range."""
+    """Compare a judge's scores with people's; the label for the agreement is based on the lower end of its range."""
     c = judge.calibration
     if c.bias is None:
-        return f"{judge.judge}: no score was checked by a person."
+        return f"{judge.judge}: no score has been checked by a person."
     # A smaller bias would be printed as 0.0 points.
     if abs(c.bias) < 5e-4:
         text = f"{judge.judge} scores neither higher nor lower than people on average"
     else:
         direction = "higher" if c.bias > 0 else "lower"
         text = f"{judge.judge} scores {number(abs(c.bias))} points {direction} than people on average"
-    plausible = f"plausible {difference_range(c.bias_ci95)}, " if c.bias_ci95 is not None else ""
+    plausible = f"plausible range {difference_range(c.bias_ci95)}, " if c.bias_ci95 is not None else ""
     text += f" ({plausible}{count(c.n, 'checked score')}, {count(judge.n_corrected, 'assessment')} corrected)."
     if c.label is not None and c.concordance is not None and c.concordance_ci95 is not None:
         low, high = (f"{bound:.2f}" for bound in c.concordance_ci95)
-        text += f" Agreement in value is {c.label} (concordance {c.concordance:.2f}, plausible {low} to {high})."
+        text += f" Agreement in value is {c.label} (concordance {c.concordance:.2f}, plausible range {low} to {high})."
     if c.n < c.pairs_advised:
         text += f" Fewer than {c.pairs_advised} checked scores: treat this with care."
     return f"{text} The reviewer saw the judge's score first, so true agreement is at most this."
 
 
 def judge_agreement(judge: JudgeAgainstReferences) -> str:
-    """State how often a judge gives the verdict of people who graded the same responses without it."""
+    """State how often a judge gives the same verdict as people who graded the responses without seeing its grades."""
     agreement, c = judge.agreement, judge.calibration
     if agreement.mean is None:
         return f"{judge.judge}: no response was graded by people."
-    plausible = "no range" if agreement.ci95 is None else f"plausible {range_words(agreement.ci95)}"
+    plausible = "no range" if agreement.ci95 is None else f"plausible range {range_words(agreement.ci95)}"
     text = f"{judge.judge} agrees with people on {number(agreement.mean)}% of {count(c.n, 'response')} ({plausible})"
     kappa = judge.kappa
     if kappa.kappa is not None:
-        beyond = "" if kappa.ci95 is None else f", plausible {kappa.ci95[0]:.2f} to {kappa.ci95[1]:.2f}"
+        beyond = "" if kappa.ci95 is None else f", plausible range {kappa.ci95[0]:.2f} to {kappa.ci95[1]:.2f}"
         text += f"; beyond chance, kappa is {kappa.kappa:.2f}{beyond}"
     if c.bias is not None and abs(c.bias) >= 5e-4:
         text += f"; it scores {number(abs(c.bias))} points {'higher' if c.bias > 0 else 'lower'} on average"
@@ -244,7 +245,7 @@ def position_line(positions: JudgePositions) -> str:
         return f"{start}: not measured. Every candidate kept its position; more trials or tasks are needed."
     parts = []
     for effect in positions.effects:
-        plausible = "no range" if effect.ci95 is None else f"plausible {difference_range(effect.ci95)}"
+        plausible = "no range" if effect.ci95 is None else f"plausible range {difference_range(effect.ci95)}"
         parts.append(f"{effect.position}. {signed(effect.effect or 0.0)} ({plausible})")
     few = (
         ""
@@ -255,14 +256,14 @@ def position_line(positions: JudgePositions) -> str:
 
 
 def agreement(panel: JudgesAmongThemselves) -> str:
-    """State how far several judges of the same trials agree."""
+    """State how well several judges of the same trials agree."""
     alpha = panel.alpha
     within = 0.0 if alpha.agreement is None else alpha.agreement
     share = f"{100 * within:.0f}% of pairs within {number(alpha.tolerance, 0)} points"
     judges = count(len(panel.judges), "judge")
     if alpha.alpha is None:
         return f"{judges}: the scores do not vary, so agreement beyond chance is not defined; {share}."
-    plausible = "" if alpha.ci95 is None else f", plausible {alpha.ci95[0]:.2f} to {alpha.ci95[1]:.2f}"
+    plausible = "" if alpha.ci95 is None else f", plausible range {alpha.ci95[0]:.2f} to {alpha.ci95[1]:.2f}"
     words = {"reliable": "well", "tentative": "moderately"}.get(alpha.reading or "", "too little to rely on")
     care = "" if alpha.reading == "reliable" else ": treat small differences with care"
     return f"{judges} agree {words} (alpha {alpha.alpha:.2f}{plausible}; {share}){care}."
@@ -287,9 +288,9 @@ def coverage_line(coverage: Coverage) -> str:
 
 
 def put_back_sentence(n: int, now: float | None, then: float | None, *, changes: bool) -> str:
-    """Compare a difference with the difference if rejected trials count at the judge's score."""
+    """Compare a difference with the one that results if rejected trials count at the judge's score."""
     if n == 0:
-        return "No rejected trial could be put back."
+        return "No rejected trial could be counted again."
     rejected = f"With {count(n, 'rejected assessment')} counted at the judge's score"
     if now is None or then is None:
         return f"{rejected} there is nothing to compare."
@@ -321,23 +322,23 @@ def _full_stop(text: str) -> str:
 
 
 def changed_since_baseline(tasks: tuple[str, ...]) -> str:
-    """Name the tasks that a gate leaves out, because their text is not that of the baseline."""
+    """Name the tasks that a gate leaves out because their text differs from the baseline's."""
     shown = ", ".join(tasks[:5]) + (f" and {len(tasks) - 5} more" if len(tasks) > 5 else "")
-    return f"{shown}: the text of the task changed since the baseline, so it is not compared."
+    return f"{shown}: the text of the task has changed since the baseline, so it is not compared."
 
 
 def lower_is_better(metrics: Sequence[str]) -> str:
-    """Say that the scores of these metrics are inverted, because lower is better."""
+    """State that the scores of these metrics are inverted because lower is better."""
     names = ", ".join(metrics)
-    return f"Lower is better for {names}. Its scores are turned round, so that a higher score is better in every number here."
+    return f"Lower is better for {names}. The scores are reversed, so that higher is better in every number here."
 
 
 def mixed_metrics(runs_by_metric: Mapping[str, Sequence[str]], shared: Sequence[str]) -> str:
-    """Say that scores are means over different metrics, and which metrics all runs have."""
+    """State that scores are means over different metrics, and which metrics all runs have."""
     counts = "; ".join(f"{metric} counts only in {', '.join(runs)}" for metric, runs in runs_by_metric.items())
     options = " ".join(f"--criterion {shlex.quote(name)}" for name in shared)
     remedy = (
-        f"{options} takes what all of them have"
+        f"Use {options} to compare only what all runs have"
         if shared
         else "Import the files with a --map that takes the same metrics from each"
     )

@@ -1,4 +1,4 @@
-"""Headline over all candidates of a ranking: who is best, and who is not separated."""
+"""The headline about all candidates of a ranking: who is best, and who is not separated from the best."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 SEPARATED: Final = ("better", "worse")
 NAMED: Final = 3
-"""Names in one list; of more, their number is stated."""
+"""Maximum number of names in one list; if there are more, their number is stated."""
 
 
 def standings(ranking: Ranking) -> str:
-    """State who is best of all and who is not separated, by decisions that are corrected for the number of pairs."""
+    """State who is best and who is not separated, based on decisions that are corrected for the number of pairs."""
     ranked = [candidate for candidate in ranking.candidates if candidate.rank is not None]
     if not ranked:
         return "No trials count yet."
@@ -40,7 +40,7 @@ def standings(ranking: Ranking) -> str:
 
 
 def standings_line(ranking: Ranking) -> str:
-    """State the standings on one line for a list; of two candidates with their difference."""
+    """State the standings in one line for a list; if there are only two candidates, with their difference."""
     text = standings(ranking)
     (pair, *more) = ranking.compared or (None,)
     if more or pair is None or pair.difference is None or len(ranking.candidates) > 2:
@@ -62,7 +62,7 @@ def _alone(candidate: Ranked) -> str:
 
 
 def _among(names: list[str], decisions: dict[tuple[str, str], str]) -> str:
-    """State how the candidates of a group differ from each other, best first."""
+    """State how the candidates in a group differ from each other, with the best first."""
     if len(names) == 1:
         return f"; {names[0]} is worse"
     seen = {decisions[pair] for pair in combinations(names, 2)}
@@ -73,7 +73,7 @@ def _among(names: list[str], decisions: dict[tuple[str, str], str]) -> str:
         return f"; {shown} are practically equal"
     if "better" not in seen:
         return f"; {shown} are not separated"
-    return f"; of the {len(names)} others, some are not separated"
+    return f"; some of the {len(names)} others are not separated"
 
 
 def _names(names: list[str]) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from assay.statistics.ranking import RankedPair, Ranking
 
 TAKEN_BACK: Final = "After correcting for all pairs that were compared, this difference is not decided."
-"""Sentence after a verdict on one pair that does not survive the correction for all pairs."""
+"""Sentence after a verdict on one pair that is no longer decided after the correction for all pairs."""
 
 _METHODS: Final = {
     "cr2_kish_paired_t": "t-test of the differences by task",
@@ -75,7 +75,7 @@ def headline(comparison: Comparison) -> str:
 
 
 def beneath_headline(comparison: Comparison) -> str:
-    """State the rest of `verdict`, which a page shows below its headline."""
+    """State the rest of `verdict`, which a page shows below the headline."""
     if comparison.difference is None or comparison.decision == "equivalent":
         return ""
     if comparison.decision in {"better", "worse"}:
@@ -92,23 +92,23 @@ def beneath_headline(comparison: Comparison) -> str:
 def undecided_among(
     comparison: Comparison, pair: RankedPair, *, n_candidates: int, n_pairs: int
 ) -> tuple[str, str] | None:
-    """Return headline and text for the two highest of several candidates if only this pair alone is decided.
+    """Return headline and text for the two best of several candidates, if they are decided only when seen as a single pair.
 
-    Nobody named the two, so the correction for all comparisons (Holm) applies. None if both views agree.
+    Nobody selected these two in advance, so the correction for all comparisons (Holm) applies. None if both views agree.
     """
     if comparison.difference is None or comparison.decision not in {"better", "worse"}:
         return None
     if pair.decision == pair.decision_alone:
         return None
     beneath = (
-        f"Alone, this pair would be decided. But it was picked from {n_candidates} candidates by its scores: among all "
-        f"{n_pairs} comparisons such a difference also arises by chance. Name the two to compare them alone."
+        f"On its own, this pair would be decided. But it was picked from {n_candidates} candidates because of its scores: among "
+        f"all {n_pairs} comparisons, such a difference also arises by chance. To compare only these two, name them."
     )
     return f"Not decided among {n_candidates} candidates: {_ahead(comparison)}{_where(comparison)}.", beneath
 
 
 def other_scope(comparison: Comparison) -> str:
-    """State the answer in the other scope, or why it is withheld; empty if there is nothing to say."""
+    """State the answer for the other scope, or why it is withheld; empty if there is nothing to say."""
     other = comparison.other_scope
     if other is None or (other.ci95 is None and other.reason not in WITHHELD):
         return ""
@@ -119,19 +119,19 @@ def other_scope(comparison: Comparison) -> str:
 
 
 def method_words(method: str) -> str:
-    """Return the name of the test behind a p-value in words."""
+    """Return the name of the test that gave a p-value, in words."""
     return _METHODS.get(method, method.replace("_", " "))
 
 
 def not_worse(a: str, b: str, margin: float, *, shown: bool) -> str:
-    """State the result of a gate: if A is shown to be not worse than B by more than the margin."""
+    """State the result of a gate: is A shown to be not worse than B by more than the margin?"""
     if shown:
         return f"{a} is not worse than {b} by more than {points(margin)}."
     return f"{a} may be more than {points(margin)} worse than {b}."
 
 
 def superiority(comparison: Comparison) -> str:
-    """State how often a run of A beats a run of B on the same task."""
+    """State how often a trial of A beats a trial of B on the same task."""
     assert comparison.prob_superiority is not None
     return (
         f"On the same task, a random run of {comparison.a} beats a random run of {comparison.b} "
@@ -147,18 +147,18 @@ def many_comparisons(n: int) -> str:
 
 
 def comparisons_made(ranking: Ranking) -> str:
-    """State how many pairs were compared and how many share no task; empty if there is one pair and it was compared."""
+    """State how many pairs were compared and how many share no task; empty if the only pair was compared."""
     sentences = [many_comparisons(ranking.n_tested)] if ranking.n_tested > 1 else []
-    # These were once counted as comparisons, although Holm's correction leaves them out.
+    # Without this, they were counted as comparisons, although Holm's correction leaves them out.
     apart = len(ranking.pairs) - len(ranking.compared)
     if apart:
         has, are = ("has", "is") if apart == 1 else ("have", "are")
-        sentences.append(f"{count(apart, 'pair')} {has} no counted task in common and {are} not compared.")
+        sentences.append(f"{count(apart, 'pair')} {has} no counted tasks in common and {are} not compared.")
     return " ".join(sentences)
 
 
 def anytime_difference(anytime: Anytime) -> str:
-    """State the evidence that stays valid however often it is read."""
+    """State the evidence that stays valid however often it is looked at."""
     if anytime.e_value is None:
         return f"At any time: {why_no_difference(anytime.reason)}"
     evidence = f"e-value {_evidence(anytime.e_value)}, {p_value(anytime.p)}"
@@ -183,11 +183,11 @@ def looks(looks: Looks, p_value: float | None) -> str:
     bar = f"Look {looks.reached} of {looks.planned}: a claim needs p below {probability(looks.p_to_beat)}"
     if p_value is None:
         return f"{bar}."
-    return f"{bar}; it is {probability(p_value)}, {'enough' if p_value <= looks.p_to_beat else 'not enough'}."
+    return f"{bar}; it is {probability(p_value)}, which is {'enough' if p_value <= looks.p_to_beat else 'not enough'}."
 
 
 def _support(comparison: Comparison) -> str:
-    """State how surprising a decided difference would be by chance, and the tally of tasks."""
+    """State how unlikely a decided difference would be by chance, and on how many tasks each candidate was ahead."""
     text = _chance(comparison.p_value)
     if comparison.n_tasks > 1:
         tally = f"{comparison.a} won {comparison.tasks_won}, lost {comparison.tasks_lost}, tied {comparison.tasks_tied}"
@@ -216,7 +216,7 @@ def _undecided(comparison: Comparison) -> str:
 
 
 def _same_difference(comparison: Comparison) -> tuple[str, str]:
-    """Describe a difference that is constant, and explain why such a lead is not yet a decision."""
+    """Describe a difference that does not vary, and explain why such a lead does not yet decide the comparison."""
     if comparison.scope == TASKS_LIKE_THESE:
         grouped = comparison.n_families is not None
         n = comparison.n_families if comparison.n_families is not None else comparison.n_tasks
@@ -237,7 +237,7 @@ def _same_difference(comparison: Comparison) -> tuple[str, str]:
 
 
 def _size_range(comparison: Comparison) -> str:
-    """Return the range of a decided difference without signs, unless the range reaches 0."""
+    """Return the range of a decided difference, without signs unless the range reaches 0."""
     if comparison.ci95 is None:
         return ""
     low, high = comparison.ci95

@@ -1,1 +1,1 @@
-"""Shells in which commands of agents and tests run: one for each trial, confined in one of several ways."""
+"""Shells in which agents' commands and tests run: one shell for each trial, confined in one of several ways."""

@@ -1,4 +1,4 @@
-"""Choose a sandbox: the first that works here, or the one that the user named."""
+"""Chooses a sandbox: the one that the user named, or the first that works here."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from assay.ports import Sandbox
 
 CONFINING: Final = (BubblewrapShells, NamespaceShells, ContainerShells)
-"""The sandboxes, the best first: the first two need no image and start within a tenth of a second."""
+"""The sandboxes, with the best first: the first two need no image and start within a tenth of a second."""
 
 
 def sandbox_of(name: str | None = None) -> Sandbox:
-    """Return the sandbox with this name, by default the first one; `none` is a shell without a sandbox.
+    """Return the sandbox with this name, or the first one by default; `none` means a shell without a sandbox.
 
     Raises:
-        InputError: there is no sandbox of this name.
+        InputError: there is no sandbox with this name.
     """
     for kind in (*CONFINING, UnconfinedShells):
         sandbox: Sandbox = kind()
@@ -47,10 +47,10 @@ async def working_sandbox() -> Sandbox:
     """Return the first sandbox that works here.
 
     Raises:
-        InputError: none works; the message names each reason.
+        InputError: none works; the message gives the reason for each.
     """
     reasons = []
-    # As root, bubblewrap must be started as another user, who cannot see files that only root may open.
+    # If this process is root, bubblewrap must be started as another user, who cannot see files that only root may open.
     kinds = CONFINING if os.geteuid() else sorted(CONFINING, key=lambda kind: kind is BubblewrapShells)
     for kind in kinds:
         sandbox: Sandbox = kind()
@@ -61,5 +61,5 @@ async def working_sandbox() -> Sandbox:
     raise InputError(
         "sandbox",
         f"none works here: {'; '.join(reasons)}.",
-        remedy="Install bubblewrap or Docker, or add --no-sandbox to run commands with all of your own rights.",
+        remedy="Install bubblewrap or Docker, or add --no-sandbox to run commands with your full user permissions.",
     )

@@ -1,4 +1,4 @@
-"""Run single commands, each in its own sandboxed workspace, which is deleted afterwards."""
+"""Runs single commands, each in its own sandboxed workspace, which is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.domain.sandbox import CommandEnd, CommandResult, ShellRequest
+from assay.domain.sandbox import CommandEnd, CommandRequest, CommandResult, ShellRequest
 from assay.sandbox.shells.choice import sandbox_of, working_sandbox
 from assay.sandbox.shells.shell import SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.domain.sandbox import CommandRequest
     from assay.ports import Sandbox
 
 
 class SandboxedCommands:
-    """Runs commands in the sandbox with this name, or in the first that works; at most one per processor at a time."""
+    """Runs commands in the sandbox with this name, or in the first that works, with at most one per processor at a time."""
 
     def __init__(self, name: str | None = None) -> None:
         self._sandbox: Sandbox | None = None if name is None else sandbox_of(name)
@@ -30,14 +29,14 @@ class SandboxedCommands:
         """Return the sandbox that commands run in.
 
         Raises:
-            InputError: none works here.
+            InputError: no sandbox works here.
         """
         if self._sandbox is None:
             self._sandbox = await working_sandbox()
         return self._sandbox
 
     async def run(self, request: CommandRequest, /) -> CommandResult:
-        """Run one command over its files; if the sandbox cannot be created, the result says that the command was lost."""
+        """Run one command with its files; if the sandbox cannot be created, the result says that the command was lost."""
         sandbox = await self.choose()
         async with self._turn():
             with tempfile.TemporaryDirectory(prefix="assay-workspace-", ignore_cleanup_errors=True) as folder:

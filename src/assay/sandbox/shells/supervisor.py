@@ -1,10 +1,10 @@
-"""The first process of a sandboxed shell: confines itself, then runs one command after the other.
+"""The first process of a sandboxed shell: confines itself, then runs one command after another.
 
 It runs as a script and needs only the standard library, so that nothing else must be visible in the sandbox. The first line on
-stdin describes the shell, every further one a command; each is answered with a line of JSON on stdout. It is process 1 of
-its namespace, so that no command can kill it, and all processes end with it.
+stdin describes the shell, and every further line is a command; each is answered with a line of JSON on stdout. This process has
+id 1 in its namespace, so no command can kill it, and all processes end with it.
 
-The namespaces are made here if the first line asks for it: `namespaces` lists what the new root shows. The steps follow
+The namespaces are created here if the first line requests it: `namespaces` lists what the new root shows. The steps follow
 pivot_root(2), user_namespaces(7), capabilities(7) and landlock(7).
 """
 
@@ -31,16 +31,16 @@ _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x4000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 0x1000, 0x4000, 1 << 18
 _MNT_DETACH = 2
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-_MOUNT_SETATTR, _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 442, 444, 445, 446  # the same on all machines
+_MOUNT_SETATTR, _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 442, 444, 445, 446  # on all architectures
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
 _DEVICES = ("null", "zero", "full", "random", "urandom")
-_WAIT_AFTER_EXIT_S = 0.2  # for what a command's own children still write
+_WAIT_AFTER_EXIT_S = 0.2  # for output that a command's child processes still write
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Confine this process as the first line says, then answer commands until stdin ends."""
+    """Confine this process as the first line specifies, then answer commands until stdin ends."""
     description = json.loads(sys.stdin.buffer.readline())
     try:
         if description.get("namespaces") is not None:
@@ -93,9 +93,9 @@ def _run(command: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str
 
 
 def _collect(process: subprocess.Popen[bytes], descriptor: int, output: _Output, until: float) -> bool:
-    """Read what the process writes until it exits; False if time runs out first.
+    """Read what the process writes until it exits; return False if the time runs out first.
 
-    A process that it leaves behind may keep the pipe open, so this does not wait for the end of the pipe.
+    A background process that it leaves behind may keep the pipe open, so this does not wait for the end of the pipe.
     """
     ended = None
     while True:
@@ -119,7 +119,7 @@ def _collect(process: subprocess.Popen[bytes], descriptor: int, output: _Output,
 
 
 class _Output:
-    """The beginning and the end of a command's output, each up to half of the limit."""
+    """The beginning and the end of a command's output, each up to half of the limit in size."""
 
     def __init__(self, most: int) -> None:
         self._half = max(1, most // 2)
@@ -142,7 +142,7 @@ class _Output:
 
 
 def _kill_everyone(process: subprocess.Popen[bytes] | None = None) -> None:
-    """Kill all other processes of the sandbox; outside of a namespace, those of the command's session."""
+    """Kill all other processes in the sandbox or, outside of a namespace, those in the command's session."""
     try:
         if os.getpid() == 1:
             os.kill(-1, signal.SIGKILL)
@@ -163,7 +163,7 @@ def _check(result: int, step: str) -> int:
 
 
 def _enter_namespaces(description: Mapping[str, Any]) -> None:
-    """Make this process number 1 of new namespaces, with a root that shows only the listed files."""
+    """Make this process number 1 in new namespaces, with a root folder that shows only the listed files."""
     shown = description["namespaces"]
     user, group = os.getuid(), os.getgid()
     flags = _CLONE_NEWNS | _CLONE_NEWUTS | _CLONE_NEWIPC | _CLONE_NEWPID
@@ -185,7 +185,7 @@ def _enter_namespaces(description: Mapping[str, Any]) -> None:
         os.setgroups([])
         os.setresgid(description["user"], description["user"], description["user"])
         os.setresuid(description["user"], description["user"], description["user"])
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user clears it
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # changing the user clears it
     _drop_capabilities()
     _restrict_files(shown["writable"])
 
@@ -218,7 +218,7 @@ def _mount(source: str, target: str, kind: str | None, flags: int, data: str | N
 
 
 def _build_root(shown: Mapping[str, Any]) -> None:
-    """Create a root of the listed files and folders, and leave the old root."""
+    """Create a root folder from the listed files and folders, and leave the old root."""
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     root = shown["root"]
     _mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=16m,mode=0755")
@@ -263,7 +263,7 @@ def _make_place(source: str, place: str) -> None:
 
 
 def _set_attributes(place: str, *, read_only: bool, recursive: bool = True) -> None:
-    """Disable set-user-id programs and devices in a mount and all mounts below it, and writing if `read_only`."""
+    """Disable set-user-id programs and devices, and writing if `read_only`, in a mount and all mounts below it."""
     attributes = struct.pack("QQQQ", int(read_only) | 2 | 4, 0, 0, 0)
     flags = 0x8000 if recursive else 0  # AT_RECURSIVE
     done = _libc.syscall(_MOUNT_SETATTR, -100, place.encode(), flags, attributes, len(attributes))
@@ -278,15 +278,16 @@ def _drop_capabilities() -> None:
 
 
 def _restrict_files(writable: Sequence[str]) -> None:
-    """Forbid mounts, and writing outside the listed folders, also by Landlock; does nothing if the kernel lacks it."""
+    """Use Landlock to also forbid mounting, and writing outside the listed folders; does nothing if the kernel lacks it."""
     version = _libc.syscall(_LANDLOCK_CREATE, None, 0, 1)
-    if version < 2:  # the first one forbids to move a file from one folder to another
+    if version < 2:  # the first version does not allow moving files between folders
         return
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    # Writing, removing, making and moving files; the right to cut them came with version 3.
+    # Permissions to write, remove, create and move files; the one to truncate files was added in version 3.
     rights = sum(1 << bit for bit in (1, *range(4, 14), *((14,) if version >= 3 else ())))
     rules = _check(_libc.syscall(_LANDLOCK_CREATE, struct.pack("Q", rights), 8, 0), "Landlock")
-    for place in (*writable, "/dev", "/proc"):  # of the last two, the kernel lets this user write nothing of others
+    # In the last two, the kernel does not let this user write anything that belongs to others.
+    for place in (*writable, "/dev", "/proc"):
         opened = os.open(place, os.O_PATH | os.O_CLOEXEC)
         _check(_libc.syscall(_LANDLOCK_ADD, rules, 1, struct.pack("=Qi", rights, opened), 0), f"Landlock: {place}")
         os.close(opened)
@@ -299,7 +300,7 @@ def _limit(description: Mapping[str, Any]) -> None:
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: description["file_bytes"]}
-    if os.getpid() == 1:  # elsewhere the number counts all processes of the user
+    if os.getpid() == 1:  # outside a namespace, the limit counts all processes of the user
         limits[resource.RLIMIT_NPROC] = description["processes"]
     for limit, most in limits.items():
         _, hard = resource.getrlimit(limit)

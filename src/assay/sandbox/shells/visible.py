@@ -1,4 +1,4 @@
-"""The files of the host that commands in a sandbox see, all of them read-only."""
+"""The host's files that commands in a sandbox can see; all of them are read-only."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _SETTINGS: Final = (
         "services",
     ),
     *("shells", "ssl", "terminfo", "timezone"),
-)  # of /etc: nothing that may hold a secret
+)  # the files of /etc that cannot contain a secret
 _OF_A_NETWORK: Final = ("resolv.conf", "gai.conf")
 
 
 def visible(readable: tuple[str, ...], *, network: bool) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the files and folders that a sandbox shows under their own paths, and its links as (place, target)."""
+    """Return the files and folders that a sandbox shows under their own paths, and its links as (path, target)."""
     shown, links = [], []
     for folder in _SYSTEM:
         if os.path.islink(folder):

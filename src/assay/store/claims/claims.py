@@ -1,4 +1,4 @@
-"""Claims of processes on trials: take them, give them back, and void those of processes that have ended.
+"""Claims of processes on trials: take them, give them back, and void the claims of processes that have ended.
 
 Everything here runs in the writing thread, inside its transactions. A `Holding` is this process's view of a trial it holds.
 """
@@ -36,11 +36,15 @@ if TYPE_CHECKING:
     from assay.store.database.connections import Database
 
 _TASKS_KEPT: Final = 256
-"""Decoded tasks in memory: enough for the trials of neighbouring tasks, and far fewer than the 100,000 of a large run."""
+"""Maximum decoded tasks in memory: enough for the trials of neighbouring tasks, and far below the 100,000 of a large run.
+"""
 
 _SPEAKERS: Final = (Role.CANDIDATE.value, Role.USER.value)
 _RUNNING: Final = TrialState.RUNNING.value
 _PENDING: Final = TrialState.PENDING.value
+_SUBMITTED: Final = TrialState.SUBMITTED.value
+JOBS: Final = "job"
+"""The owner of a run's reservation for requests in jobs, which no process holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Claims:
         self._locks.doubt()
 
     def owner_gone(self, owner: str) -> bool:
-        """True if the process with this owner's name has ended; waits a moment for one that is just ending."""
+        """True if the process with this owner's name has ended; waits a moment for a process that is just ending."""
         return self._locks.gone(owner, patient=True)
 
     def seems_gone(self, owner: str) -> bool:
@@ -81,7 +85,7 @@ class Claims:
         return self._locks.gone(owner)
 
     def note_execution(self, connection: Connection, run_key: int) -> None:
-        """Record that this process carries out a run, and delete such records of ended processes."""
+        """Record that this process is executing a run, and delete such records of ended processes."""
         self.hold_lock()
         table = schema.execution
         others = connection.execute(select(table.c.owner).where(table.c.run_key == run_key)).scalars().all()
@@ -91,7 +95,7 @@ class Claims:
         connection.execute(insert(table).values(run_key=run_key, owner=self.owner))
 
     def end_execution(self, connection: Connection, run_key: int) -> None:
-        """Record that this process no longer carries out a run."""
+        """Record that this process is no longer executing a run."""
         table = schema.execution
         connection.execute(delete(table).where(table.c.run_key == run_key, table.c.owner == self.owner))
 
@@ -120,14 +124,37 @@ class Claims:
         """Claim up to `limit` pending trials of a run, in plan order; the caller passes them to `adopt` after the commit."""
         self.hold_lock()
         rows = self._take_rows(connection, run_key, limit)
-        # Only when pending trials run out, because testing another process's lock costs a file or a connection each.
+        # Only when pending trials run out, because each test of another process's lock costs a file or a connection.
         if len(rows) < limit and self.void_dead(connection, run_key):
             rows += self._take_rows(connection, run_key, limit - len(rows))
-        # RETURNING promises no order.
+        # RETURNING guarantees no order.
         return self._taken(connection, sorted(rows, key=lambda row: (row.position, row.k)))
 
+    def take_submitted(self, connection: Connection, run_key: int, keys: Sequence[int]) -> UncommittedClaim:
+        """Claim those of these trials that wait for a job."""
+        self.hold_lock()
+        table = schema.trial
+        waiting = update(table).where(table.c.key.in_(keys), table.c.state == _SUBMITTED)
+        values = {"state": _RUNNING, "rest": _SUBMITTED, "owner": self.owner}
+        rows = connection.execute(waiting.values(**values).returning(*_CLAIMED_COLUMNS)).all()
+        changes = CounterChanges()
+        changes.move(run_key, TRIAL, _SUBMITTED, _RUNNING, len(rows))
+        changes.write(connection)
+        return self._taken(connection, sorted(rows, key=lambda row: (row.position, row.k)))
+
+    def park(self, connection: Connection, run_key: int, state: TrialState, trials: Sequence[int]) -> None:
+        """Give up trials that this process holds, in a state in which they wait; the caller calls `let_go` afterwards."""
+        table, changes = schema.trial, CounterChanges()
+        for start in range(0, len(trials), 200):
+            some = trials[start : start + 200]
+            ours = update(table).where(table.c.key.in_(some), table.c.owner == self.owner)
+            if connection.execute(ours.values(state=state.value, rest=None, owner=None)).rowcount != len(some):
+                raise StoreError(shown_trial(some[0]), "is no longer held by this process: another one took over.")
+        changes.move(run_key, TRIAL, _RUNNING, state.value, len(trials))
+        changes.write(connection)
+
     def take_one(self, connection: Connection, trial: int) -> UncommittedClaim:
-        """Claim one trial whatever its state, unless a living process holds it."""
+        """Claim one trial regardless of its state, unless a living process holds it."""
         self.hold_lock()
         table = schema.trial
         row = connection.execute(
@@ -138,6 +165,9 @@ class Claims:
         run_key, state, owner = row
         run = connection.execute(select(schema.run.c.id, schema.run.c.state).where(schema.run.c.key == run_key)).one()
         check_in_use(run.id, RunState(run.state))
+        if state == _SUBMITTED:
+            remedy = f"Collect its answers: assay batch collect {run.id}; or give them up: assay cancel {run.id}"
+            raise Refused(shown_trial(trial), "waits for a job at a provider.", remedy=remedy)
         if owner is not None:
             if owner == self.owner or not self._locks.gone(owner, patient=True):
                 raise Refused(shown_trial(trial), "is in progress.", remedy="Wait until it is done.")
@@ -155,7 +185,7 @@ class Claims:
         return self._taken(connection, rows)
 
     def give_back(self, connection: Connection, trials: Collection[int]) -> None:
-        """Return trials that this process holds to the state they had; the caller calls `let_go` after the commit."""
+        """Return trials that this process holds to their earlier state; the caller calls `let_go` after the commit."""
         table = schema.trial
         ours = [key for key in trials if key in self._held]
         if ours:
@@ -173,7 +203,9 @@ class Claims:
         )
         owners.update(
             connection.execute(
-                select(reserved.c.owner).where(reserved.c.run_key == run_key, reserved.c.owner != self.owner)
+                select(reserved.c.owner).where(
+                    reserved.c.run_key == run_key, reserved.c.owner.not_in((self.owner, JOBS))
+                )
             ).scalars()
         )
         dead = [owner for owner in sorted(owners) if self._locks.gone(owner, patient=patient)]
@@ -181,7 +213,7 @@ class Claims:
         return bool(dead)
 
     def held_by_living(self, connection: Connection, run_key: int) -> bool:
-        """True if a living process, this one included, holds trials of the run; voids the claims of ended ones first."""
+        """True if a living process, including this one, holds trials of the run; voids the claims of ended ones first."""
         self.void_dead(connection, run_key, patient=True)
         table = schema.trial
         running = select(table.c.key).where(table.c.run_key == run_key, table.c.state == _RUNNING).limit(1)
@@ -201,7 +233,7 @@ class Claims:
         self.restand(connection, run_key, [key for key, _ in rows])
 
     def restand(self, connection: Connection, run_key: int, keys: Sequence[int]) -> None:
-        """Update the standing (whether a trial counts) of trials that became pending."""
+        """Update the standing (whether a trial counts) of trials that have become pending."""
         table = schema.trial
         changes = CounterChanges()
         for start in range(0, len(keys), 200):
@@ -219,7 +251,7 @@ class Claims:
         changes.write(connection)
 
     def close(self) -> None:
-        """Give up this process's lock, which voids whatever it still holds."""
+        """Give up this process's lock, which voids any claims that it still holds."""
         self._held.clear()
         self._locks.close()
 
@@ -236,14 +268,14 @@ class Claims:
         for owner in owners:
             self._fall_back(connection, table.c.run_key == run_key, owner)
             mine = (reserved.c.run_key == run_key, reserved.c.owner == owner)
-            # Its calls in flight may have been charged. When reservations were deleted, kill -9 let a budget be spent five
+            # Its calls in flight may have been charged. When reservations were deleted instead, kill -9 let a budget be spent five
             # times.
             lost = connection.execute(delete(reserved).where(*mine).returning(reserved.c.usd)).scalars().all()
             if lost:
                 run = schema.run
                 booked = run.c.spent_usd + max(sum(lost), 0.0)
                 connection.execute(update(run).where(run.c.key == run_key).values(spent_usd=booked))
-            # An owner may hold trials of several runs; its lock file goes with the last of them.
+            # An owner may hold trials of several runs; its lock file is removed with the last of them.
             held = select(table.c.key).where(table.c.state == _RUNNING, table.c.owner == owner).limit(1)
             if connection.execute(held).first() is None:
                 self._locks.forget(owner)
@@ -262,7 +294,7 @@ class Claims:
         changes.write(connection)
 
     def _taken(self, connection: Connection, rows: Sequence[Row[Any]]) -> UncommittedClaim:
-        """Read the claimed trials with their tasks, responses and assessments, in a handful of queries for all of them."""
+        """Read the claimed trials with their tasks, responses and assessments, using only a handful of queries in total."""
         if not rows:
             return UncommittedClaim((), {})
         run_key = rows[0].run_key
@@ -346,7 +378,7 @@ def _responses(
 def _spoken(
     connection: Connection, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
 ) -> dict[int, dict[str, list[tuple[str, bool]]]]:
-    """Return the stored replies of conversations that have no response yet, by trial and candidate, in their order."""
+    """Return the stored replies of conversations without a response so far, by trial and candidate, in their order."""
     spoken: dict[int, dict[str, list[tuple[str, bool]]]] = {}
     table, body = schema.call, schema.body
     rows = connection.execute(
@@ -371,7 +403,7 @@ def _slots(
 ) -> dict[int, dict[tuple[str, str | None], tuple[int, frozenset[str] | None]]]:
     """Return attempt and graded candidates of each slot's current assessment by trial; note the slots in the holdings.
 
-    The candidates are None if a judge's reply could not be read, so that the slot is still to be graded.
+    The candidates are None if a judge's reply could not be read, so that the slot still has to be graded.
     """
     slots: dict[int, dict[tuple[str, str | None], tuple[int, frozenset[str] | None]]] = {key: {} for key in keys}
     table, grader, score = schema.assessment, schema.grader, schema.score

@@ -1,4 +1,4 @@
-"""A trial that this process holds, with the data to write most entries without a lookup."""
+"""A trial that this process holds, with the data needed to write most entries without a lookup."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from assay.domain.lifecycle import AssessmentState
 
 Slot: TypeAlias = tuple[int, int | None]
-"""(grader's key, candidate's key), the latter None for joint assessments."""
+"""(grader's key, candidate's key), where the latter is None for joint assessments."""
 
 _UNTOUCHABLE: Final = frozenset({AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT, AssessmentState.LEFT_OUT})
 
@@ -19,7 +19,7 @@ class Holding:
 
     Attributes:
         rest: the state to which the trial returns if it is released unfinished.
-        standing: the trial's standing; true as long as `certain`.
+        standing: the trial's standing; reliable as long as `certain`.
         rounds: latest stored round of each candidate's asked response.
         slots: state of each slot's current assessment when last seen.
     """
@@ -33,5 +33,5 @@ class Holding:
 
     @property
     def certain(self) -> bool:
-        """True if only this process can change the trial's assessments, because no reviewer decides or decided on them."""
+        """True if only this process can change the trial's assessments, because no reviewer can decide or has decided them."""
         return _UNTOUCHABLE.issuperset(self.slots.values())

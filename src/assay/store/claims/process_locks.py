@@ -1,4 +1,4 @@
-"""Locks that tell living processes from dead ones, without a clock: the system releases them when a process ends.
+"""Locks that tell living processes from dead ones without a clock: the system releases a lock when its process ends.
 
 On SQLite the lock is a file in `workers/` next to the store, on PostgreSQL a session advisory lock. An owner whose lock can
 be taken is gone, however recently it wrote. An owner whose lock cannot be taken is alive, however long it has been silent.
@@ -14,19 +14,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final, Protocol
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from assay.domain.errors import MORE_FILES, StoreError
-from assay.store.database.connections import REST_S
+from assay.store.database.connections import REST_S, Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from sqlalchemy import Connection
-
-    from assay.store.database.connections import Database
 
 
 class OwnerLocks(Protocol):
@@ -36,11 +32,11 @@ class OwnerLocks(Protocol):
     def owner(self) -> str: ...
 
     def hold(self) -> None:
-        """Take this process's lock before its first claim, and again if it was lost; other calls do nothing."""
+        """Take this process's lock before its first claim, and again if it was lost; otherwise do nothing."""
         ...
 
     def doubt(self) -> None:
-        """Let the next call of `hold` check the lock, because a connection was lost."""
+        """Make the next call of `hold` check the lock, because a connection was lost."""
         ...
 
     def gone(self, owner: str, /, *, patient: bool = False) -> bool:
@@ -85,7 +81,7 @@ class FileLocks:
         _close_in_children(self)
 
     def doubt(self) -> None:
-        """Do nothing: only the end of this process releases the lock of a file."""
+        """Do nothing, because only the end of this process releases a file lock."""
 
     def gone(self, owner: str, /, *, patient: bool = False) -> bool:
         try:
@@ -193,7 +189,7 @@ class AdvisoryLocks:
         taken = connection.execute(text("SELECT pg_try_advisory_lock(:room, :owner)"), names).scalar_one()
         waited = 0
         while patient and not taken and waited < _PATIENCE_MS:
-            # The server notices that a killed client is gone only some milliseconds later.
+            # The server notices a few milliseconds late that a killed client is gone.
             connection.execute(text("SELECT pg_sleep(0.02)"))
             waited += 20
             taken = connection.execute(text("SELECT pg_try_advisory_lock(:room, :owner)"), names).scalar_one()
@@ -205,7 +201,7 @@ class AdvisoryLocks:
 
     @staticmethod
     def _names(owner: str) -> dict[str, int]:
-        # 28 bits of the owner: PostgreSQL takes two signed numbers of 32 bits.
+        # 28 bits of the owner: PostgreSQL takes two signed 32-bit numbers.
         return {"room": _ADVISORY_CLASS, "owner": int(owner[:7], 16)}
 
 

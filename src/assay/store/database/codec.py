@@ -1,6 +1,6 @@
 """Convert records to the bytes that the column `body` keeps, and back.
 
-Models write lone surrogates and NUL characters, which no database takes as text. Bodies are therefore bytes: a text is
+Models write lone surrogates and NUL characters, which no database accepts as text. Bodies are therefore bytes: a text is
 UTF-8 with surrogates passed through, a record is JSON. Short texts in columns go through `plain` instead.
 """
 
@@ -68,7 +68,7 @@ def json_bytes(value: object) -> bytes:
     """Return JSON of plain values and dataclasses, whose fields become keys."""
     try:
         return orjson.dumps(value, default=_as_plain)
-    except TypeError:  # a lone surrogate somewhere: the standard library escapes it
+    except TypeError:  # there is a lone surrogate: the standard library escapes it
         return json.dumps(value, separators=(",", ":"), default=_as_plain).encode()
 
 
@@ -76,7 +76,7 @@ def bytes_json(content: bytes) -> Any:
     """Return plain values from the output of `json_bytes`.
 
     Raises:
-        DamagedValue: the bytes were changed, so that they are not JSON any more.
+        DamagedValue: the bytes were changed and are no longer JSON.
     """
     try:
         return orjson.loads(content)
@@ -151,7 +151,7 @@ def plan_record(content: bytes, *, suite_text: str) -> RunPlan:
 
 
 def assessment_bytes(assessment: Assessment) -> bytes:
-    """Return an assessment's stored form: a short list for one bare score, of which there are millions, else the whole record."""
+    """Return an assessment's stored form: a short list for a bare score, of which there are millions, otherwise the record."""
     if len(assessment.grades) == 1:
         (grade,) = assessment.grades
         if assessment == bare_score(grade.candidate, grade.criterion, grade.score):
@@ -160,11 +160,11 @@ def assessment_bytes(assessment: Assessment) -> bytes:
 
 
 WHOLE: Final = "score"
-"""The criterion of a score for an answer as a whole."""
+"""The criterion name used for a score of an answer as a whole."""
 
 
 def bare_score(candidate: str, criterion: str, score: float | None) -> Assessment:
-    """Return an assessment that holds nothing but one score of one candidate."""
+    """Return an assessment that holds nothing but a single score of a single candidate."""
     grade = Grade(
         candidate=candidate, criterion=criterion, score=score, raw_score=score, min_score=0.0, max_score=1.0
     )  # fmt: skip
@@ -172,7 +172,7 @@ def bare_score(candidate: str, criterion: str, score: float | None) -> Assessmen
 
 
 def bare_score_bytes(candidate: str, criterion: str, score: float | None) -> bytes:
-    """Return the stored form of `bare_score`, which is a seventh of the whole record."""
+    """Return the stored form of `bare_score`, which is a seventh of the size of the whole record."""
     return json_bytes((candidate, criterion, score))
 
 
@@ -216,7 +216,7 @@ def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
 
 
 def _scoring(data: Mapping[str, Any]) -> Scoring:
-    # Runs stored before `exact` meant 0 or 1 lack this key. They are resumed and extended as they began.
+    # Runs stored before `exact` meant 0 or 1 lack this key. They are resumed and extended under their original rule.
     verify = data.get("verify")
     decoded = {} if verify is None else {"verify": _scoring(verify)}
     return _record(Scoring, {"partial_credit": data["method"] == "exact", **data}, **decoded)

@@ -1,8 +1,8 @@
 """Connections, transactions and bulk inserts, which hide the differences between SQLite and PostgreSQL.
 
-There is one write transaction in a store at a time: `BEGIN IMMEDIATE` on SQLite, an advisory lock on PostgreSQL. So a
-transaction may read and then write without checking again, keys follow the order of commits, and there are no deadlocks.
-Group commit makes up for the lost parallelism. Reads see one snapshot and never wait.
+There is one write transaction in a store at a time: `BEGIN IMMEDIATE` on SQLite, an advisory lock on PostgreSQL. Therefore a
+transaction may read and then write without checking again, keys follow the order of commits, and there are no deadlocks. Group
+commit makes up for the lost parallelism. Reads see one snapshot and never wait.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sqlalchemy import bindparam, case, create_engine, event, text, update
+from sqlalchemy import URL, Connection, Engine, Table, bindparam, case, create_engine, event, text, update
 from sqlalchemy.exc import DBAPIError, DisconnectionError, SQLAlchemyError
 
-from assay.domain.errors import MORE_FILES, AssayError, InputError, ReadOnlyStore, StoreError
+from assay.domain.errors import MORE_FILES, AssayError, ConnectionLost, InputError, ReadOnlyStore, StoreError
 from assay.store.database import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sqlalchemy import URL, Connection, Engine, Table
     from sqlalchemy.pool import ConnectionPoolEntry
 
 T = TypeVar("T")
@@ -32,7 +31,7 @@ WAIT_S: Final = 30.0
 """Seconds that a transaction waits for another process, or for a server that restarts."""
 
 _LONGEST_PAUSE_S: Final = 2.0
-"""Longest pause between two attempts to reach a server; the first is 0.05 s, and each is twice the one before."""
+"""Longest pause between two attempts to reach a server. The first pause is 0.05 s, and each is twice as long as the one before."""
 
 REST_S: Final = 0.5
 """Seconds after which an idle PostgreSQL connection is tested before use, because servers restart and networks fail."""
@@ -40,7 +39,7 @@ REST_S: Final = 0.5
 WRITE_LOCK: Final = 0x41737361
 """The PostgreSQL advisory lock that makes write transactions take turns."""
 
-# FULL: with NORMAL a power cut may lose the last commits, after callers were told that their answers are stored.
+# FULL: with NORMAL, a power failure may lose the last commits after callers were told that their answers are stored.
 _AS_USUAL: Final = ("PRAGMA synchronous=FULL", "PRAGMA wal_autocheckpoint=1000", "PRAGMA foreign_keys=ON")
 _STAGING: Final = (
     "PRAGMA synchronous=NORMAL",
@@ -48,19 +47,16 @@ _STAGING: Final = (
     "PRAGMA cache_size=-64000",
     "PRAGMA foreign_keys=OFF",
 )
-"""A large cache and rare checkpoints: an import touches its indexes everywhere, and each page should be written once.
-Foreign keys are off, because an import takes all its keys in the same transaction; tests check them afterwards."""
+"""A large cache and rare checkpoints: an import changes its indexes all over, and each page should be written only once.
+Foreign keys are off, because an import takes all of its keys in the same transaction; tests check them afterwards."""
 
 _FILES_NEEDED: Final = 4
 """Files that SQLite has open for one connection: the database, its log, the log's index, and a temporary one."""
 
 _CHUNKS: Final = (128, 32, 8, 2, 1)
-"""Rows per INSERT. One statement for many rows releases the interpreter lock once instead of once per row: next to a busy
-event loop, executemany spends its time waiting to get it back. Few sizes, so that prepared statements are reused."""
-
-
-class ConnectionLost(StoreError):
-    """The PostgreSQL server cannot be reached or ended the connection; a later attempt may succeed."""
+"""Rows per INSERT. One statement for many rows releases the interpreter lock once instead of once per row: beside a busy event
+loop, executemany spends its time waiting to get the lock back. Few sizes, so that prepared statements are reused.
+"""
 
 
 class Database:
@@ -80,14 +76,14 @@ class Database:
         if self.is_sqlite:
             self._asker = self._engine
             self._reader: Engine = self._engine.execution_options(assay_begin="BEGIN")
-            # Measured, decisions beside a committing engine: with BEGIN alone 237 of 300 ended with "database is locked",
-            # because a snapshot that another commit has overtaken cannot become a write. IMMEDIATE: none, p95 2.7 ms.
+            # Measured for decisions beside a committing engine: with plain BEGIN, 237 of 300 ended with "database is locked",
+            # because a snapshot that another commit has overtaken cannot be upgraded to a write. With IMMEDIATE: none, p95 2.7 ms.
             self._writer: Engine = self._engine.execution_options(assay_begin="BEGIN IMMEDIATE")
         else:
             self._asker = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-            # At the server's default, READ COMMITTED, each statement would see another snapshot.
+            # At the server's default, READ COMMITTED, each statement would see a different snapshot.
             self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ")
-            # The server's number is kept for `was_committed`, which needs it if COMMIT gets no answer.
+            # The server's number is kept for `was_committed`, which needs it if COMMIT gets no reply.
             begin = f"SELECT pg_advisory_xact_lock({WRITE_LOCK}), txid_current()"
             self._writer = self._engine.execution_options(assay_begin=begin)
         self._path = url.database if self.is_sqlite else None
@@ -97,13 +93,13 @@ class Database:
         self._given_up = False
 
     def patiently(self, attempt: Callable[[], T], *, lost: Callable[[], None] | None = None) -> T:
-        """Return the result of an attempt, which is repeated for `WAIT_S` while the server cannot be reached.
+        """Return the result of an attempt, which is repeated for up to `WAIT_S` while the server cannot be reached.
 
         Args:
             attempt: opens its own transactions, and may be repeated after each of them was rolled back.
             lost: called before each repetition.
         """
-        # After one attempt was given up, the others that wait behind it fail at once, so that a process can end.
+        # Once one attempt is given up, the others that wait behind it fail immediately, so that the process can end.
         deadline = time.monotonic() + (0.0 if self._given_up else WAIT_S)
         pause = 0.05
         while True:
@@ -131,7 +127,7 @@ class Database:
     def asking(self) -> Iterator[Connection]:
         """Yield a connection for a single query, without a transaction around it.
 
-        Over a network this takes a third of the round trips of `reading`.
+        Over a network, this takes a third of the round trips that `reading` takes.
         """
         with self.translated(), self._asker.connect() as connection:
             yield connection
@@ -153,13 +149,13 @@ class Database:
         return connection.info.get(_TRANSACTION)
 
     def was_committed(self, connection: Connection, transaction: int | None) -> bool:
-        """True if an earlier write transaction, whose connection was lost while it ended, was committed."""
+        """True if an earlier write transaction was committed although its connection was lost while it ended."""
         status = connection.execute(text("SELECT txid_status(:number)"), {"number": transaction})
         return bool(status.scalar_one() == "committed")
 
     @contextmanager
     def staging(self) -> Iterator[Connection]:
-        """Yield a write transaction for rows that nobody reads yet; a power cut may undo the last ones.
+        """Yield a write transaction for rows that nobody reads yet; a power failure may undo the last ones.
 
         A later transaction of `writing` makes the rows visible, and its commit also puts them on disk.
         """
@@ -186,7 +182,7 @@ class Database:
 
     @contextmanager
     def writing_lightly(self) -> Iterator[Connection]:
-        """Yield a write transaction that need not survive a power cut; other connections see it as usual."""
+        """Yield a write transaction that need not survive a power failure; other connections see it as usual."""
         self._check_writable()
         with self.translated(), self._writer.connect() as connection:
             driver = connection.connection.dbapi_connection
@@ -221,7 +217,7 @@ class Database:
                 start += size
 
     def insert_many(self, connection: Connection, table: Table, rows: Sequence[tuple[object, ...]]) -> None:
-        """Insert thousands of rows at once, when no event loop of this process is waiting."""
+        """Insert thousands of rows at once, when no event loop in this process is waiting."""
         if not self.is_sqlite:
             self.insert(connection, table, rows)
         elif rows:
@@ -276,7 +272,7 @@ class Database:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Raise errors of the database as errors of Assay."""
+        """Raise database errors as errors of Assay."""
         try:
             yield
         except DBAPIError as error:
@@ -284,10 +280,10 @@ class Database:
         except SQLAlchemyError as error:
             raise self.unusable(error) from error
         except UnicodeDecodeError as error:
-            # A damaged schema, which SQLite quotes in its complaint, or a damaged text.
+            # A damaged schema, which SQLite quotes in its message, or a damaged text.
             raise self.unusable(sqlite3.DatabaseError("Could not decode to UTF-8")) from error
         except Exception as error:
-            # A connection that cannot even be set up fails with the driver's own error.
+            # If not even a connection can be made, the driver's own error is raised.
             if isinstance(error, self._engine.dialect.loaded_dbapi.Error):
                 raise self.unusable(error) from error
             raise
@@ -310,7 +306,7 @@ class Database:
 
 
 def _files_exhausted() -> bool:
-    """True if this process may not open as many files as SQLite needs, which reports it like a missing folder."""
+    """True if this process may not open as many files as SQLite needs; SQLite reports this as a missing folder."""
     held: list[int] = []
     try:
         held.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(_FILES_NEEDED))
@@ -344,7 +340,7 @@ _COMPLAINTS: Final = (
 
 _UNREACHABLE: Final = (
     *("connection failed", "connection is bad", "the connection is closed", "connection is lost"),
-    # SQLAlchemy does not notice it if a process loses its first connection while it sets that up.
+    # SQLAlchemy does not notice if a process loses its first connection while setting it up.
     *("terminating connection", "consuming input failed"),
 )
 
@@ -353,7 +349,7 @@ _LOG: Final = "assay_log"
 
 
 def take_keys(connection: Connection, **counts: int) -> dict[str, range]:
-    """Return the next keys of some tables, within a write transaction, so that no other process gets the same."""
+    """Return the next keys of some tables, within a write transaction, so that no other process gets the same keys."""
     source = schema.key_source
     # Blocks of keys replace AUTOINCREMENT, because each insert would have to return its key before the next row could refer
     # to it. Blocks are taken in the transaction, so a rollback leaves no gaps.
@@ -408,7 +404,7 @@ def _look_after_rest(engine: Engine) -> None:
 
     @event.listens_for(engine, "checkout")
     def _looked_at(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
-        # Every statement is a round trip. This test, single queries without BEGIN and reading the protocol once reduced a
+        # Every statement is a round trip. This test, single queries without BEGIN and reading the protocol only once reduced a
         # decision from 87 statements to 47.
         if time.monotonic() - record.info.get("since", float("inf")) > REST_S:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import bindparam, delete, exists, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
 
 from assay.domain.lifecycle import AssessmentState, TrialState, standing, trial_state
 from assay.store.database import schema
@@ -13,7 +13,6 @@ from assay.store.database import schema
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sqlalchemy import Connection
 
 TRIAL: Final = "trial"
 STANDING: Final = "standing"
@@ -21,7 +20,7 @@ ASSESSMENT: Final = "assessment"
 
 _UNPARSABLE: Final = "unparsable"
 _SETTLED: Final = frozenset({TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED, TrialState.LEFT_OUT})
-"""States that follow from assessments; a pending or failed trial keeps its state until it is carried out."""
+"""States that are derived from assessments; a pending or failed trial keeps its state until it is executed."""
 
 
 class CounterChanges:
@@ -64,7 +63,7 @@ _ADD = (
 
 
 def current_states(connection: Connection, trial_keys: Collection[int]) -> dict[int, frozenset[AssessmentState]]:
-    """Return the states of each trial's current assessments; an empty set for a trial without any."""
+    """Return the states of each trial's current assessments; an empty set for a trial without assessments."""
     table = schema.assessment
     states: dict[int, set[AssessmentState]] = defaultdict(set)
     rows = connection.execute(
@@ -78,7 +77,7 @@ def current_states(connection: Connection, trial_keys: Collection[int]) -> dict[
 
 
 def unread_among(connection: Connection, assessment_keys: Collection[int]) -> frozenset[int]:
-    """Return the assessments to which their grader gave no grade, because its reply could not be read."""
+    """Return the assessments for which their grader gave no grade, because its reply could not be read."""
     if not assessment_keys:
         return frozenset()
     table, grade = schema.assessment, schema.grade
@@ -90,7 +89,7 @@ def unread_among(connection: Connection, assessment_keys: Collection[int]) -> fr
 
 
 def _was_read(connection: Connection, trial_key: int) -> bool:
-    """True if every unreadable reply of a trial was judged again or graded by a person."""
+    """True if every unreadable reply in a trial was later judged again or graded by a person."""
     table = schema.assessment
     rows = connection.execute(
         select(table.c.key, table.c.state).where(table.c.trial_key == trial_key, table.c.by_model)
@@ -100,7 +99,7 @@ def _was_read(connection: Connection, trial_key: int) -> bool:
 
 
 def settle(connection: Connection, trial_keys: Collection[int], tally: CounterChanges) -> None:
-    """Update trials after their assessments changed; a held trial stays `running`, and its state on release is updated."""
+    """Update trials after their assessments changed; a held trial stays `running`, and the state for its release is updated."""
     table = schema.trial
     states = current_states(connection, trial_keys)
     rows = connection.execute(

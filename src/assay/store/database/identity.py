@@ -17,7 +17,7 @@ _NAME: Final = "store"
 
 
 def identity_of(database: Database) -> str:
-    """Return 16 hexadecimal digits, drawn on the first call and kept in the store; a copy of the file has the same."""
+    """Return 16 hexadecimal digits, drawn on the first call and kept in the store; a copy of the file has the same id."""
     source = schema.key_source
     query = select(source.c.next).where(source.c.name == _NAME)
     with database.reading() as connection:

@@ -13,7 +13,7 @@ MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 
 def upgrade(connection: Connection) -> None:
-    """Run every migration the store lacks, inside the caller's transaction."""
+    """Run every migration that the store lacks, inside the caller's transaction."""
     from alembic import command
 
     config = configuration()

@@ -5,16 +5,11 @@ Keys that were created in a transaction that is rolled back must be forgotten; `
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, Table, insert, select
 
 from assay.domain.identifiers import folded
 from assay.store.database import schema
 from assay.store.database.codec import plain
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Table
 
 
 class NameKeys:
@@ -36,7 +31,7 @@ class NameKeys:
         return self._key(connection, schema.criterion, name)
 
     def candidate(self, connection: Connection, name: str) -> int:
-        """Return a candidate's key. `Alice` and `alice` are the same candidate; an old name means the renamed candidate."""
+        """Return a candidate's key. `Alice` and `alice` are the same candidate; an old name refers to the renamed candidate."""
         known = self._known.get(("candidate", name))
         if known is not None:
             return known
@@ -71,7 +66,7 @@ def remember(connection: Connection, name: str, candidate_key: int) -> None:
 
 
 def candidate_names(connection: Connection, run_key: int) -> dict[int, str]:
-    """Return a run's candidates by key, as the run writes them and in its order."""
+    """Return a run's candidates by key, with the names and in the order that the run uses."""
     table = schema.run_candidate
     rows = connection.execute(
         select(table.c.candidate_key, table.c.name).where(table.c.run_key == run_key).order_by(table.c.position)

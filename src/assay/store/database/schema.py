@@ -1,13 +1,12 @@
 """The tables of the store. Column names are declared only here and in the migrations that created them.
 
-Theory. Lists and statistics read narrow rows of numbers; texts of people and models are in `body`, as bytes,
-and fetched one item at a time. `score` and `grade` are clustered by run, so that a run's scores are one range and need
-no index. Derived values that are read often (a trial's state and standing, a run's tallies and sums) are updated in the
-same transaction as their source.
+Theory. Lists and statistics read narrow rows of numbers; texts of people and models are in `body`, as bytes, and are fetched one
+item at a time. `score` and `grade` are clustered by run, so that a run's scores are one range and need no index. Derived values
+that are read often (a trial's state and standing, a run's tallies and sums) are updated in the same transaction as their source.
 
 House rules. Keys of `task`, `trial`, `call`, `response`, `assessment` and `body` come in blocks from `key_source` inside
-the write transaction, so a whole batch is inserted without asking for each. An assessment is current exactly as long as
-its state is not `superseded`. `value` is a score as it counts, `judged_value` as the grader gave it.
+the write transaction, so a whole batch is inserted without fetching each key. An assessment is current as long as its state is not
+`superseded`. `value` is the score that counts, `judged_value` the score that the grader gave.
 """
 
 from __future__ import annotations
@@ -60,13 +59,13 @@ version = Table(
     Column("version_num", String(32), nullable=False),
     PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
 )
-"""Alembic's version table with its single row; in separate metadata, because Alembic creates it."""
+"""Alembic's version table with its single row; it has separate metadata because Alembic creates it."""
 
 
 def _for_deletions(column: str) -> Index:
     """Return an index of a column that refers to another table, on PostgreSQL alone.
 
-    Without it PostgreSQL walks through the whole table for each row that is deleted from the other. SQLite deletes
+    Without it PostgreSQL walks through the whole table for each row that is deleted from the other table. SQLite deletes
     imported rows without looking at references (`Database.staging`).
     """
     return Index(None, column).ddl_if(dialect="postgresql")
@@ -128,7 +127,9 @@ candidate_event = Table(
     Column("at", String(30), nullable=False),
     Column("undoes", Key),
 )
-"""Append-only. `detail`: JSON of the runs whose rows changed and the aliases that were replaced. `undoes`: an earlier event."""
+"""Append-only. `detail`: JSON of the runs whose rows changed and the aliases that were replaced. `undoes`: the earlier event that
+this one undoes.
+"""
 
 grader = Table(
     "grader",
@@ -199,9 +200,12 @@ reservation = Table(
     Column("run_key", Key, ForeignKey("run.key"), nullable=False),
     Column("owner", String(40), nullable=False),
     Column("usd", Double, nullable=False),
+    Column("most_usd", Double, nullable=False),
     PrimaryKeyConstraint("run_key", "owner"),
 )
-"""Budget reserved by each process for its calls in progress; once the process has ended, it is booked as spent."""
+"""Sums over the calls in flight of each process (`domain.budget`); when a process has ended, its `usd` is booked as spent.
+
+The row of the owner `job` is that of all open jobs of the run, and outlives every process."""
 
 execution = Table(
     "execution",
@@ -241,7 +245,7 @@ run_grader = Table(
     Column("reference", Boolean, nullable=False, default=False),
     PrimaryKeyConstraint("run_key", "grader_key"),
 )
-"""`reference`: people whose grades came with the data; no later grading takes the place of such grades."""
+"""`reference`: people whose grades came with the data; no later grading replaces these grades."""
 
 run_criterion = Table(
     "run_criterion",
@@ -352,7 +356,54 @@ call = Table(
         postgresql_where=text("role = 'structurer'"),
     ),
 )
-"""`body_key` holds a reply that could not be used; a usable one is the response or the assessment it led to."""
+"""`body_key` holds a reply that could not be used; a usable reply is kept in the response or assessment that it led to."""
+
+job = Table(
+    "job",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
+    Column("token", String(16), nullable=False, unique=True),
+    Column("stage", String(12), nullable=False),
+    Column("place", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("base_url", Text),
+    Column("habits", Text, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("owner", String(40)),
+    Column("requests", Key, nullable=False),
+    Column("input_file", Text),
+    Column("remote_id", Text),
+    Column("status", Text),
+    Column("detail", Text),
+    Column("created", String(30), nullable=False),
+    Column("sent", String(30)),
+    Column("ended", String(30)),
+    Column("log_key", Key, ForeignKey("body.key")),
+    Index("ix_job_run_key", "run_key"),
+    _for_deletions("log_key"),
+)
+"""Requests that wait together at a provider (`domain.jobs`). `owner` is the process that sends or collects the job now."""
+
+job_request = Table(
+    "job_request",
+    metadata,
+    Column("job_key", Key, ForeignKey("job.key"), nullable=False),
+    Column("number", Key, nullable=False),
+    Column("trial_key", Key, ForeignKey("trial.key"), nullable=False),
+    Column("role", String(12), nullable=False),
+    Column("digest", String(32), nullable=False),
+    Column("visit", Integer, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("usd", Double, nullable=False),
+    Column("shares", Key),
+    Column("failure", Text),
+    PrimaryKeyConstraint("job_key", "number"),
+    Index("ix_job_request_trial_key", "trial_key"),
+    sqlite_with_rowid=False,
+)
+"""`number` and the token of the job make the `custom_id`. `visit`: the trial's `tries` when it was asked. `usd`: reserved.
+`shares`: the number of an equal request of another trial, whose answer serves this one. `failure`: JSON, of a failed answer."""
 
 response = Table(
     "response",
@@ -389,15 +440,16 @@ assessment = Table(
     Column("created", String(30), nullable=False),
     Index("ix_assessment_trial_key", "trial_key"),
     Index("ix_assessment_run_state", "run_key", "state", "key"),
-    # The review queue's seek, answered by the index alone: 0.57 ms (p50) a claim with a million waiting.
+    # The review queue's seek, answered by the index alone: 0.57 ms (p50) per claim with a million pending.
     Index("ix_assessment_state", "state", "key"),
     Index("ix_assessment_run_key", "run_key", "key"),
     # For a review of one task. Without it, each item read the whole run: 0.25 s at 100,000 trials.
     Index("ix_assessment_run_task", "run_key", "task_key"),
     _for_deletions("body_key"),
 )
-"""`candidate_key` is null for joint ones. `state_before` is what it was when superseded. Graded responses have keys below
-`response_limit`. `body_key` is null for a bare score, of which the rows in `score` and `grade` say everything."""
+"""`candidate_key` is null for joint assessments. `state_before` is the state before the assessment was superseded. Graded responses
+have keys below `response_limit`. `body_key` is null for a bare score, because its rows in `score` and `grade` contain everything.
+"""
 
 score = Table(
     "score",
@@ -484,7 +536,9 @@ calibration = Table(
     Column("body_key", Key, ForeignKey("body.key"), nullable=False),
     UniqueConstraint("model", "prompt", "rubric", "parameters", "version"),
 )
-"""Append-only. `prompt`, `rubric`, `parameters`: digests of what the judge was asked with; `version` counts from 1 for each."""
+"""Append-only. `prompt`, `rubric`, `parameters`: digests of these parts of the judge's requests; `version` counts from 1 for each
+identity.
+"""
 
 imported = Table(
     "imported",
@@ -508,15 +562,16 @@ imported = Table(
     Index("ix_imported_content", "content"),
     Index("ix_imported_answers", "answers"),
 )
-"""Imported runs, one per row. `digest`: of the file's bytes and of how it was read. `dataset`: digest of the requests,
-independent of their order and model. `identity` and `version`: the harness's id of the evaluation, and its version. `content`:
-digest of all answers and grades, independent of their order and file; `answers`: of candidates and answers alone. `run_key` is
-null for tasks alone. `owner` is set until the whole run is stored."""
+"""Imported runs, one per row. `digest`: covers the file's bytes and the options with which it was read. `dataset`: digest of the
+requests, independent of their order and model. `identity` and `version`: the harness's id of the evaluation, and its version.
+`content`: digest of all answers and grades, independent of their order and file; `answers`: of candidates and answers alone.
+`run_key` is null for tasks alone. `owner` is set until the whole run is stored.
+"""
 
 imported_response = Table(
     "imported_response",
     metadata,
-    # The key comes first: SQLite 3.40 takes a column between two of them for NULL in `PRAGMA integrity_check`.
+    # The key comes first: in `PRAGMA integrity_check`, SQLite 3.40 takes a column between two key columns for NULL.
     Column("identity", Key, nullable=False),
     Column("trial_key", Key, nullable=False),
     Column("candidate_key", Key, nullable=False),
@@ -524,7 +579,9 @@ imported_response = Table(
     PrimaryKeyConstraint("identity", "trial_key", "candidate_key"),
     sqlite_with_rowid=False,
 )
-"""The identity that a harness or provider gave a response, as 63 bits of a digest, by which a row is known in another file."""
+"""The identity that a harness or provider gave a response, as 63 bits of a digest, by which the same row is recognised in another
+file.
+"""
 
 run_event = Table(
     "run_event",
@@ -577,7 +634,7 @@ control_item = Table(
     Index("ix_control_item_reviewer", "reviewer", "run_key", "state"),
     Index("ix_control_item_source_key", "source_key"),
 )
-"""Assessments with the purpose `control`. Keys come from those of `assessment`, so that a number does not tell them apart.
+"""Assessments with the purpose `control`. Keys come from those of `assessment`, so that their numbers do not give them away.
 No list, count, statistic or export reads this table. `body`: the grades shown, and the origin."""
 
 observation = Table(
@@ -614,7 +671,9 @@ person = Table(
     Column("invited", String(30), nullable=False),
     Column("revoked", String(30)),
 )
-"""Invitations to the web app. `digest` is a hash of the token, which is not stored; `revoked` is the time of its end."""
+"""Invitations to the web app. `digest` is a hash of the token, which is not stored; `revoked` is the time when the invitation was
+revoked.
+"""
 
 vote = Table(
     "vote",
@@ -636,6 +695,7 @@ vote = Table(
     Index("ix_vote_run_reviewer", "run_key", "reviewer", "trial_key"),
     Index("ix_vote_trial_key", "trial_key"),
 )
-"""Votes of the arena, append-only, hashed as review events are. `once` is the idempotency key, under the name that it has in
-records of results folders. `choice` is `undo` if the row takes back the vote `undoes`; a vote stands as long as no row takes it
-back. Places are those of `run_candidate`, which a renamed candidate keeps."""
+"""Votes of the arena, append-only, hashed as review events are. `once` is the idempotency key, under the name that it has in the
+records of results folders. `choice` is `undo` if the row takes back the vote `undoes`; a vote is valid as long as no row takes it
+back. Places are those of `run_candidate`, which a renamed candidate keeps.
+"""

@@ -1,4 +1,4 @@
-"""The rows of one commit, gathered from entries without any lookup; their keys come from blocks taken at the start."""
+"""The rows of one commit, built from entries without any lookup; their keys come from blocks reserved at the start."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class CommitRows:
         return self._names.grader(self._connection, new.slot.grader), candidate
 
     def add_call(self, call: CallRecord, *, trial: int, holding: Holding, led: bool) -> int:
-        """Add a call and return its key; `led` is True if the entry has a response or assessment from this call."""
+        """Add a call and return its key; `led` is True if this call produced a response or assessment of the entry."""
         purpose, reply, failure = call.request.purpose, call.reply, call.failure
         kept = None
         answered: Row = (None,) * 7
@@ -100,8 +100,9 @@ class CommitRows:
             sums["more_input"] += usage.input_tokens or 0
             sums["more_output"] += usage.output_tokens or 0
             sums["more_usd"] += reply.cost_usd or 0.0
-            # A turn of a conversation has no response of its own, and a resumed one needs its text.
-            turn = not led and purpose.role is not Role.JUDGE
+            # A turn of a conversation has no separate response, and a resumed conversation needs its text. A judge that was
+            # asked in a job may be asked again, and then reads its earlier replies.
+            turn = not led and (purpose.role is not Role.JUDGE or call.job is not None)
             if (failure is not None or turn) and reply.text:
                 kept = self._body(text_bytes(reply.text))
         failed: Row = (None, None, None)
@@ -124,7 +125,7 @@ class CommitRows:
                 *answered,
                 call.started,
                 *failed,
-                request_digest(call.request),
+                request_digest(call.request) if call.job is None else call.job.digest,
                 kept,
             )
         )
@@ -186,7 +187,7 @@ class CommitRows:
             numbers = (grade.score, grade.score, grade.raw_score, grade.min_score, grade.max_score, grade.confidence)
             self.grades.append((run_key, key, keys[grade.candidate], criterion, weight, *numbers))
         for name, missing in sorted(left):
-            # A row for each grade that the grader left out, so that a correction only updates rows and undo restores them.
+            # Grades that the grader left out get a row too, so that a correction only updates rows and an undo restores them.
             criterion = self._names.criterion(self._connection, missing)
             self.criteria.add((run_key, criterion))
             weight = assessment.weights[missing]

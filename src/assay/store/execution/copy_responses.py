@@ -1,25 +1,19 @@
-"""Copies of responses for a regrade."""
+"""Copy responses for a regrade."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, select
+from sqlalchemy import Connection, and_, select
 
 from assay.store.database import schema
-from assay.store.database.connections import take_keys
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from assay.store.database.connections import Database
-
+from assay.store.database.connections import Database, take_keys
 
 _ROWS_AT_ONCE: Final = 4000
 
 
 def copy_responses(database: Database, connection: Connection, *, run_key: int, origin_key: int) -> int:
-    """Give a new run's trials the latest responses of their origin's trials, sharing the texts; return their number."""
+    """Give a new run's trials the latest responses of the original trials, sharing the texts; return the number of responses."""
     new, old, table = schema.trial.alias("new"), schema.trial.alias("old"), schema.response
     takes_part = schema.run_candidate
     rows = connection.execute(

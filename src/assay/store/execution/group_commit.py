@@ -20,6 +20,7 @@ from assay.store.database.codec import plain
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL, current_states, settle
 from assay.store.event_chain import append_event
 from assay.store.execution.commit_rows import CommitRows
+from assay.store.execution.job_requests import note_answers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -71,7 +72,7 @@ class Recorder:
         """Write entries in the caller's transaction, which calls `committed` on the result after the commit.
 
         Raises:
-            StoreError: a trial is not, or no longer, held by this process.
+            StoreError: this process does not hold a trial, or no longer does.
         """
         self._claims.hold_lock()
         commit = CommitRows(connection, self._names, entries, now=self._clock.now())
@@ -101,6 +102,7 @@ class Recorder:
             else:
                 added_to.add(entry.trial)
         self._insert(connection, commit)
+        note_answers(connection, [call for entry in entries for call in entry.calls if call.job is not None])
         self._settle_finished(connection, commit, finished)
         standings = self._settle_others(connection, commit, added_to.difference(finished))
         for run_key, sums in commit.sums.items():
@@ -123,7 +125,7 @@ class Recorder:
         self, connection: Connection, entry: Entry, replaced: Mapping[int, AssessmentState], *, run_key: int
     ) -> None:
         """Append the event of a rerun; `replaced` maps the assessments that it replaced to their former states."""
-        # In the same transaction: as a separate commit, the event was lost in 20 of 20 kills between the two.
+        # In the same transaction: with a separate commit, the event was lost in 20 of 20 kills between the two.
         if entry.rerun is None:
             return
         for key, before in replaced.items():
@@ -158,7 +160,7 @@ class Recorder:
             if failure is not None:
                 state = TrialState.FAILED
             else:
-                # Without any assessment nothing can have been rejected, so the trial awaits review.
+                # Without any assessment, nothing can have been rejected, so the trial awaits review.
                 state = trial_state(states[key]) if states[key] else TrialState.NEEDS_REVIEW
             stands = standing(state, states[key]).value
             commit.counters.move(run_key, TRIAL, TrialState.RUNNING.value, state.value)
@@ -176,7 +178,7 @@ class Recorder:
     ) -> tuple[dict[int, frozenset[AssessmentState]], dict[int, str]]:
         """Return the states of each trial's current assessments, and its standing before this commit.
 
-        They are looked up only for trials on which others may decide.
+        They are looked up only for trials that others may decide.
         """
         states: dict[int, frozenset[AssessmentState]] = {}
         stood: dict[int, str] = {}
@@ -197,8 +199,7 @@ class Recorder:
         self, connection: Connection, keys: Sequence[int], state: TrialState, stands: str, failure: Failure | None
     ) -> None:
         table = schema.trial
-        # The owner is part of the condition: a process that lost its lock must not store a trial that another took
-        # over.
+        # The owner is part of the condition: a process that lost its lock must not store a trial that another process took over.
         ours = update(table).where(table.c.key.in_(keys), table.c.owner == self._claims.owner)
         changed = connection.execute(
             ours.values(
@@ -228,7 +229,7 @@ class Recorder:
         looked_at = []
         for key in sorted(trials.intersection(commit.slots)):
             holding = self._claims.holding(key)
-            if not holding.certain or holding.rest != TrialState.PENDING:
+            if not holding.certain or holding.rest not in (TrialState.PENDING, TrialState.SUBMITTED):
                 looked_at.append(key)
                 continue
             states = frozenset((holding.slots | commit.slots[key]).values())
@@ -240,11 +241,11 @@ class Recorder:
         for stands, keys in alike.items():
             for some in _portions(keys):
                 connection.execute(update(table).where(table.c.key.in_(some)).values(standing=stands))
-        # A rerun of a panel commits its grades one by one. Counted from the standing at the claim, such a trial moved
-        # twice, and `excluded.failed` fell to -1.
+        # A rerun of a panel commits its grades one by one. When the standing at the claim was used, such a trial was moved twice,
+        # and `excluded.failed` fell to -1.
         for some in _portions(looked_at):
             settle(connection, some, commit.counters)
-            new.update(_standings(connection, some))  # else the trial's end would be counted from its old standing
+            new.update(_standings(connection, some))  # otherwise its end would be counted from its old standing
         return new
 
     def _pair(self, connection: Connection, commit: CommitRows) -> set[tuple[str, int, int]]:
@@ -266,7 +267,7 @@ class Recorder:
 def _supersede(
     connection: Connection, commit: CommitRows, *, trial: int, slot: Slot, run_key: int
 ) -> dict[int, AssessmentState]:
-    """Supersede the slot's current assessment, whose scores stop counting in the same commit; return its state before."""
+    """Supersede the slot's current assessment, whose scores stop counting in the same commit; return its previous state."""
     table, scores, superseded = schema.assessment, schema.score, AssessmentState.SUPERSEDED.value
     grader, candidate = slot
     current = connection.execute(

@@ -1,4 +1,4 @@
-"""The journal: writes the plan, trials, calls and results of a run while it is carried out."""
+"""The journal: writes the plan, trials, calls and results of a run while it is executed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, insert, select, update
 
+from assay.domain.budget import Grant, decide
 from assay.domain.calls import Role
-from assay.domain.lifecycle import RunState, TrialState
+from assay.domain.lifecycle import TO_COME, RunState, TrialState
+from assay.store.claims.claims import JOBS
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, request_digest
 from assay.store.database.counters import TRIAL
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from assay.domain.budget import Reservation
     from assay.domain.calls import ModelRequest
     from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
     from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
@@ -30,9 +33,6 @@ if TYPE_CHECKING:
     from assay.store.execution.writer_thread import Writer
 
 _ENDS = (RunState.FINISHED, RunState.INTERRUPTED)
-
-_CENT_FRACTION = 1e-9
-"""Slack of the budget in dollars: sums of equal reservations must not fail on the last bit."""
 
 
 class StoreJournal:
@@ -48,23 +48,22 @@ class StoreJournal:
 
     @property
     def commits(self) -> int:
-        """Transactions committed so far."""
+        """Number of transactions committed so far."""
         return self._writer.commits
 
-    def open_run(self, plan: RunPlan, planned: Iterable[PlannedTask], /) -> None:
+    def open_run(self, plan: RunPlan, planned: Iterable[PlannedTask], /, *, state: RunState = RunState.PLANNED) -> None:
         """Store a run with its suite copy, tasks and snippets, and all trials as `pending`, in one transaction.
 
-        Tasks are taken one by one and not kept in memory. Raises `InputError`, and stores nothing, if tasks or names
-        collide.
+        Tasks are taken one by one and not kept in memory. Raises `InputError` if tasks or names collide, and then stores nothing.
         """
-        self._writer.call(lambda connection: self._planning.open(connection, plan, planned), once=True)
+        self._writer.call(lambda connection: self._planning.open(connection, plan, planned, state), once=True)
 
     def extend_run(
         self, plan: RunPlan, planned: Iterable[PlannedTask], /, *, drawn: Sequence[AssessmentKey] = ()
     ) -> None:
         """Extend a run; `planned` holds new tasks at new positions, and known tasks with their new trial numbers.
 
-        The assessments in `drawn`, which were left out of the review sample, join it.
+        The assessments in `drawn`, which were outside the review sample, join it.
 
         With a new candidate in the plan, every finished trial becomes pending; its assessments stay as they are. Raises
         `Refused` for a new candidate while a living process works on the run.
@@ -112,7 +111,7 @@ class StoreJournal:
         return self._database.patiently(read)
 
     def is_carried_out(self, run: RunId, /) -> bool:
-        """True if a living process, this one included, carries out the run or waits to continue it."""
+        """True if a living process, including this one, is executing the run or is waiting to continue it."""
         with self._database.reading() as connection:
             run_key = self._key(connection, run)
             owners = connection.execute(
@@ -123,8 +122,8 @@ class StoreJournal:
     def set_state(self, run: RunId, state: RunState, /) -> None:
         """Set the run's state.
 
-        `FINISHED` and `INTERRUPTED` also record that this process has left the run. `FINISHED` takes effect only if no
-        trial is open, `INTERRUPTED` only if nobody paused or cancelled the run.
+        `FINISHED` and `INTERRUPTED` also record that this process has left the run. `FINISHED` only takes effect if no trial is
+        open, and `INTERRUPTED` only if nobody paused or cancelled the run.
         """
 
         def set_it(connection: Connection) -> None:
@@ -133,7 +132,9 @@ class StoreJournal:
                 self._claims.end_execution(connection, run_key)
                 table = schema.run
                 before = connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one()
-                if state is RunState.FINISHED and _unfinished(connection, run_key):
+                if state is RunState.FINISHED and (left := _unfinished(connection, run_key)):
+                    if left == {TrialState.SUBMITTED} and before != RunState.CANCELLED.value:
+                        self._set_state(connection, run_key, RunState.SUBMITTED)
                     return
                 if state is RunState.INTERRUPTED and before in (RunState.CANCELLED.value, RunState.PAUSED.value):
                     return
@@ -144,7 +145,7 @@ class StoreJournal:
         self._writer.call(set_it)
 
     def finish(self, run: RunId, /) -> bool:
-        """Mark the run as finished if no trial of it is pending or claimed; True if it was marked."""
+        """Mark the run as finished if none of its trials is pending or claimed; True if it was marked."""
 
         def finish(connection: Connection) -> bool:
             run_key = run_key_of(connection, run)
@@ -163,7 +164,7 @@ class StoreJournal:
         )
 
     def claim_trial(self, trial: TrialKey, /) -> ClaimedTrial:
-        """Claim one trial whatever its state, for a rerun; raises `Refused` while a living process holds it."""
+        """Claim one trial regardless of its state, for a rerun; raises `Refused` while a living process holds it."""
         return self._claims.adopt(self._writer.call(lambda connection: self._claims.take_one(connection, trial)))[0]
 
     def structured(self, request: ModelRequest, /) -> str | None:
@@ -188,32 +189,35 @@ class StoreJournal:
         """Commit an entry; raises `StoreError` if this process does not hold its trial, or no longer does."""
         await self._writer.share(entry)
 
-    async def reserve(self, run: RunId, usd: float, /) -> bool:
-        def reserve(connection: Connection) -> bool:
+    async def reserve(self, run: RunId, reservation: Reservation, /) -> Grant:
+        def reserve(connection: Connection) -> Grant:
             run_key = self._key(connection, run)
             table, reserved = schema.run, schema.reservation
             budget, spent = connection.execute(
                 select(table.c.budget_usd, table.c.spent_usd).where(table.c.key == run_key)
             ).one()
             if budget is not None:
-                set_aside = connection.execute(
-                    select(func.coalesce(func.sum(reserved.c.usd), 0.0)).where(reserved.c.run_key == run_key)
-                ).scalar_one()
-                if spent + set_aside + usd > budget + _CENT_FRACTION:
-                    return False
-            self._set_aside(connection, run_key, usd)
-            return True
+                of_run = select(reserved.c.owner, reserved.c.most_usd).where(reserved.c.run_key == run_key)
+                usd_of = {row.owner: row.most_usd for row in connection.execute(of_run)}
+                spent += usd_of.pop(JOBS, 0.0)  # a batch takes a day, for which no call waits
+                grant = decide(reservation, budget_usd=budget, spent_usd=spent, in_flight_usd=sum(usd_of.values()))
+                if grant is Grant.WAIT and self._claims.void_dead(connection, run_key):
+                    return reserve(connection)
+                if grant is not Grant.GRANTED:
+                    return grant
+            self._set_aside(connection, run_key, reservation.usd, reservation.most_usd)
+            return Grant.GRANTED
 
-        return bool(await self._writer.share(reserve))
+        return await self._writer.share(reserve) or Grant.REFUSED
 
-    async def settle(self, run: RunId, reserved_usd: float, spent_usd: float, /) -> None:
+    async def settle(self, run: RunId, reservation: Reservation, spent_usd: float, /) -> None:
         def settle(connection: Connection) -> None:
             run_key = self._key(connection, run)
             table = schema.run
             connection.execute(
                 update(table).where(table.c.key == run_key).values(spent_usd=table.c.spent_usd + spent_usd)
             )
-            self._set_aside(connection, run_key, -reserved_usd)
+            self._set_aside(connection, run_key, -reservation.usd, -reservation.most_usd)
 
         await self._writer.share(settle)
 
@@ -229,21 +233,21 @@ class StoreJournal:
         connection.execute(update(table).where(table.c.key == run_key).values(state=state.value, finished=ended))
 
     def _begin_stretch(self, connection: Connection, run_key: int) -> None:
-        """Record when the run last started or continued, and how much of it was done at that time."""
+        """Record when the run last started or continued, and how much of it was done by then."""
         tally, table = schema.run_tally, schema.stretch
-        open_ = (TrialState.PENDING.value, TrialState.RUNNING.value)
-        of_trials = (tally.c.run_key == run_key, tally.c.subject == TRIAL, tally.c.state.not_in(open_))
+        of_trials = (tally.c.run_key == run_key, tally.c.subject == TRIAL, tally.c.state.not_in(TO_COME))
         done = connection.execute(select(func.coalesce(func.sum(tally.c.n), 0)).where(*of_trials)).scalar_one()
         row = {"since": self._clock.now(), "done": int(done)}
         if not connection.execute(update(table).where(table.c.run_key == run_key).values(**row)).rowcount:
             connection.execute(insert(table).values(run_key=run_key, **row))
 
-    def _set_aside(self, connection: Connection, run_key: int, usd: float) -> None:
+    def _set_aside(self, connection: Connection, run_key: int, usd: float, most_usd: float) -> None:
         self._claims.hold_lock()
         table, owner = schema.reservation, self._claims.owner
         mine = (table.c.run_key == run_key, table.c.owner == owner)
-        if not connection.execute(update(table).where(*mine).values(usd=table.c.usd + usd)).rowcount:
-            connection.execute(insert(table).values(run_key=run_key, owner=owner, usd=usd))
+        more = {"usd": table.c.usd + usd, "most_usd": table.c.most_usd + most_usd}
+        if not connection.execute(update(table).where(*mine).values(more)).rowcount:
+            connection.execute(insert(table).values(run_key=run_key, owner=owner, usd=usd, most_usd=most_usd))
 
     def _key(self, connection: Connection, run: RunId) -> int:
         """Return a run's key, which never changes and is therefore looked up once."""
@@ -253,12 +257,8 @@ class StoreJournal:
         return known
 
 
-def _unfinished(connection: Connection, run_key: int) -> bool:
+def _unfinished(connection: Connection, run_key: int) -> set[TrialState]:
+    """Return the states of trials that are still to be carried out."""
     table = schema.run_tally
-    waiting = (TrialState.PENDING.value, TrialState.RUNNING.value)
-    n = connection.execute(
-        select(func.coalesce(func.sum(table.c.n), 0)).where(
-            table.c.run_key == run_key, table.c.subject == TRIAL, table.c.state.in_(waiting)
-        )
-    ).scalar_one()
-    return int(n) > 0
+    to_come = (table.c.run_key == run_key, table.c.subject == TRIAL, table.c.state.in_(TO_COME), table.c.n > 0)
+    return set(map(TrialState, connection.execute(select(table.c.state).where(*to_come)).scalars()))

@@ -6,22 +6,16 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from assay.domain.candidate_identity import identity_of
 from assay.domain.errors import InputError, Refused
 from assay.domain.lifecycle import AssessmentState, RunState, Standing, TrialState
-from assay.domain.run import PlannedTask
+from assay.domain.run import PlannedTask, RunPlan
 from assay.store.database import schema
-from assay.store.database.codec import (
-    json_text,
-    plain,
-    plan_bytes,
-    task_bytes,
-    text_bytes,
-)
-from assay.store.database.connections import take_keys
+from assay.store.database.codec import json_text, plain, plan_bytes, task_bytes, text_bytes
+from assay.store.database.connections import Database, take_keys
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL, CounterChanges, settle
 from assay.store.execution.copy_responses import copy_responses
 from assay.store.queries.plans import _TASKS_AT_ONCE, run_key_of, settings_of
@@ -29,13 +23,9 @@ from assay.store.queries.plans import _TASKS_AT_ONCE, run_key_of, settings_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection
-
     from assay.domain.identifiers import AssessmentKey
-    from assay.domain.run import RunPlan
     from assay.domain.suite import Task
     from assay.store.claims.claims import Claims
-    from assay.store.database.connections import Database
     from assay.store.database.name_keys import NameKeys
 
 _TRIALS_AT_ONCE: Final = 4000
@@ -49,8 +39,14 @@ class RunPlanner:
     names: NameKeys
     claims: Claims
 
-    def open(self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask]) -> None:
-        """Store the plan, tasks and trials of a new run."""
+    def open(
+        self,
+        connection: Connection,
+        plan: RunPlan,
+        planned: Iterable[PlannedTask],
+        state: RunState = RunState.PLANNED,
+    ) -> None:
+        """Store a new run's plan, tasks and trials."""
         run = schema.run
         if connection.execute(select(run.c.key).where(run.c.id == plan.id)).first() is not None:
             raise InputError(plan.id, "a run with this id exists already.")
@@ -58,7 +54,7 @@ class RunPlanner:
         row = {
             "id": plan.id,
             "suite_key": self.names.suite(connection, plan.suite),
-            "state": RunState.PLANNED.value,
+            "state": state.value,
             "finished": None,
             "spent_usd": 0.0,
             "calls": 0,
@@ -93,7 +89,7 @@ class RunPlanner:
         wanted = {self.names.candidate(connection, candidate.name) for candidate in plan.candidates}
         if not known <= wanted:
             raise InputError(plan.id, "a candidate of the run is missing from its new plan.")
-        # A process at work has the old list of candidates, and would finish trials without the new one.
+        # A process that is executing the run has the old list of candidates, and would finish trials without the new one.
         if wanted - known and self.claims.held_by_living(connection, run_key):
             remedy = "Wait until it is done, or stop it, and extend it then."
             raise Refused(plan.id, "is being executed, so it cannot get another candidate now.", remedy=remedy)
@@ -103,7 +99,7 @@ class RunPlanner:
             state = RunState.PLANNED.value
         columns = _columns_of(self.database, connection, plan)
         if budget is None and plan.budget_usd is not None:
-            columns["spent_usd"] = run.c.cost_usd  # calls without a budget are not booked, but count toward the new one
+            columns["spent_usd"] = run.c.cost_usd  # calls without a budget are not booked, but count towards it
         connection.execute(update(run).where(run.c.key == run_key).values(state=state, finished=None, **columns))
         self._note_names(connection, run_key, plan)
         if wanted - known:
@@ -146,7 +142,7 @@ class RunPlanner:
         ended = (TrialState.NEEDS_REVIEW.value, TrialState.APPROVED.value, TrialState.REJECTED.value)
         of_run = (table.c.run_key == run_key, table.c.state.in_(ended))
         counts = connection.execute(select(table.c.state, func.count()).where(*of_run).group_by(table.c.state)).all()
-        # A rejected trial that is reopened waits again; every other one keeps its standing.
+        # A rejected trial that is reopened awaits review again; every other trial keeps its standing.
         rejected = list(
             connection.execute(
                 select(table.c.key).where(*of_run, table.c.standing == Standing.REJECTED.value)
@@ -217,7 +213,7 @@ class RunPlanner:
             trials.add(task_key, item)
 
     def _store_tasks(self, connection: Connection, suite_key: int, tasks: list[Task]) -> list[tuple[int, int]]:
-        """Return the key and body key of each task; a text that an earlier run stored identically is shared."""
+        """Return the key and body key of each task; an identical text of an earlier run is shared."""
         if not tasks:
             return []
         table = schema.task
@@ -259,7 +255,7 @@ class RunPlanner:
 
 
 def _await_review(connection: Connection, run_key: int, keys: Sequence[AssessmentKey]) -> None:
-    """Let assessments that chance left out of the review await it."""
+    """Make assessments that the random draw left out of the review await it."""
     table, score, changes = schema.assessment, schema.score, CounterChanges()
     left_out, pending = AssessmentState.LEFT_OUT.value, AssessmentState.PENDING.value
     where = (table.c.run_key == run_key, table.c.key.in_(keys), table.c.state == left_out)

@@ -1,8 +1,8 @@
 """The writing thread: commits waiting writes together, and wakes their callers after the commit.
 
-Entries and other small writes share transactions; calls that may be refused or take long get a transaction each, in order of
+Entries and other small writes share transactions; calls that may be refused or take long get their own transaction, in order of
 arrival. A transaction that loses its connection is repeated, unless the server says that it was committed. When a shared
-transaction fails it is rolled back and each of its parts is tried alone, so that one bad entry does not fail the others.
+transaction fails, it is rolled back and each of its parts is tried alone, so that one bad entry does not make the others fail.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from assay.domain.errors import StoreError
-from assay.store.database.connections import ConnectionLost
+from assay.domain.errors import ConnectionLost, StoreError
+from assay.store.database.connections import Database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from assay.domain.run import Entry
-    from assay.store.database.connections import Database
     from assay.store.execution.group_commit import Recorded, Recorder
 
 T = TypeVar("T")
@@ -53,7 +52,7 @@ class _Alone(Generic[T]):
 
 
 class Writer:
-    """Runs write transactions one after another in a thread of its own, which starts with the first write."""
+    """Runs write transactions one after another in its own thread, which starts with the first write."""
 
     def __init__(self, database: Database, recorder: Recorder) -> None:
         self._database = database
@@ -70,7 +69,7 @@ class Writer:
         self._forget.append(forget)
 
     def call(self, what: Callable[[Connection], T], *, once: bool = False) -> T:
-        """Run a function in a write transaction of its own and wait for its commit.
+        """Run a function in its own write transaction and wait for its commit.
 
         With `once`, a lost connection is an error, because the function's input can be read only once.
         """
@@ -79,14 +78,14 @@ class Writer:
     def begin(self, what: Callable[[Connection], T], *, staging: bool = False, once: bool = False) -> Future[T]:
         """Start a function in its own write transaction and return at once, without waiting for the commit.
 
-        With `staging`, the transaction is one of `Database.staging`, whose rows nobody reads yet; it runs once.
+        With `staging`, the transaction is one of `Database.staging`, whose rows nobody reads yet; it is not repeated.
         """
         waiter: Future[T] = Future()
         self._put(_Alone(what, waiter, staging, once))
         return waiter
 
     async def share(self, what: Entry | Callable[[Connection], T]) -> T | None:
-        """Write an entry, or run a small function that refuses nothing, in a commit shared with other writes."""
+        """Write an entry, or run a small function that never refuses, in a commit shared with other writes."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Any] = loop.create_future()
         self._put(_Shared(what, loop, waiter))
@@ -94,7 +93,7 @@ class Writer:
         return result
 
     def close(self) -> None:
-        """Execute the queued writes and stop; a later write raises `StoreError`."""
+        """Execute the queued writes and stop; later writes raise `StoreError`."""
         with self._starting:
             self._closed = True
             thread = self._thread
@@ -173,7 +172,7 @@ class Writer:
         for loop, of_loop in by_loop.items():
             try:
                 loop.call_soon_threadsafe(_tell, of_loop)
-            except RuntimeError:  # the loop was closed while its writes were under way; nobody waits any more
+            except RuntimeError:  # the loop was closed while its writes were under way; nobody is waiting any more
                 continue
 
     def _transact(self, together: Sequence[_Shared]) -> list[object]:
@@ -191,7 +190,7 @@ class Writer:
         return results
 
     def _write(self, what: Callable[[Connection], T]) -> T:
-        """Run a function in a write transaction; repeat it once after a lost connection, unless it was committed."""
+        """Run a function in a write transaction; if the connection is lost, repeat it once unless it was committed."""
         unsure: tuple[int | None, T] | None = None
 
         def attempt() -> T:
@@ -215,7 +214,7 @@ class Writer:
 def _tell(outcomes: Sequence[tuple[_Shared, object, BaseException | None]]) -> None:
     for item, result, error in outcomes:
         if item.waiter.done():
-            continue  # cancelled meanwhile
+            continue  # cancelled in the meantime
         if error is None:
             item.waiter.set_result(result)
         else:

@@ -1,6 +1,6 @@
 """Store the usual portion (batch of records) of an import: only first answers, each to a different task.
 
-A million lines of batch output consist of such portions; the general way costs three times as much per row.
+A million lines of batch output consist of such portions; the general method costs three times as much per row.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ _WAITS: Final = (TrialState.NEEDS_REVIEW.value, Standing.PENDING.value)
 def write_first_answers(portion: Portion, responses: Sequence[FoundResponse]) -> bool:
     """Store a portion if every answer is the first of its trial; otherwise store nothing and return False."""
     run = portion.run
-    # The usual portion of batch output, stored in one pass: the general way looks up each trial and compares repeated
-    # answers.
+    # The usual portion of batch output, stored in one pass: the general method looks up each trial and compares repeated answers.
     names = [plain(response.task) for response in responses]
     if len(set(names)) < len(names) or any(response.trial != 1 for response in responses):
         return False
@@ -57,7 +56,7 @@ def write_first_answers(portion: Portion, responses: Sequence[FoundResponse]) ->
 def _write_bare_tasks(portion: Portion, names: list[str], places: Places) -> None:
     """Store tasks for which the file gives only an id."""
     run = portion.run
-    names.sort()  # in order, so that the indexes by id are walked once
+    names.sort()  # sorted, so that the indexes by id are walked only once
     bodies: list[Row] = []
     rows: list[Row] = []
     planned: list[Row] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.domain.assessment import Assessment, Grade, weighted_score
-from assay.domain.import_records import GradedBy
+from assay.domain.import_records import FoundAssessment, FoundGrade, GradedBy
 from assay.domain.lifecycle import AssessmentState
 from assay.store.database import schema
 from assay.store.database.codec import WHOLE, assessment_bytes, plain
@@ -14,7 +14,6 @@ from assay.store.database.counters import ASSESSMENT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.domain.import_records import FoundAssessment, FoundGrade
     from assay.store.imports.portion import Portion, Row, TableRows
     from assay.store.imports.trial_rows import ImportedTrial, Trials
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def rows_of_assessments(portion: Portion, trials: Trials, assessments: Sequence[FoundAssessment]) -> TableRows:
-    """Return the rows of assessments: one each for a joint judgement, else one per candidate."""
+    """Return the rows of assessments: a single row for a joint judgement, otherwise one per candidate."""
     rows: TableRows = [(schema.assessment, []), (schema.score, []), (schema.grade, []), (schema.call, [])]
     for imported in assessments:
         trial = trials[plain(imported.task), imported.trial]
@@ -100,7 +99,7 @@ def _add_call(
 
 
 def _assessment(imported: FoundAssessment, group: GradesByCandidate, rubric: dict[str, float]) -> Assessment:
-    """Return the imported grades as an assessment; a criterion that is not in the run's rubric weighs 1."""
+    """Return the imported grades as an assessment; a criterion that is not in the run's rubric has weight 1."""
     grades: list[Grade] = []
     scores: dict[str, float | None] = {}
     weights: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Convert imported tasks, responses and assessments to rows; lookups are made per kind of row, not per row."""
+"""Convert imported tasks, responses and assessments to rows; lookups are made for each kind of row, not for each row."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from assay.store.imports.graded_rows import rows_of_assessments
 from assay.store.imports.response_rows import rows_of_responses
 from assay.store.imports.score_rows import Scores, note_states, write_scores
 from assay.store.imports.task_rows import declared_tasks, place_tasks
-from assay.store.imports.trial_rows import settle_old_trials, trials_of, write_new_trials
+from assay.store.imports.trial_rows import GradedPlace, settle_old_trials, trials_of, write_new_trials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask, Skipped
     from assay.store.imports.portion import Portion
-    from assay.store.imports.trial_rows import GradedPlace
 
 
 def write_portion(

@@ -1,12 +1,12 @@
 """Import runs in portions (batches of records); a run stays hidden until all of it is stored.
 
-An import of a million lines in one transaction would block every reviewer meanwhile and pass through the write-ahead log as
+An import of a million lines in one transaction would block every reviewer in the meantime and pass through the write-ahead log as
 a whole. It is therefore written in portions, under a run that is `importing`, which no selection includes
 (`queries.filters.scope_of`). The last transaction makes it `finished`. An importer holds this process's lock; the next
 import deletes what a dead importer left behind.
 
-Keys come in blocks. One portion costs a few lookups by index, however much is stored already. Nothing about single rows is
-remembered between portions, so memory stays constant.
+Keys come in blocks. One portion costs a few lookups by index, regardless of how much is already stored. Nothing about single rows
+is remembered between portions, so memory use stays constant.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from assay.domain.candidate_identity import identity_of
 from assay.domain.identifiers import RunId
@@ -23,9 +23,9 @@ from assay.domain.lifecycle import RunState
 from assay.domain.suite import CandidateSpec
 from assay.store.database import schema
 from assay.store.database.codec import json_text, plain, plan_bytes
-from assay.store.database.connections import take_keys
+from assay.store.database.connections import Database, take_keys
 from assay.store.database.counters import STANDING, TRIAL, CounterChanges
-from assay.store.database.name_keys import candidate_names
+from assay.store.database.name_keys import NameKeys, candidate_names
 from assay.store.execution.new_runs import RunPlanner
 from assay.store.imports.import_rows import write_portion
 from assay.store.imports.known_results import (
@@ -46,16 +46,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from sqlalchemy import Connection
-
     from assay.domain.digest import JsonValue
     from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask, Skipped
     from assay.domain.review import Decision
     from assay.domain.run import RunPlan
     from assay.ports import Clock
     from assay.store.claims.claims import Claims
-    from assay.store.database.connections import Database
-    from assay.store.database.name_keys import NameKeys
     from assay.store.execution.writer_thread import Writer
     from assay.store.review.decisions import StoreDecisions
 
@@ -71,7 +67,7 @@ _TABLES_OF_RUN: Final = (
     schema.imported,
     schema.imported_response,
 )
-"""Tables with a row per run that are deleted with it, besides `run` and the tables of its trials."""
+"""Tables, besides `run` and the tables of its trials, whose rows are deleted together with a run."""
 
 
 @dataclass(slots=True)
@@ -104,9 +100,9 @@ class StoreImports:
         self._decisions = decisions
 
     def known(self, digest: str, /) -> tuple[RunId, ...] | None:
-        """Return the runs that hold the results of an import of this digest; None if it is to be imported (again).
+        """Return the runs that hold the results of an import of this digest; None if it must be imported (again).
 
-        A run that a later version replaced is returned as the run that replaced it.
+        If a later version replaced a run, the replacing run is returned instead.
         """
         table, run = schema.imported, schema.run
         with self._database.reading() as connection:
@@ -120,9 +116,9 @@ class StoreImports:
             for run_key, run_id, state in rows:
                 while state == RunState.REPLACED.value:
                     run_key, run_id, state = _replacement(connection, run_key)
-                if state in HIDDEN_STATES:  # deleted, so that the file may be imported again
+                if state in HIDDEN_STATES:  # the run was deleted, so the file may be imported again
                     return None
-                if run_id is not None:  # None for tasks alone
+                if run_id is not None:  # None if only tasks were imported
                     in_use[RunId(run_id)] = None
         return tuple(in_use) if rows else None
 
@@ -150,7 +146,7 @@ class StoreImports:
             return frozenset(keys.scalars())
 
     def runs_of_form(self, form: str, /) -> tuple[RunId, ...]:
-        """Return the runs that were imported from a format."""
+        """Return the runs that were imported from files of a format."""
         table, run = schema.imported, schema.run
         with self._database.reading() as connection:
             run_ids = connection.execute(
@@ -162,7 +158,7 @@ class StoreImports:
             return tuple(map(RunId, run_ids))
 
     def sweep(self) -> int:
-        """Delete the half-written runs of importers that have ended; return the number of runs."""
+        """Delete the half-written runs of importers that have ended; return the number of deleted runs."""
         table = schema.imported
         with self._database.reading() as connection:
             left = connection.execute(select(table.c.owner, table.c.run_key).where(table.c.owner.is_not(None))).all()
@@ -193,9 +189,9 @@ class StoreImports:
         )
 
     def _sweep_run(self, run_key: int) -> None:
-        """Delete a half-written run in several transactions; its tasks stay, as tasks without a run."""
+        """Delete a half-written run in several transactions; its tasks stay in the store without a run."""
         run = schema.run
-        # Staged, without foreign keys: with them, each deleted text would cost a walk through whole tables.
+        # Staged, without foreign keys: with them, each deleted text would require a walk through whole tables.
         while self._writer.begin(lambda connection: _sweep_trials(connection, run_key), staging=True).result():
             pass
 
@@ -211,7 +207,7 @@ class StoreImports:
 
 
 class ImportedMeanwhile(Exception):
-    """Another import stored some of the same results after this one compared its own; the file has to be read again."""
+    """Raised if another import stored some of the same results after this one compared its own; the file has to be read again."""
 
 
 class StoreImport:
@@ -247,7 +243,7 @@ class StoreImport:
         self.done = Imported()
 
     def open_run(self, plan: RunPlan, /) -> None:
-        """Start the run that the next portions are added to; the previous run must be closed."""
+        """Start the run to which the next portions are added; the previous run must be closed."""
 
         def begin(connection: Connection) -> OpenRun:
             planning = RunPlanner(self._database, self._names, self._claims)
@@ -290,7 +286,7 @@ class StoreImport:
         scores: Sequence[FoundScores] = (),
         /,
     ) -> Sequence[Skipped]:
-        """Store a portion of the open run, and return the records of the previous portion that could not be stored.
+        """Store a portion of the open run; return the records of the previous portion that could not be stored.
 
         The portion is written while the caller reads the next one.
         """
@@ -305,12 +301,12 @@ class StoreImport:
         return before
 
     def settle(self) -> Sequence[Skipped]:
-        """Wait for the portion under way and return its records that could not be stored."""
+        """Wait for the portion in progress, and return its records that could not be stored."""
         pending, self._pending = self._pending, None
         return () if pending is None else pending.result()
 
     def keep_tasks(self, suite: str, tasks: Sequence[FoundTask], /) -> int:
-        """Store tasks without a run, for answers that come later; return how many were new."""
+        """Store tasks without a run, for answers that are imported later; return the number of new tasks."""
 
         def keep(connection: Connection) -> int:
             suite_key = self._names.suite(connection, suite)
@@ -328,7 +324,7 @@ class StoreImport:
     ) -> Sequence[Skipped]:
         """End the open run: store its final plan, and a failed trial for each task without an answer.
 
-        `facts` are kept with it, so that a later import can tell that it holds the same results.
+        `facts` are stored with it, so that a later import can tell that it holds the same results.
         """
         skipped = self.settle()
         open_run, plan = self._open_run(), self._plan
@@ -380,13 +376,13 @@ class StoreImport:
         return skipped
 
     def known_runs(self) -> list[KnownRun]:
-        """Return the runs in use that hold some of the results of the run that was closed last."""
+        """Return the runs in use that hold some of the results of the most recently closed run."""
         with self._database.reading() as connection:
             return known_runs(connection, self._closed, self._facts)
 
     @property
     def answers(self) -> int:
-        """Number of responses and assessments of the run that was closed last."""
+        """Number of responses and assessments of the most recently closed run."""
         return self._closed.responses + self._closed.assessments
 
     def held_by(self, identities: Sequence[str], runs: Collection[int], /) -> frozenset[str]:
@@ -398,7 +394,7 @@ class StoreImport:
         return frozenset(by_number[number] for run_key, number in rows if run_key in runs)
 
     def drop_run(self) -> None:
-        """Remove the run that was closed last, because the store needs none of it."""
+        """Remove the most recently closed run, because the store already has all of its results."""
         dropped = self._closed
         self._sweep(dropped.run_key)
         self._runs.remove(dropped.run_key)
@@ -408,10 +404,10 @@ class StoreImport:
         self.done.assessments -= dropped.assessments
 
     def replace_run(self, known: KnownRun, /, *, by: RunId) -> tuple[int, int]:
-        """Replace a stored run by the one that was closed last, once the import is finished.
+        """Replace a stored run by the most recently closed one, once the import is finished.
 
         Returns:
-            The number of decisions on the stored run that the new one keeps, and of those that do not apply to it.
+            The number of decisions on the stored run that the new one keeps, and the number of those that do not apply to it.
 
         Raises:
             Refused: another run grades the answers of the stored run.
@@ -427,7 +423,7 @@ class StoreImport:
         """Make all runs of the import visible at once; `suite` names the suite of an import that has only tasks.
 
         Raises:
-            ImportedMeanwhile: another import has shown some of the same results since this one began.
+            ImportedMeanwhile: another import has made some of the same results visible since this one began.
         """
 
         def show(connection: Connection) -> None:
@@ -464,7 +460,7 @@ class StoreImport:
 
 
 def _replacement(connection: Connection, run_key: int) -> tuple[int, str, str]:
-    """Return key, id and state of the run that replaced another."""
+    """Return the key, id and state of the run that replaced another one."""
     table, run = schema.run_event, schema.run
     row = connection.execute(
         select(run.c.key, run.c.id, run.c.state)
@@ -477,7 +473,7 @@ def _replacement(connection: Connection, run_key: int) -> tuple[int, str, str]:
 
 
 def _sweep_trials(connection: Connection, run_key: int) -> int:
-    """Delete some trials of a half-written run with their calls, responses and grades; return how many trials."""
+    """Delete some trials of a half-written run with their calls, responses and grades; return the number of trials."""
     trial, response, call = schema.trial, schema.response, schema.call
     assessment, score, grade, body = schema.assessment, schema.score, schema.grade, schema.body
     keys = list(
@@ -517,7 +513,7 @@ def _fail_missing(database: Database, connection: Connection, open_run: OpenRun)
         return 0
     open_run.seen_missing = rows[-1].position
     keys = take_keys(connection, trial=len(rows))["trial"]
-    detail = "no answer to this task is in the file."
+    detail = "the file has no answer to this task."
     failed = (1, "failed", "failed", None, None, 1, "missing", "provider", detail, 1)
     trials = [(key, open_run.run_key, row.task_key, row.position, *failed) for key, row in zip(keys, rows, strict=True)]
     database.insert(connection, trial, trials)

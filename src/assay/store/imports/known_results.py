@@ -7,12 +7,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import ColumnElement, Connection, func, or_, select
 
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.import_identity import Overlap, Relation, is_poorer, relation
 from assay.domain.lifecycle import DECIDED, AssessmentState, Verb
-from assay.domain.review import Decision, Via
+from assay.domain.review import Decision, ReviewEvent, Via
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
 from assay.store.event_chain import events_of
@@ -21,9 +21,6 @@ from assay.store.queries.filters import HIDDEN_STATES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import ColumnElement, Connection
-
-    from assay.domain.review import ReviewEvent
     from assay.store.imports.portion import OpenRun
 
 _AT_ONCE: Final = 500
@@ -35,7 +32,7 @@ CellKey = int | tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportFacts:
-    """Facts about the run of a file: the harness's id and version of the evaluation, and digests of its content and answers."""
+    """Facts about the run in a file: the harness's id and version of the evaluation, and digests of its content and answers."""
 
     identity: str | None
     version: str | None
@@ -125,7 +122,7 @@ def _same_results(facts: ImportFacts) -> ColumnElement[bool]:
     )
     if facts.identity is None:
         return same
-    # A model without randomness gives the same answers in two evaluations; their ids tell those apart.
+    # A model without randomness gives the same answers in two evaluations; the ids of the evaluations tell them apart.
     return or_(imported.c.identity == facts.identity, same & imported.c.identity.is_(None))
 
 
@@ -249,7 +246,7 @@ def _numbers(connection: Connection, run_key: int) -> dict[tuple[int, int], int]
 
 
 def _cells(connection: Connection, run_key: int, numbers: Mapping[tuple[int, int], int] | None = None) -> _Cells:
-    """Return the cells of a run by identity where `numbers` has one, else by task and candidate."""
+    """Return the cells of a run by identity if `numbers` has one, otherwise by task and candidate."""
     trial, planned, response, body = schema.trial, schema.run_task, schema.response, schema.body
     call, score, grade, assessment = schema.call, schema.score, schema.grade, schema.assessment
     cells: dict[tuple[int, int], _Cell] = {}

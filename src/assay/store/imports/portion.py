@@ -6,21 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, Table, insert, select, update
 
-from assay.domain.import_records import GradedBy, Skipped
+from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask, GradedBy, Skipped
 from assay.store.database import schema
 from assay.store.database.codec import plain
-from assay.store.database.connections import take_keys
+from assay.store.database.connections import Database, take_keys
 from assay.store.database.counters import CounterChanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import Connection, Table
-
-    from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask
-    from assay.store.database.connections import Database
     from assay.store.database.name_keys import NameKeys
 
     Row = tuple[object, ...]
@@ -33,12 +29,12 @@ class OpenRun:
     """The run that is being imported. Its size in memory does not depend on the number of rows.
 
     Attributes:
-        shared: True if other runs stored tasks of its suite, which may be those of answers without a task.
-        weights: of the criteria of its rubric.
+        shared: True if other runs stored tasks of its suite, to which answers without a task may belong.
+        weights: weights of the criteria of its rubric.
         declared: True if the file lists tasks, so that a task without an answer counts as missing.
         seen_missing: the last position that was searched for a missing answer.
         looks_up: True if the store has the identities of other runs' responses.
-        next_task, next_response: the next keys if only this import writes.
+        next_task, next_response: the next keys, if no other process writes meanwhile.
         overlapping: keys of other runs that hold responses of this one.
     """
 
@@ -72,7 +68,7 @@ class OpenRun:
 
 @dataclass(slots=True)
 class CallSums:
-    """Calls of a portion, added up for the run's row."""
+    """Total calls of a portion, for the run's row."""
 
     calls: int = 0
     unpriced: int = 0
@@ -185,7 +181,7 @@ class Portion:
         known.add(key)
 
     def write_identities(self) -> None:
-        """Store the identities of responses, and remember the runs that hold some of them already."""
+        """Store the identities of responses, and remember the runs that already hold some of them."""
         rows, self.identified = self.identified, []
         if not rows:
             return
@@ -193,7 +189,7 @@ class Portion:
             text = "SELECT DISTINCT run_key FROM imported_response WHERE run_key <> {} AND identity"
             found_in = self.rows_among(text, (self.run.run_key,), [row[0] for row in rows])
             self.run.overlapping.update(run_key for (run_key,) in found_in)
-        rows.sort()  # so that the index is walked once, and not at random
+        rows.sort()  # sorted, so that the index is walked once instead of at random
         self.insert_many(schema.imported_response, rows)
 
     def write_sums(self) -> None:
@@ -220,8 +216,8 @@ def rows_among(
 ) -> list[Any]:
     """Return the rows whose last named column is one of the values.
 
-    `{}` in the statement marks a parameter. All values travel in one parameter, so that there is no limit to their
-    number and one prepared statement serves all portions.
+    `{}` in the statement marks a parameter. All values are passed in one parameter, so that their number is not limited and one
+    prepared statement serves all portions.
     """
     if not values:
         return []
@@ -229,7 +225,7 @@ def rows_among(
         text = statement.replace("{}", "?") + " IN (SELECT value FROM json_each(?))"
         parameter: object = orjson.dumps(values).decode()
     else:
-        # Not `= ANY`, which compares each row with the whole list where tables have no statistics yet.
+        # Not `= ANY`, which compares each row with the whole list as long as a table has no statistics.
         kind = "text" if isinstance(values[0], str) else "bigint"
         text, parameter = statement.replace("{}", "%s") + f" IN (SELECT unnest(%s::{kind}[]))", list(values)
     return list(connection.exec_driver_sql(text, (*first, parameter)))

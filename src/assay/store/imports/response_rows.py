@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def rows_of_responses(portion: Portion, trials: Trials, responses: Sequence[FoundResponse]) -> TableRows:
-    """Return a row for each candidate's first answer in each trial; a message reports each further answer, which is skipped."""
+    """Return a row for each candidate's first answer in each trial; further answers are skipped, each with a message."""
     calls: list[Row] = []
     rows: list[Row] = []
     seen = _stored_before(portion, [trials[plain(response.task), response.trial] for response in responses])
@@ -32,7 +32,7 @@ def rows_of_responses(portion: Portion, trials: Trials, responses: Sequence[Foun
         if (trial.key, candidate) in seen:
             _skip_repeated(portion, response, seen[trial.key, candidate])
             continue
-        # The record itself is kept, so that comparing it with a repeated one mostly compares references.
+        # The record itself is kept, so that comparing it with a repeated record mostly compares references.
         seen[trial.key, candidate] = response
         if response.identity is not None:
             number = response_number(response.identity)
@@ -116,7 +116,7 @@ def _stored_before(portion: Portion, trials: Sequence[ImportedTrial]) -> dict[tu
 
 
 def _digest(content: bytes) -> bytes:
-    # A digest, because the texts of a portion's trials took 500 MB.
+    # Digests are kept, because the texts of a portion's trials took 500 MB.
     return hashlib.blake2b(content, digest_size=16).digest()
 
 

@@ -1,7 +1,7 @@
 """Store bare scores: one assessment with one grade per row, of which tables have millions.
 
-Theory. The rows are staged in a temporary table, and one statement for each table copies them from there. That takes a
-third of the time of inserting every row into each table, because values cross from Python to the database once. They have no
+Theory. The rows are staged in a temporary table, and one statement for each table copies them from there. That takes a third of the
+time of inserting every row into each table, because values are passed from Python to the database only once. Bare scores have no
 text in `body`: readers build such an assessment from its row in `score`.
 """
 
@@ -11,10 +11,10 @@ from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sqlalchemy import Column, Double, MetaData, Table, cast, delete, insert, select
+from sqlalchemy import Column, ColumnElement, Double, MetaData, Table, cast, delete, insert, select
 from sqlalchemy.schema import CreateTable
 
-from assay.domain.import_records import GradedBy
+from assay.domain.import_records import FoundScores, GradedBy
 from assay.domain.lifecycle import AssessmentState
 from assay.store.database import schema
 from assay.store.database.codec import WHOLE, plain
@@ -23,9 +23,6 @@ from assay.store.database.counters import ASSESSMENT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import ColumnElement
-
-    from assay.domain.import_records import FoundScores
     from assay.store.imports.portion import Portion, Row
     from assay.store.imports.trial_rows import Trials
 
@@ -49,7 +46,7 @@ class ScoredTrial(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """A batch of bare scores and the trials that its rows belong to, each once."""
+    """A batch of bare scores, and the trials to which its rows belong, without duplicates."""
 
     batch: FoundScores
     trials: list[ScoredTrial]
@@ -61,7 +58,7 @@ class Scores(NamedTuple):
 
 
 def write_scores(portion: Portion, trials: Trials, scores: Sequence[Scores]) -> None:
-    """Store bare scores, whose trials are stored already."""
+    """Store bare scores whose trials are already stored."""
     if not scores:
         return
     portion.connection.execute(CreateTable(_STAGED, if_not_exists=True))
@@ -91,7 +88,7 @@ def note_states(trials: Trials, scores: Sequence[Scores]) -> None:
 
 
 def _state(batch: FoundScores) -> AssessmentState:
-    """Return the state of the assessments: a model's grades wait, unless the table records a decision made elsewhere."""
+    """Return the state of the assessments: a model's grades await review, unless the table records a decision made elsewhere."""
     if batch.state is not None:
         return AssessmentState(batch.state)
     return AssessmentState.PENDING if batch.by is GradedBy.MODEL else AssessmentState.NOT_REQUIRED
@@ -99,7 +96,7 @@ def _state(batch: FoundScores) -> AssessmentState:
 
 def _staged_rows(portion: Portion, trials: Trials, batch: FoundScores, places: Sequence[ScoredTrial]) -> list[Row]:
     candidates = {name: portion.candidate(name) for name in dict.fromkeys([row[1] for row in batch.rows])}
-    # By k and task one after the other, because a tuple for each row would take longer than both look-ups.
+    # Looked up by k and then by task, because building a tuple for each row would take longer than both lookups.
     keys_of: defaultdict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
     for task, k in places:
         trial = trials[plain(task), k]
@@ -114,7 +111,7 @@ def _staged_rows(portion: Portion, trials: Trials, batch: FoundScores, places: S
 def _columns(
     portion: Portion, grader: int, state: AssessmentState, *, by_model: bool
 ) -> list[tuple[Table, dict[str, Any]]]:
-    """Return the columns of each table that the staged rows lack; the others have the same names there."""
+    """Return the columns of each table that the staged rows lack; the other columns have the same names in both."""
     run_key, staged = portion.run.run_key, _STAGED.c
     of_score: dict[str, Any] = {"run_key": run_key, "assessment_key": staged.key}
     both = {"judged_value": staged.value}

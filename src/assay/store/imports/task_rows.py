@@ -76,7 +76,7 @@ def ready_task(imported: FoundTask) -> ReadyTask:
         "expected": expected,
         "language": imported.language,
     }
-    try:  # the very text that `Task.digest` hashes, written many times faster
+    try:  # the same text that `Task.digest` hashes, but written many times faster
         digest = hashlib.sha256(orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
     except TypeError:
         digest = task.digest
@@ -93,9 +93,9 @@ def ready_task(imported: FoundTask) -> ReadyTask:
 
 
 BARE_DIGEST: Final = Task(id="", thing="", scoring=_JUDGE).digest
-"""Digest of a task of which only the id is known."""
+"""Digest of a task for which only the id is known."""
 
-# A template, because a file of answers alone brings such a task for every line.
+# A template, because a file with only answers has such a task for every line.
 _BARE: Final = json_bytes(Task(id="\x01", thing="\x01", scoring=_JUDGE)).split(b'"\\u0001"')
 
 
@@ -116,7 +116,7 @@ def _bare_task(task_id: str) -> ReadyTask:
 
 
 def declared_tasks(portion: Portion, tasks: Sequence[FoundTask]) -> dict[str, FoundTask]:
-    """Return the tasks by id; if several have the same id, the first is kept."""
+    """Return the tasks by id; if several have the same id, the first one is kept."""
     declared: dict[str, FoundTask] = {}
     for task in tasks:
         if declared.setdefault(plain(task.id), task) != task:
@@ -128,7 +128,7 @@ def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[st
     """Return the place of each named task, and store those that the run lacks.
 
     Args:
-        portion: where they are stored.
+        portion: the portion in which the tasks are stored.
         declared: the tasks whose text is known, by id.
         names: the ids of all tasks of the portion.
     """
@@ -151,7 +151,7 @@ def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[st
         imported = declared.get(name)
         task = _bare_task(name) if imported is None else ready_task(imported)
         same = None
-        if name in stored and imported is None:  # an answer alone belongs to the newest stored version of the task
+        if name in stored and imported is None:  # an answer alone belongs to the newest stored version of its task
             same = max(stored[name], key=lambda row: row[2])
         elif name in stored:
             same = next((row for row in stored[name] if row[1] == task.digest), None)
@@ -177,7 +177,7 @@ def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[st
 
 
 def _declare_late(portion: Portion, name: str, imported: FoundTask, place: Place) -> Place:
-    """Replace a task stored with only its id by the full task, if its text comes after an answer to it."""
+    """Replace a task stored with only its id by the full task, if its text appears in the file after an answer to it."""
     run, task = portion.run, ready_task(imported)
     table, planned = schema.task, schema.run_task
     digest = portion.connection.execute(select(table.c.digest).where(table.c.key == place.task_key)).scalar_one()
@@ -208,4 +208,4 @@ def _declare_late(portion: Portion, name: str, imported: FoundTask, place: Place
 
 
 def _skip_second(portion: Portion, task: FoundTask) -> None:
-    portion.skip(f"task {task.id}", f"task {task.id!r} is there twice with different content; the first is kept.")
+    portion.skip(f"task {task.id}", f"task {task.id!r} appears twice with different content; the first is kept.")

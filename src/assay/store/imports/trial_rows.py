@@ -1,4 +1,4 @@
-"""Trials of an import: new ones, and those of earlier portions that gain answers or grades."""
+"""Trials of an import: new trials, and trials of earlier portions that gain answers or grades."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Trials = dict[tuple[str, int], ImportedTrial]
 
 
 class GradedPlace(Protocol):
-    """Anything that names a task and a trial of it."""
+    """Any record that names a task and a trial of it."""
 
     @property
     def task(self) -> str: ...

@@ -1,7 +1,7 @@
 """Answers side by side: one row per task, one column per chosen candidate of a run.
 
-Rows are in the order of the first run's tasks; tasks that only the second run has follow in its order, and so on. Each page
-is one seek from the end of the previous page, so that the millionth row costs as much as the first.
+Rows are in the order of the first run's tasks; tasks that only the second run has follow in its order, and so on. Each page is one
+seek from the end of the previous page, so reading the millionth row costs as much as the first.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, exists, select
+from sqlalchemy import Connection, Row, bindparam, exists, select
 
-from assay.domain.answer_rows import AnswerRow, CandidateAnswer
+from assay.domain.answer_rows import AnswerColumn, AnswerRow, CandidateAnswer
 from assay.domain.calls import Role
 from assay.domain.errors import UnknownName
 from assay.domain.failure import Failure, Fault
@@ -26,9 +26,6 @@ from assay.store.queries.plans import run_key_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import Connection, Row
-
-    from assay.domain.answer_rows import AnswerColumn
     from assay.domain.suite import Task
 
 _AMOUNTS = ("input_tokens", "output_tokens", "latency_s", "cost_usd")
@@ -88,7 +85,7 @@ def _run_with(connection: Connection, column: AnswerColumn) -> int:
 def task_places(
     connection: Connection, runs: Sequence[int], *, after: tuple[int, int] | None, limit: int
 ) -> list[tuple[tuple[int, int], str]]:
-    """Return (number of the run, position) and id of the next tasks of several runs, each task once."""
+    """Return (number of the run, position) and id of the next tasks of several runs, without duplicates."""
     table = schema.run_task
     number, position = after or (0, -1)
     places: list[tuple[tuple[int, int], str]] = []
@@ -160,7 +157,7 @@ def _answers(
 
 
 def _failure(trial: Row[Any], call: Row[Any] | None) -> Failure | None:
-    """Return the reason for a missing answer: the failure of the candidate's last call, else that of the trial."""
+    """Return the reason for a missing answer: the failure of the candidate's last call, otherwise the trial's failure."""
     if call is not None and call.fail_kind is not None:
         return Failure(kind=call.fail_kind, fault=Fault(call.fail_fault), detail=call.fail_detail, tries=call.number)
     if trial.state == TrialState.FAILED:
@@ -191,7 +188,7 @@ def _asked(connection: Connection, trials: Sequence[int], candidate: int | None)
 def _calls(connection: Connection, trials: Sequence[int], candidate: int | None) -> dict[int, list[Row[Any]]]:
     """Return the candidate's calls of each trial that led to its last answer, or the last call if all failed.
 
-    A conversation takes one call for each turn.
+    A conversation has one call for each turn.
     """
     table = schema.call
     where = (table.c.trial_key.in_(trials), table.c.role == Role.CANDIDATE, table.c.candidate_key == candidate)

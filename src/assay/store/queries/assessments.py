@@ -6,31 +6,26 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Select, func, or_, select, true
+from sqlalchemy import Connection, Row, Select, func, or_, select, true
 
-from assay.domain.assessment import Grade, Response
+from assay.domain.assessment import Assessment, Grade, Response
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState, TrialState
-from assay.domain.selection import AssessmentDetail, AssessmentRow, TrialMark
+from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection, TrialMark
 from assay.store.database import schema
 from assay.store.database.codec import WHOLE, assessment_record, bare_score, bytes_text, plain, task_record
 from assay.store.database.counters import ASSESSMENT
 from assay.store.database.name_keys import candidate_names
 from assay.store.event_chain import events_of
-from assay.store.queries.filters import scope_of, unsorted
+from assay.store.queries.filters import Scope, scope_of, unsorted
 from assay.store.queries.snapshots import Queries, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Connection, Row
-
-    from assay.domain.assessment import Assessment
     from assay.domain.digest import JsonValue
-    from assay.domain.selection import Selection
     from assay.domain.suite import Task
-    from assay.store.queries.filters import Scope
 
 _CALL_SHOWN = (
     "role",
@@ -55,7 +50,7 @@ _PORTION: Final = 200
 
 
 class AssessmentReader:
-    """Reads assessments, and remembers the candidates of each run, which never lose a name."""
+    """Reads assessments, and caches the candidates of each run, whose names are never removed."""
 
     def __init__(self) -> None:
         self._names: dict[int, dict[int, str]] = {}
@@ -80,7 +75,7 @@ class AssessmentReader:
             statement = statement.where(state.in_([each.value for each in states]))
         if trial is not None:
             of_trial = select(table.c.key).where(table.c.trial_key == trial)
-            # Looked up first: SQLite would read through the whole run, which it estimates to be as short as a trial.
+            # Looked up first: SQLite would read through the whole run, because it assumes that a run is as short as a trial.
             statement = statement.where(table.c.key.in_(connection.execute(of_trial).scalars().all()))
         rows = connection.execute(statement.order_by(key).limit(limit)).all()
         return [row for row, _ in self._read(connection, rows)]
@@ -191,7 +186,7 @@ class AssessmentReader:
         return known
 
     def _tasks_of(self, connection: Connection, keys: set[int]) -> dict[int, Task]:
-        """Return tasks by body key; those of the last portion are kept, because the next one often needs them."""
+        """Return tasks by body key; the tasks of the last portion are kept, because the next portion often needs them."""
         table = schema.body
         lacking = keys.difference(self._tasks)
         self._tasks = {key: self._tasks[key] for key in keys - lacking}
@@ -203,7 +198,7 @@ class AssessmentReader:
         self, connection: Connection, row: Row[Any], task: Task, asked: Mapping[int, Sequence[Row[Any]]]
     ) -> tuple[Response, ...]:
         """Return the responses that this attempt graded, in the run's order of candidates."""
-        # A rerun may have asked again since. The responses that this attempt graded have keys below its limit.
+        # A rerun may have called the candidates again since. The responses that this attempt graded have keys below its limit.
         latest = {it.candidate_key: it for it in asked.get(row.trial_key, ()) if it.key < row.response_limit}
         responses = []
         for key, name in self._names_of(connection, row.run_key).items():
@@ -264,7 +259,7 @@ def _bare_scores(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, 
 def _numbers(
     connection: Connection, rows: Sequence[Row[Any]]
 ) -> dict[int, tuple[dict[int, float | None], dict[tuple[int, str], float | None]]]:
-    """Return the scores and the changed grades that count, of each corrected assessment."""
+    """Return the scores, and the changed grades, that count for each corrected assessment."""
     if not rows:
         return {}
     scores: dict[int, dict[int, float | None]] = defaultdict(dict)
@@ -286,8 +281,7 @@ def _numbers(
             .where(
                 grade.c.run_key == run_key,
                 grade.c.assessment_key.in_(keys),
-                # A comparison with NULL is never true in SQL, so a grade that the judge left out needs a condition of
-                # its own.
+                # A comparison with NULL is never true in SQL, so a grade that the judge left out needs a separate condition.
                 or_(grade.c.value != grade.c.judged_value, grade.c.judged_value.is_(None)),
                 grade.c.value.is_not(None),
             )
@@ -303,7 +297,7 @@ def _laid_over(
     *,
     names: Mapping[int, str],
 ) -> Assessment:
-    """Return the assessment with a person's numbers; raw scores are converted to the same scale."""
+    """Return the assessment with a person's scores in place of the grader's; raw scores are converted to the same scale."""
     changed = {(names[key], criterion): value for (key, criterion), value in grades.items() if key in names}
     laid: list[Grade] = []
     for grade in judged.grades:
@@ -323,7 +317,7 @@ def _laid_over(
 
 
 def _asked(connection: Connection, trials: set[int]) -> dict[int, list[Row[Any]]]:
-    """Return the responses that candidates were asked for in these trials, round by round."""
+    """Return the responses that candidates were asked for in these trials, by round."""
     table, body = schema.response, schema.body
     responses: defaultdict[int, list[Any]] = defaultdict(list)
     for row in connection.execute(
@@ -358,7 +352,7 @@ def _calls(connection: Connection, keys: set[int]) -> dict[int, dict[str, JsonVa
 
 
 def assessment(connection: Connection, key: AssessmentKey, /) -> AssessmentDetail:
-    """Return one assessment with everything a reviewer looks at; raises `UnknownName`."""
+    """Return one assessment with everything that a reviewer looks at; raises `UnknownName`."""
     for detail in AssessmentReader().details(connection, [key]):
         return detail
     raise UnknownName("assessment", shown_assessment(key))
@@ -378,7 +372,7 @@ def tally(connection: Connection, selection: Selection, /) -> dict[AssessmentSta
 
 
 def tally_within(connection: Connection, selection: Selection, /, *, most: int) -> dict[AssessmentState, int] | None:
-    """Count the assessments of a selection by state, with its tasks and judges; None if there are more than `most`."""
+    """Count the assessments of a selection by state, narrowed to its tasks and judges; None if there are more than `most`."""
     table, scope = schema.assessment, scope_of(connection, selection)
     where = (*scope.where(table), *scope.where_grader(table), *scope.of_tasks(connection, table))
     # Rows up to the limit instead of COUNT, which would read everything that matches.
@@ -408,7 +402,7 @@ class AssessmentQueries(Queries):
     ) -> Iterator[AssessmentRow]:
         """Yield assessments above the key `after`, in the order of keys.
 
-        Each portion is a separate read, so that decisions can be stored meanwhile.
+        Each portion is a separate read, so that decisions can be stored in between.
         """
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)

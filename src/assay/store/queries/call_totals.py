@@ -1,4 +1,4 @@
-"""Sums of a run's calls: tokens, cost, time and failures by candidate or judge."""
+"""Totals of a run's calls: tokens, cost, time and failures by candidate or judge."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import case, func, select
 
 from assay.domain.calls import Role
-from assay.domain.selection import CallTotals
+from assay.domain.identifiers import TrialKey
+from assay.domain.selection import CallsOfTrial, CallTotals
 from assay.store.database import schema
 from assay.store.queries.filters import find_run
 from assay.store.queries.plans import run_key_of
@@ -68,4 +69,34 @@ def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:
     ]
     return tuple(
         sorted(totals, key=lambda row: (row.role != Role.CANDIDATE, row.name, row.model, row.model_version or ""))
+    )
+
+
+def calls_by_trial(connection: Connection, run: str, /) -> tuple[CallsOfTrial, ...]:
+    """Add up the calls of each trial of a run by role, candidate and grader; raises `UnknownName`."""
+    run_key = run_key_of(connection, find_run(connection, run))
+    table, candidate, grader, trial = schema.call, schema.candidate, schema.grader, schema.trial
+    groups = (table.c.trial_key, table.c.role, candidate.c.name.label("candidate"), grader.c.name.label("grader"))
+    rows: Any = connection.execute(
+        select(
+            *groups,
+            func.count().label("calls"),
+            func.sum(func.coalesce(table.c.latency_s, 0.0)).label("seconds"),
+        )
+        .join(trial, trial.c.key == table.c.trial_key)
+        .join(candidate, candidate.c.key == table.c.candidate_key, isouter=True)
+        .join(grader, grader.c.key == table.c.grader_key, isouter=True)
+        .where(trial.c.run_key == run_key)
+        .group_by(*groups)
+    ).all()
+    return tuple(
+        CallsOfTrial(
+            trial=TrialKey(row.trial_key),
+            role=Role(row.role),
+            candidate=row.candidate,
+            grader=row.grader,
+            calls=int(row.calls),
+            seconds=float(row.seconds),
+        )
+        for row in rows
     )

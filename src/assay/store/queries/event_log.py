@@ -1,10 +1,10 @@
-"""The log of review events, newest first: read backwards in windows of numbers, so that no filter reads the whole table at once."""
+"""The log of review events, newest first, read backwards in windows of numbers so that no filter reads the whole table at once."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Connection, Row, func, select
 
 from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
 from assay.domain.identifiers import RunId
@@ -21,8 +21,6 @@ from assay.store.queries.plans import run_key_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row
-
     from assay.domain.digest import JsonValue
     from assay.store.database.connections import Database
 
@@ -30,7 +28,7 @@ WINDOW: Final = 10_000
 """Maximum events that one chunk searches."""
 
 CHAIN_PART: Final = 2_000
-"""Events whose hashes one read checks."""
+"""Maximum events whose hashes are checked in one read."""
 
 _PLANS_AT_ONCE: Final = 200
 
@@ -51,7 +49,7 @@ class StoreEventLog:
         events.
 
         Raises:
-            UnknownName: there is no such run.
+            UnknownName: the run does not exist.
             InputError: several runs begin with this id.
         """
         table = schema.review_event
@@ -62,7 +60,7 @@ class StoreEventLog:
             end = top + 1 if before is None else min(before, top + 1)
             start = (
                 bottom if wanted.item is not None else max(bottom, end - WINDOW)
-            )  # the few events of an item are read by index
+            )  # the few events of a single item are read by index
             rows = connection.execute(
                 select(table)
                 .where(table.c.id < end, table.c.id >= start, *where)
@@ -82,7 +80,7 @@ class StoreEventLog:
         with self._database.reading() as connection:
             pending = (tally.c.subject == ASSESSMENT, tally.c.state == AssessmentState.PENDING.value, tally.c.n > 0)
             waiting = set(connection.execute(select(tally.c.run_key).where(*pending)).scalars())
-            # In the log of such a run, a control item could be told by its missing events.
+            # In the log of such a run, a control item could be recognised by its missing events.
             controlled = set(connection.execute(select(control.c.run_key).distinct()).scalars()) if waiting else set()
             ids: dict[int, RunId] = {}
             unknown: dict[int, int] = {}
@@ -107,7 +105,7 @@ class StoreEventLog:
         )
 
     def reviewers(self) -> tuple[str, ...]:
-        """Return everybody who decided something; reads every event, so it is only for hints in error messages."""
+        """Return everybody who made a decision; reads every event, so it is only used for hints in error messages."""
         table = schema.review_event
         with self._database.reading() as connection:
             return tuple(sorted(connection.execute(select(table.c.reviewer).distinct()).scalars()))
@@ -148,7 +146,7 @@ def _where(connection: Connection, wanted: EventFilter) -> list[ColumnElement[bo
         where += [
             table.c.at >= wanted.day,
             table.c.at < f"{wanted.day}U",
-        ]  # U comes after the T of every time of that day
+        ]  # U sorts after the T in every time of that day
     return where
 
 

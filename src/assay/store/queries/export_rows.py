@@ -9,26 +9,22 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Select, and_, case, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, case, exists, func, select
 
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentState
-from assay.domain.selection import AssessmentDetail, NotCounted, ScoreRow
+from assay.domain.selection import AssessmentDetail, AssessmentRow, NotCounted, ScoreRow, Selection
 from assay.store.database import schema
 from assay.store.event_chain import event_of
 from assay.store.queries.assessments import AssessmentReader
-from assay.store.queries.filters import scope_of
+from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.score_columns import COUNTING, labels_of, weighted
 from assay.store.queries.snapshots import Queries, snapshot, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import ColumnElement, Connection, Table
-
     from assay.domain.review import ReviewEvent
-    from assay.domain.selection import AssessmentRow, Selection
-    from assay.store.queries.filters import Scope
 
 _ROWS_AT_ONCE: Final = 2000
 _ASSESSMENTS_AT_ONCE: Final = 100
@@ -44,9 +40,9 @@ _WHY: Final = {
 def score_rows(connection: Connection, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
     """Yield scores run by run, oldest run first, in the order of their assessments.
 
-    Only scores that count, unless `everything` is set.
+    Only scores that count are included, unless `everything` is set.
     """
-    from assay.analysis.tables import names_of_tasks  # NumPy; opening a store needs none
+    from assay.analysis.tables import names_of_tasks  # NumPy, which is not needed to open a store
 
     scope = scope_of(connection, selection)
     labels, task_keys = labels_of(connection, scope)
@@ -88,7 +84,7 @@ def score_rows(connection: Connection, selection: Selection, /, *, everything: b
 def candidate_names(connection: Connection, selection: Selection, /) -> dict[tuple[RunId, str], str]:
     """Return the names of candidates in statistics, by run and the name in the run's records.
 
-    They differ after a rename, or if runs gave one name to several models.
+    The names differ after a rename, or if runs gave one name to several models.
     """
     scope = scope_of(connection, selection)
     names, ids, own = (
@@ -210,7 +206,7 @@ def _counts(scope: Scope) -> ColumnElement[bool]:
 
 
 def _of_criteria(scope: Scope) -> list[ColumnElement[bool]]:
-    """Conditions on `assessment`: it has a grade on one of the selected criteria."""
+    """Return conditions on `assessment`: it has a grade on one of the selected criteria."""
     if scope.criteria is None:
         return []
     grade, assessment = schema.grade, schema.assessment

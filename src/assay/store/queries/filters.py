@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import exists, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, or_, select, true
 
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.family_rule import FamilyRule, family_rule
@@ -15,35 +15,32 @@ from assay.domain.lifecycle import HIDDEN, UNREADABLE
 from assay.domain.selection import Selection
 from assay.store.database import schema
 from assay.store.queries.regrade_families import Families, families
-from assay.store.queries.variants import variants_of
+from assay.store.queries.variants import Variant, variants_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Select, Table
-
-    from assay.store.queries.variants import Variant
 
 V = TypeVar("V")
 
 HIDDEN_STATES = tuple(sorted(state.value for state in HIDDEN))
 _UNREADABLE_STATES = tuple(sorted(state.value for state in UNREADABLE))
-"""States of runs of which nothing is read, as the store writes them."""
+"""States of runs from which nothing is read, as the store writes them."""
 
 _NAMED = 200
-"""Run keys that a statement lists; databases accept a few thousand, and compile each."""
+"""Maximum run keys that a statement lists; databases accept a few thousand, and compile each one."""
 
 _AT_ONCE = 500
-"""Run ids that one query lists."""
+"""Maximum run ids that one query lists."""
 
 _LISTED = 8
-"""Known names that an error message lists."""
+"""Maximum known names that an error message lists."""
 
 
 class SelectedRuns:
     """Keys and ids of the selected runs, oldest first, read on first use while the connection is open.
 
-    Most queries over all runs list none of them, and need not read twenty thousand keys.
+    Most queries over all runs list no keys, and need not read twenty thousand of them.
     """
 
     def __init__(self, connection: Connection, where: Sequence[ColumnElement[bool]]) -> None:
@@ -66,17 +63,17 @@ class SelectedRuns:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A selection as keys of the store; None for a filter that excludes nothing.
+    """A selection as keys of the store; a filter that excludes nothing is None.
 
     Attributes:
         listed: the selected runs, read only if needed.
         every_run: True if no filter excludes a run.
-        hidden: keys of runs that are never read: half written, deleted or replaced.
+        hidden: keys of runs that are never read: half-written, deleted or replaced runs.
         graders: keys of the selected judges.
         criteria: keys of the selected criteria.
         families: selected runs that grade the same responses.
-        family_rule: rule for the families of tasks; None for the stored families.
-        named_in: the runs among which candidates of one name are kept apart, if `compared` leaves some of them out.
+        family_rule: rule that groups tasks into families; None to use the stored families.
+        named_in: the runs in which candidates that share a name are kept apart, if `compared` leaves some of these runs out.
     """
 
     listed: SelectedRuns
@@ -92,7 +89,7 @@ class Scope:
     named_in: SelectedRuns | None
 
     def variants(self, connection: Connection) -> tuple[Variant, ...]:
-        """Return the candidates of one name that are kept apart; the same whichever of them are compared."""
+        """Return the candidates that share a name but are kept apart, regardless of which candidates are compared."""
         own = schema.run_candidate
         return variants_of(connection, self.where_run(own) if self.named_in is None else _among(self.named_in))
 
@@ -112,23 +109,23 @@ class Scope:
         return self.tasks is not None or self.tags is not None or self.languages is not None
 
     def where(self, table: Table) -> list[ColumnElement[bool]]:
-        """Conditions on a table with `run_key` and `task_key`: its rows belong to selected runs and tasks."""
+        """Return conditions on a table with `run_key` and `task_key`: its rows belong to selected runs and tasks."""
         return [*self.where_run(table), *self._where_task(table)]
 
     def where_run(self, table: Table) -> list[ColumnElement[bool]]:
         return self.where_key(table.c.run_key)
 
     def where_key(self, column: ColumnElement[int]) -> list[ColumnElement[bool]]:
-        """Conditions on a column of run keys."""
+        """Return conditions on a column of run keys."""
         if not self.every_run:
-            # Beyond that number a sub-select: a parameter for each of 20,000 runs ran into SQLite's limit of variables.
+            # Beyond that number, a sub-select is used: a parameter for each of 20,000 runs exceeded SQLite's limit of variables.
             return [column.in_(self.runs if len(self.runs) <= _NAMED else self.listed.question)]
         if len(self.hidden) <= _NAMED:
             return [column.not_in(self.hidden)] if self.hidden else []
         return [column.not_in(select(schema.run.c.key).where(schema.run.c.state.in_(HIDDEN_STATES)).correlate(None))]
 
     def of_tasks(self, connection: Connection, table: Table) -> list[ColumnElement[bool]]:
-        """Conditions on the runs of the selected tasks, so that an index serves the query; none without a task filter."""
+        """Return conditions on the runs of the selected tasks, so that the query can use an index; empty without a task filter."""
         if self.tasks is None:
             return []
         planned = schema.run_task
@@ -163,7 +160,7 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
     """
     run, suite = schema.run, schema.suite
     hidden = tuple(connection.execute(select(run.c.key).where(run.c.state.in_(HIDDEN_STATES))).scalars())
-    # A run that is named may be archived.
+    # A run that is named explicitly may be archived.
     shown = run.c.state.not_in(_UNREADABLE_STATES if selection.runs else HIDDEN_STATES)
     conditions: list[ColumnElement[bool]] = []
     if selection.runs:
@@ -231,7 +228,7 @@ def _compared(names: Sequence[str], variants: tuple[Variant, ...]) -> list[Colum
 
 
 def unsorted(column: ColumnElement[V]) -> ColumnElement[V]:
-    """Return a column as an expression that keeps SQLite from sorting by an index.
+    """Return a column as an expression that SQLite cannot sort by an index.
 
     If few rows match, SQLite would otherwise walk an index over all rows to find them in the requested order.
     """
@@ -260,7 +257,7 @@ def find_run(connection: Connection, text: str) -> RunId:
 
 
 def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
-    """Return keys of runs by id or its beginning; whole ids, of which pages pass many, are looked up together."""
+    """Return keys of runs by id or its beginning; complete ids, of which pages pass many, are looked up together."""
     table, known = schema.run, dict[str, int]()
     for start in range(0, len(texts), _AT_ONCE):
         query = select(table.c.id, table.c.key).where(table.c.id.in_(texts[start : start + _AT_ONCE]))
@@ -281,7 +278,7 @@ def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnEl
     table = schema.run_task
     statement = select(table.c.task_key, table.c.task_id, table.c.thing).where(*of_runs).distinct()
     named: list[ColumnElement[bool]] = []
-    if all(name.isascii() for name in wanted):  # a large store has too many tasks to read all names
+    if all(name.isascii() for name in wanted):  # a large store has too many tasks to read all of their names
         small = {name.lower() for name in wanted}
         named = [or_(func.lower(table.c.task_id).in_(small), func.lower(table.c.thing).in_(small))]
     for only in (named, []):
@@ -317,7 +314,7 @@ def _pairs(connection: Connection, name: ColumnElement[str], key: ColumnElement[
 def _matching(
     kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]], *, listed: Sequence[str] | None = None
 ) -> list[V]:
-    """Return every value whose name is wanted, ignoring case; an error message lists the names of `listed`, if given."""
+    """Return every value whose name is requested, ignoring case; error messages list the names in `listed`, if given."""
     by_name: dict[str, list[V]] = {}
     for name, value in known:
         by_name.setdefault(folded(name), []).append(value)

@@ -1,16 +1,16 @@
 """Trials in plan order, page by page, for the pages that compare grades and batches of runs.
 
-Every page is one seek from the end of the previous page, so that the last page of a long run costs as much as the first.
+Every page is one seek from the end of the previous page, so the last page of a long run costs as much as the first.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import bindparam, func, select, tuple_
+from sqlalchemy import Connection, bindparam, func, select, tuple_
 
 from assay.domain.graded_trials import GradedRun, MatrixRow, MatrixTrial, PlacedTrial
-from assay.domain.identifiers import TrialKey
+from assay.domain.identifiers import RunId, TrialKey
 from assay.domain.lifecycle import AssessmentState, TrialState
 from assay.domain.selection import Selection
 from assay.store.database import schema
@@ -22,9 +22,6 @@ from assay.store.queries.plans import run_key_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sqlalchemy import Connection
-
-    from assay.domain.identifiers import RunId
 
 _TASKS_NAMED: Final = 200
 _SUPERSEDED: Final = AssessmentState.SUPERSEDED.value
@@ -94,7 +91,7 @@ def graded_trials(
     after: tuple[int, int] | None = None,
     limit: int,
 ) -> tuple[PlacedTrial, ...]:
-    """Return up to `limit` trials of a run after a place, in plan order; with `again`, those that were judged again.
+    """Return up to `limit` trials of a run after a place, in plan order; with `again`, only those that were judged again.
 
     Raises:
         UnknownName: the run does not exist, or has no such task.
@@ -125,7 +122,7 @@ def graded_trials(
 
 
 def paired_trials(connection: Connection, other: RunId, trials: Collection[TrialKey], /) -> dict[TrialKey, TrialKey]:
-    """Return, by trial of `other`, the one among `trials` that has the same task and number."""
+    """Return, for each trial of `other`, the trial among `trials` that has the same task and number."""
     other_key = run_key_of(connection, other)
     mine, others = schema.trial.alias("mine"), schema.trial.alias("theirs")
     planned, paired = schema.run_task.alias("planned"), schema.run_task.alias("paired")

@@ -1,6 +1,7 @@
 """Tasks whose scores are pooled although runs computed them by different rules, such as `exact` and `similarity`.
 
-The digest of a task leaves its scoring out, so that a regrade keeps the task. Two runs may therefore score one task differently.
+The digest of a task does not cover its scoring, so that a regrade keeps the task. Two runs may therefore score one task
+differently.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from assay.analysis.columns import MixedRules
 from assay.domain.digest import text_digest
@@ -18,13 +19,11 @@ from assay.store.database.codec import json_bytes, json_text, task_record
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import Connection
-
     from assay.domain.suite import Scoring
     from assay.store.queries.filters import Scope
 
 _MOST_TEXTS: Final = 2_000
-"""Texts of tasks that one query compares. Suites change their rule for all tasks, so that the first ones show it."""
+"""Maximum task texts that one query compares. Suites change their rule for all tasks, so the first ones are enough to show it."""
 
 
 def mixed_rules(
@@ -32,7 +31,7 @@ def mixed_rules(
 ) -> tuple[MixedRules, ...]:
     """Return the tasks by the rules that scored them, if there are several; `graded` has the graders whose scores count.
 
-    `replaced` are keys of runs in which no score counts any more.
+    `replaced` has the keys of runs in which no score counts any more.
     """
     if len(scope.runs) < 2:
         return ()

@@ -16,7 +16,7 @@ from assay.domain.model_calls import CallFact, CallGroup
 from assay.domain.programs import KINDS
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, plain
-from assay.store.queries.call_totals import call_totals
+from assay.store.queries.call_totals import call_totals, calls_by_trial
 from assay.store.queries.snapshots import Queries, snapshot
 
 if TYPE_CHECKING:
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _LATENCY_WINDOW: Final = 50_000
-"""Calls of all models that are searched for a model's newest latencies."""
+"""Maximum number of calls, of any model, that are searched for a model's newest latencies."""
 
 
 def call_groups(connection: Connection, after: int, /) -> tuple[int, tuple[CallGroup, ...]]:
     """Return the newest call's key, and sums of all calls after `after` by run, role, model and outcome."""
     table, run = schema.call, schema.run
-    # A process adds up all calls once, and from then on only what came since.
+    # A process adds up all calls once, and from then on only adds the calls made since.
     newest = connection.execute(select(func.coalesce(func.max(table.c.key), 0))).scalar_one()
     if newest <= after:
         return after, ()
-    # A failed call without a token count is taken to have cost nothing.
+    # A failed call without a token count is assumed to have cost nothing.
     answered = or_(table.c.fail_kind.is_(None), table.c.input_tokens.is_not(None))
     own = (table.c.run_key, table.c.role, table.c.model, table.c.fail_kind, table.c.fail_fault)
     summed = (
@@ -120,13 +120,13 @@ def missing_answers(connection: Connection) -> dict[int, int]:
 
 
 def program_logs(connection: Connection, trial: int, /) -> dict[str, str]:
-    """Return what the candidates of a trial that are programs printed in their last calls, with tracebacks, by candidate."""
+    """Return, by candidate, the output that a trial's programs printed in their last calls, with tracebacks."""
     table, body, candidate = schema.call, schema.body, schema.candidate
     rows = connection.execute(
         select(candidate.c.name, body.c.content)
         .join(candidate, candidate.c.key == table.c.candidate_key)
         .join(body, body.c.key == table.c.body_key)
-        # The body of any other call is a reply: a model's unreadable one, or an earlier turn of a conversation.
+        # The body of any other call is a reply: an unreadable one of a model, or an earlier turn of a conversation.
         .where(
             table.c.trial_key == trial,
             or_(*(table.c.model.startswith(f"{kind}/") for kind in KINDS)),
@@ -166,6 +166,7 @@ class CallQueries(Queries):
     """Queries about calls to models."""
 
     totals = snapshot(call_totals)
+    by_trial = snapshot(calls_by_trial)
     groups = snapshot(call_groups)
     facts = snapshot(call_facts)
     newest_latencies = snapshot(newest_latencies)

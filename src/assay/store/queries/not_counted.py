@@ -1,4 +1,4 @@
-"""Count the trials that results leave out, by reason, and each candidate's part in the others."""
+"""Count the trials that results leave out, by reason, and the number of counting trials in which each candidate took part."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Select, and_, case, func, or_, select, union
 
-from assay.domain.lifecycle import AssessmentState, Standing, TrialState
+from assay.domain.lifecycle import TO_COME, AssessmentState, Standing, TrialState
 from assay.domain.selection import Excluded
 from assay.store.database import schema
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _SUPERSEDED: Final = AssessmentState.SUPERSEDED.value
 
-_OPEN: Final = (TrialState.PENDING.value, TrialState.RUNNING.value, TrialState.NEEDS_REVIEW.value)
+_TO_COME: Final = tuple(state.value for state in TO_COME)
+_OPEN: Final = (*_TO_COME, TrialState.NEEDS_REVIEW.value)
 
 _TrialCounts = Mapping[tuple[bool, str, str], int]
 """Number of trials by (True if their run awaits review, `trial` or `standing`, state)."""
@@ -32,7 +33,7 @@ _TrialCounts = Mapping[tuple[bool, str, str], int]
 def excluded(connection: Connection, selection: Selection, /) -> Excluded:
     """Count trials by the reason why they do not count, and superseded attempts.
 
-    With `judges` in the selection, the numbers are as if only these had graded.
+    With `judges` in the selection, the numbers are computed as if only these judges had graded.
     """
     scope = scope_of(connection, selection)
     if scope.graders is not None:
@@ -40,7 +41,7 @@ def excluded(connection: Connection, selection: Selection, /) -> Excluded:
     elif scope.narrows_tasks or scope.families.contested:
         trials, not_graded, partly = _standings(_counted_by_run(connection, scope))
     else:
-        # From the kept counters, a few rows a run; counting a million trials takes a tenth of a second.
+        # From the stored counters, a few rows per run; counting a million trials takes a tenth of a second.
         trials, not_graded, partly = _standings(_tallied_by_wait(connection, scope))
     if scope.graders is None and not scope.narrows_tasks:
         tally = schema.run_tally
@@ -63,7 +64,7 @@ def excluded(connection: Connection, selection: Selection, /) -> Excluded:
 
 
 def took_part(connection: Connection, selection: Selection, /) -> dict[str, int]:
-    """Count, by candidate, the counting trials that have an answer or a score of it; reads every score."""
+    """Count, by candidate, the counting trials that contain an answer or a score of the candidate; reads every score."""
     scope = scope_of(connection, selection)
     score, response, candidate = schema.score, schema.response, schema.candidate
     counts = (
@@ -93,7 +94,7 @@ def took_part(connection: Connection, selection: Selection, /) -> dict[str, int]
 def _standings(counts: _TrialCounts) -> tuple[dict[str, int], int, int]:
     """Return trials by standing, the number without grades, and the number that counts although an assessment is pending.
 
-    Trials of a run without waiting assessments need no decision. An unfinished trial is pending unless one of its scores
+    Trials of a run without pending assessments need no decision. An unfinished trial is pending unless one of its scores
     counts.
     """
 
@@ -101,8 +102,7 @@ def _standings(counts: _TrialCounts) -> tuple[dict[str, int], int, int]:
         return sum(counts.get((waits, subject, state), 0) for state in states)
 
     standings = {state.value: n(False, STANDING, state) + n(True, STANDING, state) for state in Standing}
-    to_come = (TrialState.PENDING.value, TrialState.RUNNING.value)
-    not_graded = n(False, STANDING, Standing.PENDING) - n(False, TRIAL, *to_come)
+    not_graded = n(False, STANDING, Standing.PENDING) - n(False, TRIAL, *_TO_COME)
     partly = n(True, TRIAL, *_OPEN) - n(True, STANDING, Standing.PENDING)
     return standings, max(0, not_graded), max(0, partly)
 
@@ -120,7 +120,7 @@ def _tallied_by_wait(connection: Connection, scope: Scope) -> _TrialCounts:
 
 
 def _counted_by_run(connection: Connection, scope: Scope) -> _TrialCounts:
-    """Count trials as `_tallied_by_wait` does, one by one, since counters are kept for whole runs only."""
+    """Count trials as `_tallied_by_wait` does, one by one, because counters exist only for whole runs."""
     table = schema.trial
     waiting = set(connection.execute(_waiting_runs()).scalars())
     rows = connection.execute(
@@ -136,7 +136,7 @@ def _counted_by_run(connection: Connection, scope: Scope) -> _TrialCounts:
 
 
 def _waiting_runs() -> Select[tuple[int]]:
-    """Select the keys of runs that have an assessment waiting for a person."""
+    """Select the keys of runs that have a pending assessment."""
     waits = schema.run_tally.alias("waits")
     return select(waits.c.run_key).where(
         waits.c.subject == ASSESSMENT, waits.c.state == AssessmentState.PENDING.value, waits.c.n > 0
@@ -154,10 +154,9 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str
         assessment.c.state != _SUPERSEDED,
         *scope.where_grader(assessment),
     )
-    open_states = (TrialState.PENDING.value, TrialState.RUNNING.value)
     standing = case(
         (counts == 1, Standing.COUNTED.value),
-        (or_(waits == 1, trial.c.state.in_(open_states)), Standing.PENDING.value),
+        (or_(waits == 1, trial.c.state.in_(_TO_COME)), Standing.PENDING.value),
         (trial.c.state == TrialState.FAILED.value, Standing.FAILED.value),
         (left_out == 1, Standing.LEFT_OUT.value),
         else_=Standing.REJECTED.value,
@@ -170,7 +169,7 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str
         .where(*scope.where(trial), *scope.families.stand(trial))
         .group_by(trial.c.key, trial.c.state)
         # A finished trial that none of these judges ever graded is neither counted nor rejected by them.
-        .having(or_(func.count(assessment.c.key) > 0, trial.c.state.in_((*open_states, TrialState.FAILED.value))))
+        .having(or_(func.count(assessment.c.key) > 0, trial.c.state.in_((*_TO_COME, TrialState.FAILED.value))))
         .subquery()
     )
     rows = connection.execute(

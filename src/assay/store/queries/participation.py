@@ -1,4 +1,4 @@
-"""Trials in which a candidate takes part: all of a run, except that an imported file may name a few candidates per trial."""
+"""Trials in which a candidate takes part: all trials of a run, unless an imported file names only some candidates per trial."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import exists, or_, select
 
 from assay.domain.identifiers import folded
-from assay.domain.lifecycle import TrialState
+from assay.domain.lifecycle import TO_COME, TrialState
 from assay.store.database import schema
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from assay.store.queries.filters import Scope
 
-_OPEN: Final = (TrialState.PENDING.value, TrialState.RUNNING.value, TrialState.FAILED.value)
-"""States of trials whose answers may still be incomplete; every candidate of the run takes part in them."""
+_OPEN: Final = (*(state.value for state in TO_COME), TrialState.FAILED.value)
+"""States of trials whose answers may still be incomplete; every candidate of the run is considered to take part in them."""
 
 
 def runs_of(connection: Connection, scope: Scope, name: str) -> tuple[int, frozenset[int]]:
@@ -34,9 +34,9 @@ def runs_of(connection: Connection, scope: Scope, name: str) -> tuple[int, froze
 
 
 def takes_part(trial: Table, candidate: int) -> ColumnElement[bool]:
-    """True if the candidate takes part in a trial of its run, as a condition served by indexes on the trial.
+    """True if the candidate takes part in a trial of its run, as a condition that uses indexes on the trial.
 
-    It does not if the trial is done, and has answers or scores of other candidates but none of this one.
+    It does not take part if the trial is done and has answers or scores of other candidates but not of this one.
     """
     response, assessment, score = schema.response, schema.assessment, schema.score
     answered = response.c.trial_key == trial.c.key

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
-from assay.domain.digest import digest
+from assay.domain.digest import JsonValue, digest
 from assay.domain.errors import UnknownName
-from assay.domain.identifiers import folded
-from assay.domain.run import PlannedTask
+from assay.domain.identifiers import RunId, folded
+from assay.domain.run import PlannedTask, RunPlan
 from assay.store.database import schema
-from assay.store.database.codec import (
-    bytes_text,
-    plan_record,
-    task_record,
-)
+from assay.store.database.codec import bytes_text, plan_record, task_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import Connection
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.identifiers import RunId
-    from assay.domain.run import RunPlan
     from assay.store.database.connections import Database
 
 
@@ -79,7 +70,7 @@ def tasks_of(database: Database, run: RunId) -> Iterator[tuple[PlannedTask, int]
 
 
 def settings_of(plan: RunPlan) -> list[tuple[str | None, str]]:
-    """Return (judge, digest of settings) for each way this run graded; equal digests may be pooled without a warning.
+    """Return (judge, digest of settings) for each way this run graded; runs with equal digests may be pooled without a warning.
 
     Seeds are left out: they differ between runs on purpose.
     """

@@ -6,7 +6,7 @@ from collections import defaultdict
 from statistics import median
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import Connection, and_, or_, select
 
 from assay.analysis.columns import ReferencePair
 from assay.domain.lifecycle import AssessmentState
@@ -19,8 +19,6 @@ from assay.store.queries.score_columns import COUNTING, candidates_of, judges_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-    from sqlalchemy import Connection
 
     from assay.domain.identifiers import RunId
     from assay.domain.selection import Selection
@@ -37,7 +35,7 @@ def reference_graders(connection: Connection, run: RunId, /) -> frozenset[str]:
 def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[ReferencePair, ...]:
     """Return each judge's newest score of each response that people had graded; empty without such people or judges.
 
-    The judge's score is the one it gave, whatever was decided about it. Of several people the median is the reference.
+    The judge's original score is used, regardless of later decisions. If several people graded, their median is the reference.
     """
     scope = scope_of(connection, selection)
     own, trial, score, assessment = schema.run_grader, schema.trial, schema.score, schema.assessment
@@ -93,7 +91,7 @@ def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[Re
 
 
 def _verdicts(connection: Connection, runs: Collection[int]) -> dict[tuple[int, int], Verdict]:
-    """Return the verdicts by assessment and candidate, of the runs whose rubric has rules for them."""
+    """Return the verdicts by assessment and candidate, for runs whose rubric has rules for them."""
     run, body, grade = schema.run, schema.body, schema.grade
     plans = select(run.c.key, body.c.content).join(body, body.c.key == run.c.plan_key).where(run.c.key.in_(list(runs)))
     verdicts: dict[tuple[int, int], Verdict] = {}

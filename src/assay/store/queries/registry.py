@@ -1,13 +1,13 @@
 """Lists of runs, a page at a time, and the values by which they can be filtered.
 
-Only narrow columns are sorted; the rest of a page's runs is read by key.
+Only narrow columns are sorted; the other columns of a page's runs are read by key.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, exists, false, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, exists, false, func, or_, select, tuple_
 
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
@@ -24,14 +24,12 @@ from assay.store.queries.runs import something_waits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Select, Table
-
     from assay.domain.selection import RunSummary
     from assay.store.claims.claims import Claims
     from assay.store.database.connections import Database
 
 FACETS: Final = 12
-"""Number of most frequent values of each kind that a list offers as filters."""
+"""Number of values of each kind, the most frequent first, that a list offers as filters."""
 
 
 class StoreRegister:
@@ -75,7 +73,7 @@ class StoreRegister:
             return self._summaries(connection, keys[:limit]), len(keys) > limit
 
     def facets(self, wanted: RunFilter, /) -> dict[str, tuple[Facet, ...]]:
-        """Count the most frequent suites, and the states, of the runs that match."""
+        """Count the matching runs by state, and by suite for the most frequent suites."""
         run, suite = schema.run, schema.suite
         with self._database.reading() as connection:
             where = self._where(connection, wanted)
@@ -87,7 +85,7 @@ class StoreRegister:
             }
 
     def runs_of_candidate(self, candidate: str, /, *, limit: int) -> tuple[str, tuple[tuple[RunSummary, str], ...]]:
-        """Return a candidate's current name, and its newest runs, each with its name there.
+        """Return a candidate's current name, and its newest runs, each with the candidate's name in that run.
 
         Raises:
             UnknownName: no such candidate.
@@ -193,7 +191,7 @@ class StoreRegister:
         return run_summaries(connection, self._claims, sorted(rows, key=lambda row: place[row.key]), of_runs)
 
     def _where(self, connection: Connection, wanted: RunFilter) -> list[ColumnElement[bool]]:
-        # Aliases, because a list that is grouped by suite or candidate has these tables too.
+        # Aliases, because a list that is grouped by suite or candidate uses these tables too.
         run, suite = schema.run, schema.suite.alias()
         archived = wanted.state == RunState.ARCHIVED
         where: list[ColumnElement[bool]] = [] if archived else [run.c.state.not_in(HIDDEN_STATES)]
@@ -279,7 +277,7 @@ def _follows(connection: Connection, before: RunId, order: RunOrder) -> ColumnEl
 
 
 def _candidate_key(connection: Connection, name: str) -> int | None:
-    """Return the candidate that has this name, or had it before it was renamed."""
+    """Return the candidate that has this name now, or had it before it was renamed."""
     table, alias = schema.candidate, schema.candidate_alias
     same = folded(plain(name))
     key = connection.execute(select(table.c.key).where(table.c.folded == same)).scalar_one_or_none()

@@ -1,9 +1,9 @@
 """Runs that grade the same responses, and the rule for which grading of a response counts.
 
 A regrade keeps the trial numbers of its origin: trial (position, k) of one grades the responses of trial (position, k) of the
-other. Runs with the same origin are a family. The newest grading of a response in a family counts, whatever was decided about
-it. A run that has not graded the response changes nothing. People's grades that came with the data are references, with which
-later gradings are compared: a run that has some is treated as the newest of its family.
+other. Runs with the same origin are a family. The newest grading of a response in a family counts, regardless of decisions about
+it. A run that has not graded the response changes nothing. People's grades that came with the data are references, with which later
+gradings are compared: a run with such grades is treated as the newest of its family.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, exists, not_, or_, select
+from sqlalchemy import ColumnElement, Connection, Table, and_, exists, not_, or_, select
 
 from assay.domain.lifecycle import AssessmentState
 from assay.store.database import schema
@@ -20,7 +20,6 @@ from assay.store.database import schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Table
     from sqlalchemy.sql import FromClause
 
 
@@ -32,8 +31,8 @@ class Families:
     """Selected runs that grade the same responses; empty in nearly every store.
 
     Attributes:
-        newer: by run, the newer runs of its family; runs without newer ones are left out.
-        older: by run, the older runs of its family.
+        newer: for each run, the newer runs of its family; runs without newer ones are left out.
+        older: for each run, the older runs of its family.
         graders: keys of the selected judges; None for all.
         references: keys of the selected people whose grades came with the data, by run.
     """
@@ -45,27 +44,27 @@ class Families:
 
     @property
     def contested(self) -> tuple[int, ...]:
-        """Runs whose scores a newer run may replace."""
+        """Return the runs whose scores a newer run may replace."""
         return tuple(self.newer)
 
     @property
     def members(self) -> tuple[int, ...]:
-        """All runs that share responses with another selected one."""
+        """Return all runs that share responses with another selected run."""
         return tuple({**self.newer, **self.older})
 
     def hold(self, table: Table) -> list[ColumnElement[bool]]:
-        """Conditions on `score`: no newer grading of the response replaces it."""
+        """Return conditions on `score`: no newer grading of the response replaces it."""
         if not self.newer:
             return []
         replaced = exists().where(*self._replacing(table))
         return [or_(table.c.run_key.not_in(self.contested), not_(replaced))]
 
     def give_way(self, table: Table) -> list[ColumnElement[bool]]:
-        """Conditions on `score`: a newer grading of the response replaces it; only if some run is contested."""
+        """Return conditions on `score`: a newer grading of the response replaces it; call this only if some run is contested."""
         return [table.c.run_key.in_(self.contested), exists().where(*self._replacing(table))]
 
     def _replacing(self, table: Table) -> list[ColumnElement[bool]]:
-        """Conditions of a current grading of the same candidate in the paired trial of a newer run."""
+        """Return the conditions for a current grading of the same candidate in the paired trial of a newer run."""
         mine, paired = schema.trial.alias("mine"), schema.trial.alias("paired")
         assessment, scored = schema.assessment.alias("its"), schema.score.alias("scored")
         return [
@@ -83,7 +82,7 @@ class Families:
         ]
 
     def stand(self, trial: Table) -> list[ColumnElement[bool]]:
-        """Conditions on `trial`: of paired trials it is the newest that was graded, else the oldest."""
+        """Return conditions on `trial`: it is the newest of the paired trials that was graded, otherwise the oldest."""
         if not self.newer:
             return []
         paired, assessment, own = (
@@ -110,7 +109,8 @@ class Families:
 def families(connection: Connection, runs: Callable[[], Sequence[int]], *, graders: tuple[int, ...] | None) -> Families:
     """Return the families among the selected runs; `runs` is called only if a regrade exists.
 
-    They are in the order in which they were stored. By time, a regrade was ignored after the clock went back.
+    They are in the order in which they were stored. When they were sorted by time, a regrade was ignored after the clock was set
+    back.
     """
     table = schema.run
     # `> 0` rather than `IS NOT NULL`, because the index serves it; keys begin at 1
@@ -143,6 +143,6 @@ def families(connection: Connection, runs: Callable[[], Sequence[int]], *, grade
 
 
 def _paired(trial: FromClause, other: FromClause, related: dict[int, tuple[int, ...]]) -> list[ColumnElement[bool]]:
-    """Conditions of two trials in the same place of related runs."""
+    """Return the conditions for two trials in the same place of related runs."""
     runs = or_(*(and_(trial.c.run_key == run, other.c.run_key.in_(others)) for run, others in related.items()))
     return [runs, other.c.position == trial.c.position, other.c.k == trial.c.k]

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import case, func, select
+from sqlalchemy import Connection, case, func, select
 
 from assay.domain.lifecycle import AssessmentState
-from assay.domain.selection import ReplacedGrades
+from assay.domain.selection import ReplacedGrades, Selection
 from assay.store.database import schema
 from assay.store.queries.filters import scope_of
 from assay.store.queries.score_columns import COUNTING
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from assay.domain.selection import Selection
 
 _BY_PERSON: Final = (AssessmentState.APPROVED.value, AssessmentState.CORRECTED.value)
 
 
 def replaced_grades(connection: Connection, selection: Selection, /) -> tuple[ReplacedGrades, ...]:
-    """Count, by run, the trials whose grades would count if no other run of the selection graded their responses."""
+    """Count, by run, the trials whose grades would count if no other selected run graded the same responses."""
     scope = scope_of(connection, selection)
     if not scope.families.contested:
         return ()

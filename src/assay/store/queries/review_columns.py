@@ -1,15 +1,15 @@
-"""Every assessment as NumPy columns, whatever its state, for statistics about reviewing; never for a result."""
+"""Every assessment as NumPy columns, regardless of its state, for statistics about reviewing; never used for a result."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Double, Select, and_, case, cast, func, select
+from sqlalchemy import Connection, Double, Select, and_, case, cast, func, select
 
 from assay.analysis.columns import STATES, ReviewColumns
 from assay.domain.errors import StoreError
 from assay.store.database import schema
-from assay.store.queries.filters import scope_of
+from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.score_columns import (
     candidates_of,
     codes_of,
@@ -19,22 +19,19 @@ from assay.store.queries.score_columns import (
     scores_apart,
     weighted,
 )
-from assay.store.queries.variants import split_keys
+from assay.store.queries.variants import Variant, split_keys
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
-    from sqlalchemy import Connection
 
     from assay.domain.identifiers import TrialKey
     from assay.domain.selection import Selection
-    from assay.store.queries.filters import Scope
-    from assay.store.queries.variants import Variant
 
 _KEYS_AT_ONCE: Final = 5_000
-"""Keys in one statement; databases accept some ten thousand."""
+"""Maximum keys in one statement; databases accept about ten thousand."""
 
 
 def review_columns(
@@ -91,7 +88,7 @@ def review_columns(
 
 
 def _reviews(scope: Scope) -> Select[Any]:
-    """Select all rows of `ReviewColumns`; a missing score is -1."""
+    """Select all rows of `ReviewColumns`; a missing score is stored as -1."""
     table, assessment, grade = schema.score, schema.assessment, schema.grade
     state = case({state.value: code for code, state in enumerate(STATES)}, value=assessment.c.state)
     first = (
@@ -160,7 +157,7 @@ def _numbers(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each trial in `keys`, its number within its task and the number of its run.
 
-    They are read apart from the scores, because trials are fewer.
+    They are read separately from the scores, because there are fewer trials.
     """
     import numpy as np
 
@@ -183,7 +180,7 @@ def _planned(
     import numpy as np
 
     task, trial, own = schema.run_task, schema.trial, schema.run_candidate
-    if scope.families.contested:  # of several trials that grade the same responses, one counts as planned
+    if scope.families.contested:  # if several trials grade the same responses, only one counts as planned
         counted = (
             select(own.c.candidate_key, trial.c.task_key, func.count())
             .join(own, own.c.run_key == trial.c.run_key)

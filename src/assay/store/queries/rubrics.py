@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import BigInteger, and_, cast, func, select
+from sqlalchemy import BigInteger, Connection, and_, cast, func, select
 
 from assay.domain.criteria import BlindGrade, CorrectedGrade, CriterionFacts, GradeCount, RubricUse
 from assay.domain.identifiers import RunId
@@ -15,17 +15,14 @@ from assay.store.database import schema
 from assay.store.database.codec import bytes_json, rubric_record
 from assay.store.database.name_keys import candidate_names
 from assay.store.database.observation_codec import decoded
-from assay.store.queries.filters import HIDDEN_STATES, scope_of
+from assay.store.queries.filters import HIDDEN_STATES, Scope, scope_of
 from assay.store.queries.score_columns import COUNTING
 from assay.store.queries.snapshots import Queries, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import Connection
-
     from assay.domain.selection import Selection
-    from assay.store.queries.filters import Scope
 
 _BY_PEOPLE: Final = tuple(sorted(state.value for state in DECIDED.values()))
 _SAME: Final = 1e-9
@@ -61,7 +58,7 @@ def rubric_uses(connection: Connection, after: int, /) -> tuple[int, tuple[Rubri
 
 
 def criterion_facts(connection: Connection, selection: Selection, /) -> CriterionFacts:
-    """Collect decisions, corrections, blind grades and counting grades on each criterion of the selected runs."""
+    """Collect decisions, corrections, blind grades and counting grades for each criterion of the selected runs."""
     scope = scope_of(connection, selection)
     names = {
         row.key: row.name for row in connection.execute(select(schema.criterion.c.key, schema.criterion.c.name)).all()
@@ -81,7 +78,7 @@ def criterion_facts(connection: Connection, selection: Selection, /) -> Criterio
 
 def _counted(connection: Connection, scope: Scope, names: dict[int, str]) -> tuple[GradeCount, ...]:
     table, grade = schema.score, schema.grade
-    # Grouped by thousandths in the database: however many grades there are, a criterion gives at most 1,001 rows.
+    # Grouped by thousandths in the database: however many grades there are, a criterion yields at most 1,001 rows.
     thousandths = cast(func.round(grade.c.value * 1000), BigInteger).label("thousandths")
     rows: Any = connection.execute(
         select(
@@ -192,7 +189,7 @@ def _pairs(
     verdicts: tuple[tuple[int, int, list[tuple[str, str, float]]], ...],
     names: dict[int, str],
 ) -> Iterator[BlindGrade]:
-    """Pair each blind grade with the judge's of the same candidate on the same criterion."""
+    """Pair each blind grade with the judge's grade of the same candidate on the same criterion."""
     grade = schema.grade
     by_run: dict[int, list[tuple[int, list[tuple[str, str, float]]]]] = {}
     for key, run_key, grades in verdicts:

@@ -1,9 +1,9 @@
-"""A run as lines from which it can be stored again: one `run`, then every `task`, then every `trial`, and a `mark` at the end.
+"""A run as lines from which it can be stored again: one `run`, then every `task`, then every `trial`, and finally a `mark`.
 
-A `trial` line holds everything about a trial: calls, responses, assessments with scores and grades, the decisions on them,
-and votes. A later line for the same trial replaces an earlier one, so changes since a mark can be appended. Lines count up
-to the last mark; a line after it, or one that is cut off, does not. Names replace the keys of the store, except for numbers
-that people see (`t5`, `a17`, events), which are kept if the store is empty.
+A `trial` line holds everything about a trial: calls, responses, assessments with scores and grades, decisions, and votes. A later
+line for the same trial replaces an earlier one, so changes since a mark can be appended. Only lines up to the last mark count;
+lines after it, or cut-off lines, are ignored. Names replace the keys of the store, except for numbers that people see (`t5`, `a17`,
+events), which are kept if the store is empty.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import base64
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Connection, Row, Table, func, select
 
 from assay.domain.lifecycle import RunState
 from assay.store.database import schema
@@ -21,8 +21,6 @@ from assay.store.queries.snapshots import Queries, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Table
 
     from assay.domain.identifiers import RunId, TrialKey
 
@@ -47,7 +45,7 @@ def whole_record(connection: Connection, run: RunId, /) -> Iterator[Line]:
 def changes(
     connection: Connection, run: RunId, /, *, since_event: int, trials: Collection[TrialKey] = ()
 ) -> Iterator[Line]:
-    """Yield lines to add to a record: `trials` and those decided on after an event, then a mark; none without changes."""
+    """Yield lines to add to a record: `trials` and those decided on after an event, then a mark; nothing without changes."""
     run_key = run_key_of(connection, run)
     table, assessment = schema.review_event, schema.assessment
     decided = connection.execute(
@@ -120,7 +118,7 @@ def mark(connection: Connection, run_key: int) -> Line:
 
 
 def shown(content: bytes) -> str | dict[str, str]:
-    """Return bytes as a JSON value: text if the bytes are UTF-8, else base64."""
+    """Return bytes as a JSON value: text if the bytes are UTF-8, otherwise base64."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
@@ -133,7 +131,7 @@ def hidden(value: str | dict[str, str]) -> bytes:
 
 
 def _run(row: Row[Any]) -> Line:
-    """Return the run's own columns; a running run is recorded as interrupted, which is all a reader of a record can know."""
+    """Return the run's own columns; a running run is recorded as interrupted, because a reader of the record cannot know more."""
     without = {"suite_key", "plan_key", "regrade_of"}
     line = {name: value for name, value in row._mapping.items() if name not in without}
     if line["state"] == RunState.RUNNING.value:
@@ -270,7 +268,7 @@ def _images(connection: Connection, trials: Sequence[Row[Any]], names: _NamesByK
             "key": row.key,
             "position": row.position,
             "k": row.k,
-            # A trial that is being judged again is recorded as it was: the claim ends with its process.
+            # A trial that is being judged again is recorded in its earlier state, because the claim ends with its process.
             "state": row.rest or row.state,
             "standing": row.standing,
             "tries": row.tries,

@@ -1,10 +1,10 @@
-"""Summaries of runs: with counters, candidates, and whether a process still carries them out."""
+"""Summaries of runs: with counters, candidates, and whether a process is still executing them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Connection, Row, Table, select
 
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
@@ -15,8 +15,6 @@ from assay.store.database.counters import ASSESSMENT, TRIAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Table
 
     from assay.store.claims.claims import Claims
 
@@ -38,7 +36,7 @@ def run_summaries(
         RunSummary(
             id=RunId(row.id),
             suite=row.suite,
-            # Decided while reading: a process killed with -9 could not store that its run stopped.
+            # Determined while reading, because a process killed with -9 could not record that its run stopped.
             state=RunState.INTERRUPTED if row.key in alone else RunState(row.state),
             started=row.started,
             finished=row.finished,
@@ -49,7 +47,7 @@ def run_summaries(
             assessments={AssessmentState(state): n for state, n in tallies.get((row.key, ASSESSMENT), {}).items()},
             input_tokens=row.input_tokens,
             output_tokens=row.output_tokens,
-            # If no call with a cost has a known price, the cost is unknown and not 0.
+            # If no call with a cost has a known price, the cost is unknown instead of 0.
             cost_usd=None if row.unpriced_calls and not row.cost_usd else row.cost_usd,
             unpriced_calls=row.unpriced_calls,
             since=stretches.get(row.key, (None, 0))[0],
@@ -73,7 +71,7 @@ def left_alone(connection: Connection, claims: Claims, running: Sequence[int]) -
 
 
 def _stretches(connection: Connection, running: Sequence[int]) -> dict[int, tuple[str | None, int]]:
-    """Return when each running run last started or continued, and how much of it was done at that time."""
+    """Return when each running run last started or continued, and how much of it was done by then."""
     if not running:
         return {}
     table = schema.stretch
@@ -88,7 +86,7 @@ def _imported(connection: Connection, where: Where) -> set[int]:
 
 
 def candidates_of(connection: Connection, where: Where) -> dict[int, list[str]]:
-    """Return the candidates of each run in its order: as the run writes them, or the new name of a renamed one."""
+    """Return the candidates of each run in its order, by the names in the run, or by the new name after a rename."""
     table, candidate = schema.run_candidate, schema.candidate
     names: dict[int, list[str]] = {}
     for run_key, name, now, same in connection.execute(

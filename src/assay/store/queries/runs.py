@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import LargeBinary, exists, func, literal, select, true, tuple_
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Row, Select, exists, func, literal, select, true, tuple_
 
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import SET_ASIDE, AssessmentState, RunState
@@ -21,8 +21,6 @@ from assay.store.queries.snapshots import Queries, snapshot
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Select
-
     from assay.store.claims.claims import Claims
     from assay.store.database.connections import Database
 
@@ -33,7 +31,7 @@ _UNFINISHED: Final = tuple(
 )
 
 _RANDOM: Final = b'"order":"random"'
-"""Bytes in the plan of a run with random review order. Texts of a suite may contain them too."""
+"""Bytes that occur in the plan of a run with random review order; the texts of a suite may contain them too."""
 
 
 _PENDING: Final = (
@@ -70,7 +68,7 @@ def run_totals(connection: Connection, selection: Selection, /) -> RunTotals:
 
 
 def waiting_runs(connection: Connection) -> frozenset[RunId]:
-    """Return the runs that have an assessment waiting for a person."""
+    """Return the runs that have a pending assessment."""
     run, tally = schema.run, schema.run_tally
     rows = connection.execute(select(run.c.id).join(tally, tally.c.run_key == run.c.key).where(*_PENDING))
     return frozenset(RunId(run_id) for run_id in rows.scalars())
@@ -88,8 +86,8 @@ def drawn_orders(connection: Connection, after: int, /) -> tuple[int, tuple[Draw
     newest = connection.execute(select(func.max(run.c.key))).scalar_one()
     if newest is None or newest <= after:
         return after, ()
-    sqlite = connection.dialect.name == "sqlite"  # LIKE does not work on bytes there
-    # Searched as bytes, and only above the last run seen: reading the plans of 20,000 runs took 12.7 s.
+    sqlite = connection.dialect.name == "sqlite"  # LIKE does not work on bytes in this database
+    # Searched as bytes, and only after the last run seen: reading the plans of 20,000 runs took 12.7 s.
     text = literal(_RANDOM, LargeBinary)
     holds = func.instr(body.c.content, text) > 0 if sqlite else body.c.content.like(b"%" + _RANDOM + b"%")
     rows = connection.execute(
@@ -125,6 +123,14 @@ def decided_after(connection: Connection, event: int, /) -> tuple[RunId, ...]:
     return tuple(map(RunId, rows.scalars()))
 
 
+def begun_evaluations(connection: Connection) -> tuple[RunId, ...]:
+    """Return the submitted evaluations that are not finished, paused or cancelled, oldest first."""
+    run = schema.run
+    going_on = [state for state in _UNFINISHED if state != RunState.PAUSED.value]
+    rows = select(run.c.id).where(run.c.id.startswith("eval_", autoescape=True), run.c.state.in_(going_on))
+    return tuple(RunId(run_id) for run_id in connection.execute(rows.order_by(run.c.key)).scalars())
+
+
 def run_numbers(connection: Connection) -> dict[int, RunId]:
     """Return the id of every run by its number in the store, including half-written imports, but not runs out of use."""
     table = schema.run
@@ -151,6 +157,7 @@ class RunQueries(Queries):
     drawn_orders = snapshot(drawn_orders)
     regrades = snapshot(regrades)
     decided_after = snapshot(decided_after)
+    begun_evaluations = snapshot(begun_evaluations)
     newest_run_event = snapshot(newest_run_event)
     numbers = snapshot(run_numbers)
     graded = snapshot(graded_run)
@@ -160,7 +167,7 @@ class RunQueries(Queries):
         self._claims = claims
 
     def matching(self, selection: Selection | None = None, /, *, limit: int | None = None) -> tuple[RunSummary, ...]:
-        """Return summaries of the runs that match; with a task filter, of runs that have such a task.
+        """Return summaries of the matching runs; with a task filter, only of runs that have such a task.
 
         The cost grows with the number of runs, so a page passes its own length as `limit`.
         """
@@ -177,7 +184,7 @@ class RunQueries(Queries):
             return self._summaries(connection, rows)
 
     def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
-        """Return up to `limit` runs that are older than the run `before`; if no run has this id, the newest."""
+        """Return up to `limit` runs that are older than the run `before`, or the newest runs if no run has this id."""
         run = schema.run
         statement = _with_suite().where(run.c.state.not_in(HIDDEN_STATES))
         with self._database.reading() as connection:

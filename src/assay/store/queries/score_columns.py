@@ -9,29 +9,26 @@ from collections import defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Double, Select, and_, case, cast, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Double, Select, and_, case, cast, exists, func, select
 
 from assay.analysis.columns import CriterionMoments, GradingSetting, ScoreColumns, TaskLabel, TrialScores
 from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
 from assay.store.database.counters import ASSESSMENT
-from assay.store.queries.filters import scope_of
+from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.mixed_rules import mixed_rules
 from assay.store.queries.task_families import families_of
-from assay.store.queries.variants import split_keys
+from assay.store.queries.variants import Variant, split_keys
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     import numpy as np
     from numpy.typing import NDArray
-    from sqlalchemy import ColumnElement, Connection
 
     from assay.domain.identifiers import TrialKey
     from assay.domain.selection import Selection
-    from assay.store.queries.filters import Scope
-    from assay.store.queries.variants import Variant
 
 _ROWS_AT_ONCE: Final = 20_000
 
@@ -107,7 +104,7 @@ def criterion_moments(connection: Connection, selection: Selection, /) -> tuple[
 def trial_scores(
     connection: Connection, selection: Selection, trials: Collection[TrialKey], /
 ) -> tuple[TrialScores, ...]:
-    """Read the counting scores of those trials that the selection holds.
+    """Read the counting scores of those of these trials that are in the selection.
 
     They are read by index, so that the cost does not depend on the size of the store.
     """
@@ -165,7 +162,7 @@ def _scores(scope: Scope) -> Select[Any]:
 
 
 def _marks() -> ColumnElement[int]:
-    """Return the flags as one number: a further column costs as much as the rest of the row."""
+    """Return the flags as one number, because a further column costs as much as the rest of the row."""
     table = schema.score
     joint = case((table.c.joint, case((table.c.place.is_(None), _JOINT + _UNPLACED), else_=_JOINT)), else_=0)
     exempt, by_rule = AssessmentState.EXEMPT.value, AssessmentState.NOT_REQUIRED.value
@@ -257,13 +254,13 @@ def _by_criterion(scope: Scope, variants: tuple[Variant, ...]) -> Select[Any]:
 
 
 def matrix_of(connection: Connection, statement: Select[Any]) -> NDArray[np.float64]:
-    """Read all rows as float64, shape (rows, columns); keys stay exact, being far below 2**53."""
+    """Read all rows as float64, shape (rows, columns); keys stay exact, because they are far below 2**53."""
     import numpy as np
 
     width = len(statement.selected_columns)
     parts = [np.empty((0, width), dtype=np.float64)]
     result = connection.execute(statement)
-    cursor = result.cursor  # rows of the driver: SQLAlchemy's cost three times as much, for names nobody reads
+    cursor = result.cursor  # the driver's rows: SQLAlchemy's cost three times as much, for unused column names
     while cursor is not None and (portion := cursor.fetchmany(_ROWS_AT_ONCE)):
         flat = np.fromiter(chain.from_iterable(portion), dtype=np.float64, count=len(portion) * width)
         parts.append(flat.reshape(-1, width))
@@ -285,7 +282,7 @@ def codes_of(keys: NDArray[np.float64], known: tuple[int, ...]) -> NDArray[np.in
 def labels_of(
     connection: Connection, scope: Scope, tasks: Collection[int] | None = None
 ) -> tuple[tuple[TaskLabel, ...], tuple[int, ...]]:
-    """Return labels and keys of the planned tasks of a scope, in plan order; only of `tasks`, if given."""
+    """Return labels and keys of the planned tasks of a scope, in plan order; if `tasks` is given, only of these tasks."""
     planned, task, suite, run = schema.run_task, schema.task, schema.suite, schema.run
     rows = connection.execute(
         select(
@@ -298,7 +295,7 @@ def labels_of(
         .where(*scope.where(planned), *([] if tasks is None else [planned.c.task_key.in_(tasks)]))
         .order_by(run.c.started, run.c.key, planned.c.position)
     )
-    # Later runs overwrite earlier ones, so that Thing and weight are those of the newest plan.
+    # Later runs overwrite earlier ones, so that Thing and weight come from the newest plan.
     newest = {key: rest for key, *rest in rows}
     ruled = None if scope.family_rule is None else families_of(connection, scope, scope.family_rule)
     versions: dict[tuple[str, str], int] = {}
@@ -329,7 +326,7 @@ def scores_apart(connection: Connection, statement: Select[Any], variants: tuple
 
 
 def candidate_names(connection: Connection, selection: Selection, /) -> dict[str, str]:
-    """Return the candidates of a selection as results call them, each with the name that its runs use."""
+    """Return the candidates of a selection by their names in results, each with the name that its runs use."""
     scope = scope_of(connection, selection)
     variants = scope.variants(connection)
     shared = {variant.key: variant.name for variant in variants}
@@ -366,7 +363,7 @@ def judges_of(connection: Connection, scope: Scope) -> dict[int, str]:
 def _settings(
     connection: Connection, scope: Scope, graded: Collection[str], replaced: Collection[int]
 ) -> tuple[GradingSetting, ...]:
-    """Return the settings whose grades count; `graded` has the names of the judges and scorers that gave some."""
+    """Return the settings whose grades count; `graded` has the names of the judges and scorers that gave such grades."""
     table, tally = schema.run, schema.run_tally
     counts = (tally.c.subject == ASSESSMENT, tally.c.state.in_(COUNTING), tally.c.n > 0)
     where = [*scope.where_key(table.c.key), exists().where(tally.c.run_key == table.c.key, *counts)]

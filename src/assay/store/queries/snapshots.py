@@ -24,7 +24,7 @@ class Queries:
 
 
 def snapshot(query: Callable[Concatenate[Connection, P], R]) -> Callable[Concatenate[Queries, P], R]:
-    """Make a method of a function that takes a connection first."""
+    """Make a method from a function whose first argument is a connection."""
 
     @wraps(query)
     def method(self: Queries, /, *args: P.args, **options: P.kwargs) -> R:
@@ -37,7 +37,7 @@ def snapshot(query: Callable[Concatenate[Connection, P], R]) -> Callable[Concate
 def streamed(
     query: Callable[Concatenate[Connection, P], Iterator[R]],
 ) -> Callable[Concatenate[Queries, P], Iterator[R]]:
-    """Make a method of a generator function; the snapshot stays open until the last row is read."""
+    """Make a method from a generator function; the snapshot stays open until the last row is read."""
 
     @wraps(query)
     def method(self: Queries, /, *args: P.args, **options: P.kwargs) -> Iterator[R]:

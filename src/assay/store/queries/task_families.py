@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from assay.domain.errors import InputError
-from assay.domain.family_rule import OPTION
+from assay.domain.family_rule import OPTION, FamilyRule
 from assay.formats.dotted_paths import value_at
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
@@ -16,19 +16,16 @@ from assay.store.database.codec import bytes_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import Connection
-
-    from assay.domain.family_rule import FamilyRule
     from assay.store.queries.filters import Scope
 
 _TAGS_NAMED: Final = 8
 
 
 def families_of(connection: Connection, scope: Scope, rule: FamilyRule) -> Mapping[int, str]:
-    """Return the family of each task of a scope by task key; a task that the rule does not fit is left out.
+    """Return the family of each task of a scope by task key; tasks to which the rule does not apply are left out.
 
     Raises:
-        InputError: the rule fits none of the tasks, or gives one task two families.
+        InputError: the rule applies to none of the tasks, or gives one task two families.
     """
     return _by_tag(connection, scope, rule) if rule.by_tag else _by_metadata(connection, scope, rule)
 

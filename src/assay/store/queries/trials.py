@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from assay.domain.errors import UnknownName
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import RunId, TrialKey, shown_trial
 from assay.domain.lifecycle import TrialState
-from assay.domain.selection import TrialRow
+from assay.domain.selection import Selection, TrialRow
 from assay.store.database import schema
 from assay.store.queries import participation
 from assay.store.queries.answers import answer_rows
@@ -22,9 +22,6 @@ from assay.store.queries.snapshots import Queries, snapshot
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import ColumnElement, Connection
-
-    from assay.domain.selection import Selection
 
 _PORTION: Final = 200
 
@@ -66,7 +63,7 @@ def trial(connection: Connection, key: TrialKey, /) -> TrialRow:
 
 
 def under_way(connection: Connection, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
-    """Return the run's first trial, in plan order, that is executing or comes next, and the first that failed."""
+    """Return the run's first trial, in plan order, that is executing or comes next, and the first one that failed."""
     run_key = run_key_of(connection, run)
     running = _first(connection, run_key, TrialState.RUNNING)
     return running or _first(connection, run_key, TrialState.PENDING), _first(connection, run_key, TrialState.FAILED)
@@ -80,7 +77,7 @@ def _first(connection: Connection, run_key: int, state: TrialState) -> TrialRow 
 
 
 def decided_since(connection: Connection, event: int | None, /) -> tuple[int, tuple[TrialKey, ...]]:
-    """Return the id of the newest review event, and the trials that events after `event` concern (None: no trials)."""
+    """Return the id of the newest review event, and the trials that events after `event` concern (None if there are none)."""
     table, assessment = schema.review_event, schema.assessment
     if event is None:
         return connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one(), ()
@@ -94,7 +91,7 @@ def decided_since(connection: Connection, event: int | None, /) -> tuple[int, tu
 
 
 def failure_kinds(connection: Connection, run: RunId, /) -> tuple[tuple[str, str, int], ...]:
-    """Return kind, fault and number of a run's failures, the most frequent first."""
+    """Return the kind, fault and number of a run's failures, the most frequent first."""
     table, n = schema.trial, func.count().label("n")
     rows = connection.execute(
         select(table.c.fail_kind, table.c.fail_fault, n)
@@ -131,7 +128,7 @@ class TrialQueries(Queries):
         Args:
             selection: the runs and tasks.
             failed_only: only trials that failed.
-            candidate: only trials that this candidate took part in, or is to take part in.
+            candidate: only trials in which this candidate took part or will take part.
             number: only the trial with this number of each task.
         """
         table = schema.trial

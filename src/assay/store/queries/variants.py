@@ -1,7 +1,7 @@
-"""Candidates of one name with different models or prompts, which no number may pool.
+"""Candidates that share a name but have different models or prompts, so that their numbers must not be pooled.
 
-If selected runs write one name with several identities, each identity becomes a candidate of its own, labelled with its
-model: `bot (openai/small)`. A candidate without an identity is never kept apart.
+If selected runs use one name with several identities, each identity becomes a separate candidate, labelled with its model: `bot
+(openai/small)`. A candidate without an identity is never kept apart.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from assay.domain.candidate_identity import identity_in_words
 from assay.store.database import schema
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
-    from sqlalchemy import ColumnElement, Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def variants_of(connection: Connection, of_runs: Sequence[ColumnElement[bool]]) 
 def split_keys(
     variants: tuple[Variant, ...], candidates: NDArray[np.float64], runs: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return candidates' keys with those of variants in their place; `candidates` and `runs` have shape (rows,)."""
+    """Return the keys of candidates, replaced by those of their variants if any; `candidates` and `runs` have shape (rows,)."""
     import numpy as np
 
     keys = candidates.copy()

@@ -1,8 +1,8 @@
 """Store control items (planted checks) and their decisions, in separate tables that no statistic reads.
 
-They share the key numbers, the rules and the events of real assessments, so that a reviewer cannot tell them apart. They are
-rows of `control_item` and not of `assessment`, because some 40 queries read `assessment` and `score`: one of them without a
-filter on the purpose would let a control item into a statistic, and the filter would cost the covering indexes.
+They share the key numbers, the rules and the events of real assessments, so that a reviewer cannot tell them apart. They are rows
+of `control_item` instead of `assessment`, because some 40 queries read `assessment` and `score`: any of them without a filter on
+the purpose would let a control item into a statistic, and with the filter they could not use the covering indexes.
 """
 
 from __future__ import annotations
@@ -12,35 +12,31 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 
 from assay.domain import decisions as rules
-from assay.domain.control_items import AttemptOrigin, CheckOrigin, ControlItem, ControlKind, RepeatOrigin
+from assay.domain.control_items import AttemptOrigin, CheckOrigin, ControlItem, ControlKind, ControlOrigin, RepeatOrigin
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState
 from assay.store.database import schema
 from assay.store.database.codec import assessment_record, bytes_json, json_bytes, plain
-from assay.store.database.connections import take_keys
+from assay.store.database.connections import Database, take_keys
 from assay.store.event_chain import event_of, event_values
 from assay.store.review.observations import run_key_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sqlalchemy import ColumnElement, Connection, Row
-
-    from assay.domain.control_items import ControlOrigin
     from assay.domain.review import Decision, ReviewEvent
     from assay.ports import Clock
-    from assay.store.database.connections import Database
     from assay.store.execution.writer_thread import Writer
 
-_NEAR: Final = 500  # keys on either side among which a free one is looked for
+_NEAR: Final = 500  # number of keys on either side that are searched for a free one
 
 
 class StoreControlItems:
-    """Stores and reads control items; may be used from any thread, and several processes at once."""
+    """Stores and reads control items; may be used from any thread and by several processes at once."""
 
     def __init__(self, database: Database, writer: Writer, clock: Clock) -> None:
         self._database = database
@@ -52,9 +48,9 @@ class StoreControlItems:
         return self._writer.call(lambda connection: _put(connection, item))
 
     def supersede(self, decision: Decision, item: ControlItem, /) -> AssessmentKey:
-        """Store a further attempt and the event of the rerun that asked for it; return the new key.
+        """Store a further attempt, and the event of the rerun that requested it; return the new key.
 
-        A rerun whose idempotency key is known changes nothing.
+        A rerun whose idempotency key is already known changes nothing.
         """
 
         def supersede(connection: Connection) -> AssessmentKey:
@@ -120,7 +116,7 @@ class StoreControlItems:
         return dict(counts)
 
     def count(self, run: RunId, /, *, before: str | None = None) -> int:
-        """Return the number of control items of a run, or of control items made before a time."""
+        """Return the number of control items of a run, or the number of those made before a time."""
         table = schema.control_item
         where = [schema.run.c.id == plain(run), *([] if before is None else [table.c.made < before])]
         statement = select(func.count()).select_from(table.join(schema.run, schema.run.c.key == table.c.run_key))
@@ -129,7 +125,7 @@ class StoreControlItems:
 
 
 def control_event_of_key(connection: Connection, idempotency_key: str | None) -> ReviewEvent | None:
-    """Return the decision on a control item that was stored under an idempotency key."""
+    """Return the decision on a control item with this idempotency key."""
     if idempotency_key is None:
         return None
     table = schema.control_event
@@ -186,9 +182,9 @@ def _put(connection: Connection, item: ControlItem) -> ControlItem:
 
 
 def _free_key(connection: Connection, near: int) -> int:
-    """Return an unused key between those of real assessments near this one; if none is free, the next key of all.
+    """Return an unused key between those of real assessments near this one; if none is free, the next key after all others.
 
-    A run with control items leaves keys free as it grades (`Entry.spare`), so that a number tells nothing.
+    A run with control items leaves keys free while it grades (`Entry.spare`), so that a number reveals nothing.
     """
     taken: set[int] = set()
     last = 0

@@ -1,14 +1,14 @@
-"""Decisions of reviewers: all or none of a submission are applied, in one transaction."""
+"""Decisions of reviewers: each submission is applied in one transaction, either all of it or nothing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from assay.domain import decisions as rules
 from assay.domain.errors import Refused, UnknownName
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import SET_ASIDE, AssessmentPurpose, AssessmentState, Verb
 from assay.domain.run_removal import brings_back
 from assay.store.database import schema
@@ -20,9 +20,6 @@ from assay.store.review.control_items import control_event_of_key, decide_contro
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection
-
-    from assay.domain.identifiers import AssessmentKey
     from assay.domain.review import Decision, ReviewEvent
     from assay.ports import Clock
     from assay.store.database.connections import Database
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class StoreDecisions:
-    """Applies decisions to assessments and control items; may be used from any thread, and by several processes at once."""
+    """Applies decisions to assessments and control items; may be used from any thread and by several processes at once."""
 
     def __init__(self, database: Database, writer: Writer, clock: Clock) -> None:
         self._database = database
@@ -40,11 +37,11 @@ class StoreDecisions:
     def decide(self, decisions: Sequence[Decision], /) -> tuple[ReviewEvent, ...]:
         """Apply decisions in their order, all or none, and return their events.
 
-        A decision whose idempotency key was seen before on its assessment changes nothing and gives the event stored then.
+        A decision whose idempotency key was already used on its assessment changes nothing and returns the event stored then.
 
         Raises:
             UnknownName: an assessment, candidate or criterion does not exist.
-            Refused: the assessment's state, or a score still missing, does not allow it; the key was used for another
+            Refused: the assessment's state or a missing score does not allow the decision, or the key was used for another
                 decision.
             InputError: a correction is invalid.
         """
@@ -54,7 +51,7 @@ class StoreDecisions:
         return self._writer.call(lambda connection: self.apply(connection, decisions, self._clock.now()))
 
     def apply(self, connection: Connection, decisions: Sequence[Decision], at: str) -> tuple[ReviewEvent, ...]:
-        """Apply decisions in a write transaction that is open already; the rest is as for `decide`."""
+        """Apply decisions in a write transaction that is already open; otherwise the same as `decide`."""
         tally = CounterChanges()
         trials: set[int] = set()
         events = [self._apply(connection, decision, at, tally, trials) for decision in decisions]
@@ -64,7 +61,7 @@ class StoreDecisions:
         return tuple(events)
 
     def decided_by_key(self, idempotency_key: str, /) -> AssessmentKey | None:
-        """Return the assessment or control item of the decision stored under a key; None if the key is new."""
+        """Return the assessment or control item of the decision with this idempotency key; None if the key is new."""
 
         with self._database.reading() as connection:
             event = event_of_key(connection, idempotency_key) or control_event_of_key(connection, idempotency_key)
@@ -128,7 +125,7 @@ class _Numbers:
         self.judged = rules.Grading(scores=scores, grades=grades, weights=weights)
 
     def write(self, counts: rules.Grading) -> None:
-        """Store the numbers that differ from the grader's."""
+        """Store the scores and grades that differ from the grader's."""
         score, grade = schema.score, schema.grade
         for name, value in counts.scores.items():
             if value != self.judged.scores[name]:
@@ -145,7 +142,7 @@ class _Numbers:
 
 
 def _known_event(connection: Connection, decision: Decision) -> ReviewEvent | None:
-    """Return the event stored under the decision's key; raises `Refused` if that was a decision on another item."""
+    """Return the event stored under the decision's key; raises `Refused` if that event decided another item."""
     if decision.key is None:
         return None
     known = event_of_key(connection, decision.key) or control_event_of_key(connection, decision.key)

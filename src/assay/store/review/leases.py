@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, delete, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Executable, bindparam, delete, func, literal_column, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from assay.domain.lifecycle import AssessmentState
@@ -19,12 +19,10 @@ from assay.store.queries.filters import scope_of, unsorted
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from sqlalchemy import ColumnElement, Executable
-
     from assay.store.database.connections import Database
 
 _SWEEP_S: Final = 10.0
-"""Seconds between deletions of expired leases, which have no effect in the meantime."""
+"""Seconds between deletions of expired leases; until they are deleted, expired leases have no effect."""
 
 _PENDING: Final[ColumnElement[str]] = literal_column(f"'{AssessmentState.PENDING.value}'")
 
@@ -55,16 +53,16 @@ class StoreLeases:
         return first
 
     def lease(self, keys: Collection[int], /, *, desk: str, now: float, until: float) -> frozenset[int]:
-        """Lease pending items to a desk until a time; return those that it got, without items on other desks.
+        """Lease pending items to a desk until a time; return the items that it got; items on other desks are not leased.
 
         Args:
-            now: seconds since 1970; leases that end before are free.
+            now: seconds since 1970; items whose leases ended before are free.
         """
         if not keys:
             return frozenset()
         rows = [{"assessment_key": key, "desk": desk, "until": until, "ended_by": now} for key in keys]
         with self._database.writing_lightly() as connection:
-            # Deleting expired leases at every claim would take a seventh of its processor time.
+            # Deleting expired leases at every claim would take a seventh of the claim's processor time.
             if abs(now - self._swept) >= _SWEEP_S:
                 connection.execute(delete(schema.lease).where(schema.lease.c.until < now))
                 self._swept = now

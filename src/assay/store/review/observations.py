@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, exists, func, insert, select
 
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId
@@ -19,9 +19,6 @@ from assay.store.queries.filters import scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from typing import Any
-
-    from sqlalchemy import ColumnElement, Connection, Row
 
     from assay.domain.selection import Selection
     from assay.store.database.connections import Database
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class StoreObservations:
-    """Stores and reads observations; may be used from any thread, and several processes at once."""
+    """Stores and reads observations; may be used from any thread and by several processes at once."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -48,8 +45,8 @@ class StoreObservations:
     def note_and_read(self, observation: Observation, /) -> tuple[Observation, ...]:
         """Store an observation and return all of its kind on the same assessment, oldest first.
 
-        Both happen in one transaction, so that of two opinions that arrive at once the second sees the first. Raises
-        `Refused` as `note`.
+        Both happen in one transaction, so that of two opinions that arrive at once the second sees the first. Raises `Refused` as
+        `note` does.
         """
 
         def both(connection: Connection) -> tuple[Observation, ...]:
@@ -90,9 +87,9 @@ class StoreObservations:
             return _read(connection, *where, newest=newest)
 
     def opinions_that_wait(self, selection: Selection, /) -> tuple[Observation, ...]:
-        """Return opinions and their withdrawals on the waiting assessments of a selection, oldest first.
+        """Return opinions, and withdrawals of opinions, on the pending assessments of a selection, oldest first.
 
-        The tallies name the runs in which something waits, so that opinions on settled runs cost nothing.
+        The tallies show which runs have pending assessments, so that opinions on finished runs cost nothing.
         """
         table, item, tally = schema.observation, schema.assessment, schema.run_tally
         pending = AssessmentState.PENDING.value
@@ -114,7 +111,7 @@ class StoreObservations:
             return _read(connection, table.c.run_key.in_(keys), opinions, waits)
 
     def decided_since(self, observation: int, /, *, reviewer: str) -> int:
-        """Return the number of this reviewer's decisions, in any run, after the observation with this id."""
+        """Return the number of decisions, in any run, that this reviewer made after the observation with this id."""
         table = schema.observation
         decisions = (table.c.reviewer == plain(reviewer), table.c.kind == ObservationKind.DECISION.value)
         statement = select(func.count()).select_from(table).where(*decisions, table.c.id > observation)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, insert, select
 
 from assay.store.database import schema
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from assay.store.database.connections import Database
     from assay.store.execution.writer_thread import Writer
 

@@ -1,7 +1,7 @@
-"""Arena votes, appended and never edited, and the trials people vote on.
+"""Arena votes, which are appended and never edited, and the trials that people vote on.
 
-A vote is taken back by a further row that names it. Each row's hash covers the row and the hash before it, which reveals a
-later edit. Rows name candidates by their place in the run, which a rename does not change.
+A vote is taken back by a further row that names it. Each row's hash covers the row and the previous hash, which reveals later
+edits. Rows name candidates by their place in the run, which a rename does not change.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import case, exists, func, insert, select
+from sqlalchemy import Connection, Row, Select, case, exists, func, insert, select
 
 from assay.domain.arena import Choice, Contest, Judged, Pairing, Vote
 from assay.domain.assessment import Response
@@ -25,8 +25,6 @@ from assay.store.queries.filters import find_run
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from sqlalchemy import Connection, Row, Select
-
     from assay.domain.suite import Task
     from assay.ports import Clock
     from assay.store.database.connections import Database
@@ -39,7 +37,7 @@ _AT_ONCE: Final = 400
 
 
 class StoreArena:
-    """Votes of the arena; may be used from any thread, and several processes at once."""
+    """Votes of the arena; may be used from any thread and by several processes at once."""
 
     def __init__(self, database: Database, writer: Writer, clock: Clock) -> None:
         self._database = database
@@ -50,8 +48,8 @@ class StoreArena:
         """Store a vote; a repetition with the same idempotency key returns it as stored.
 
         Raises:
-            UnknownName: there is no such run, trial or candidate.
-            Refused: this person's vote on this pair exists and was not taken back; or the key is used for another row.
+            UnknownName: the run, trial or candidate does not exist.
+            Refused: this person has already voted on this pair and has not taken the vote back, or the key belongs to another row.
         """
         return self._writer.call(lambda connection: self._cast(connection, vote))
 
@@ -59,8 +57,8 @@ class StoreArena:
         """Append a row that takes back a person's vote, by default their newest one; return the vote.
 
         Raises:
-            UnknownName: there is no such run.
-            Refused: the vote does not exist, is somebody else's, or was taken back before; or the key is used for another row.
+            UnknownName: the run does not exist.
+            Refused: the vote does not exist, is somebody else's, or was already taken back; or the key is used for another row.
         """
 
         def take(connection: Connection) -> Vote:
@@ -161,7 +159,7 @@ class StoreArena:
             return frozenset((position, k, min(a, b), max(a, b)) for position, k, a, b in rows)
 
     def extent(self, run: RunId, /) -> tuple[int, int]:
-        """Return the number of tasks of a run and the most trials of one; raises `UnknownName`."""
+        """Return the number of tasks of a run and the highest number of trials of a task; raises `UnknownName`."""
         table = schema.run_task
         with self._database.reading() as connection:
             run_key = _run_key(connection, run)
@@ -185,7 +183,7 @@ class StoreArena:
         return None if place is None else int(place)
 
     def contest(self, run: RunId, position: int, k: int, /) -> Contest | None:
-        """Return the responses and grades of a trial; None if there is no such trial."""
+        """Return the responses and grades of a trial; None if the trial does not exist."""
         table, planned, body = schema.trial, schema.run_task, schema.body
         with self._database.reading() as connection:
             run_key = _run_key(connection, run)
@@ -246,7 +244,7 @@ class StoreArena:
         if seen is not None:
             own = (run_key, trial_key, *pairing.pair, plain(vote.reviewer))
             sides = sorted((seen.left_place, seen.right_place))
-            # Such a key was once mistaken for that of the old vote, which undid somebody else's vote or caused a server error.
+            # Such a key was once mistaken for the old vote's key, which undid somebody else's vote or caused a server error.
             if seen.choice == UNDO or (seen.run_key, seen.trial_key, *sides, seen.reviewer) != own:
                 raise _taken()
             if _preferred(seen.choice, seen.left_place, seen.right_place) != _preferred(
@@ -297,7 +295,7 @@ def first_broken_vote(connection: Connection) -> int | None:
 
 
 def vote_hash(values: Mapping[str, Any]) -> str:
-    """Return the hash of a row over all columns except its number; it covers the hash of the row before."""
+    """Return the hash of a row over all columns except its number; it covers the previous row's hash."""
     hashed = [values[column.name] for column in schema.vote.c if column.name not in ("id", "hash")]
     return hashlib.sha256(json_bytes(hashed)).hexdigest()
 
@@ -308,7 +306,7 @@ def _said(connection: Connection, idempotency_key: str) -> Row[Any] | None:
 
 
 def _preferred(choice: str, left: int, right: int) -> str | int:
-    """Return the place of the preferred candidate, whatever the side; for a tie, the choice itself."""
+    """Return the place of the preferred candidate, regardless of the side; for a tie, return the choice itself."""
     return {Choice.LEFT.value: left, Choice.RIGHT.value: right}.get(choice, choice)
 
 
@@ -325,7 +323,7 @@ def _append(connection: Connection, values: dict[str, Any]) -> int:
 
 
 def _standing() -> list[Any]:
-    """Return the conditions of a vote that was not taken back: it is no undo, and no undo names it."""
+    """Return the conditions of a vote that was not taken back: it is not an undo, and no undo names it."""
     table = schema.vote
     later = table.alias("later")
     return [table.c.choice != UNDO, ~exists().where(later.c.undoes == table.c.id)]

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from assay.app.registry import removal, runs
-from assay.app.runs import control, extension
+from assay.app.runs import batch, control, extension
 from assay.app.runs import regrade as regrading
 from assay.app.runs.documents import CostEstimateDocument
 from assay.app.suites import model_candidate
 from assay.app.wire import fill
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.selection import Selection
-from assay.web.context import rooms_of
+from assay.web.context import Rooms, rooms_of
 from assay.web.responses import Answer, Body
 from assay.web.run_rows import LiveRunDocument, looked_at
 
 if TYPE_CHECKING:
     from assay.app.runs.execution import CostEstimate
-    from assay.web.context import Rooms
 
 router = APIRouter()
 
@@ -29,7 +29,7 @@ router = APIRouter()
 class WishBody(Body):
     """The requested action on a run; `budget` replaces a resumed run's budget and includes its cost so far."""
 
-    wish: Literal["pause", "resume", "cancel"]
+    wish: Literal["pause", "resume", "cancel", "collect"]
     budget: float | None = None
 
 
@@ -78,7 +78,12 @@ def steer(request: Request, run_id: str, body: WishBody) -> Response:
     if body.wish == control.PAUSE:
         control.pause(rooms.workspace, run_id)
     elif body.wish == control.CANCEL:
-        control.cancel(rooms.workspace, run_id)
+        cancelled = control.cancel(rooms.workspace, run_id)
+        if control.COLLECT in control.moves(cancelled):
+            with suppress(Refused):  # at work with other runs; a later look at the jobs cancels them
+                rooms.runner.collect(cancelled.id)
+    elif body.wish == control.COLLECT:
+        rooms.runner.collect(control.collectable(rooms.workspace, run_id))
     else:
         left = control.needs_somebody(rooms.workspace, run_id)
         if left is not None:
@@ -90,9 +95,16 @@ def steer(request: Request, run_id: str, body: WishBody) -> Response:
     return Answer({"run": row_of(rooms, run_id)})
 
 
+@router.get("/api/runs/{run_id}/jobs", tags=["runs"])
+def jobs(request: Request, run_id: str) -> Response:
+    """Return a run that is asked through batch APIs, with its batches as last seen."""
+    (result,) = batch.status(rooms_of(request).workspace, run_id)
+    return Answer(batch.batch_document(result))
+
+
 @router.post("/api/runs/{run_id}/delete", tags=["runs"])
 def delete(request: Request, run_id: str, body: RemovalBody) -> Response:
-    """Take a run out of every list and statistic; with `archived`, it stays readable by its id. `restore` brings it back."""
+    """Remove a run from every list and statistic; with `archived`, it stays readable by its id. `restore` brings it back."""
     workspace = rooms_of(request).workspace
     events = removal.take_out(workspace, [run_id], reason=body.reason, archived=body.archived)
     return Answer(removal.events_document(events))

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Header, Query, Request, Response
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from assay.app.integrations import evaluation_result, evaluations
-from assay.domain.errors import InputError, Refused
+from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.run import MOST_TRIALS
 from assay.web import responses
 from assay.web.api.schemas import SubmittedDocument, problems
@@ -19,7 +19,6 @@ from assay.web.responses import Answer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.domain.errors import SuiteError
 
 router = APIRouter(tags=["evaluations"])
 
@@ -44,34 +43,37 @@ class SubmissionBody(responses.Body):
     thing: Annotated[_Name, Field(alias="thingName", description="What is compared; also accepted as `thing`.")]
     snippets: Annotated[
         list[SnippetBody] | dict[str, _Text],
-        Field(description="Each candidate's code or answer: a list of {name, content}, or text by name."),
+        Field(description="Each candidate's code or answer: a list of {name, content}, or an object of texts by name."),
     ]
     id: Annotated[_Name | None, Field(description="The task's id; default: made from the Thing's name.")] = None
-    context: Annotated[_Text, Field(description="The rules that hold for the Thing.")] = ""
+    context: Annotated[_Text, Field(description="The rules that apply to the Thing.")] = ""
     language: Annotated[str, Field(max_length=100)] = ""
-    family: Annotated[str, Field(max_length=200, description="The source that the Thing shares with others.")] = ""
+    family: Annotated[str, Field(max_length=200, description="The source that the Thing shares with other Things.")] = (
+        ""
+    )
     prompt: Annotated[_Text | list[dict[str, Any]] | None, Field(description="What the candidates were asked.")] = None
-    expected: Annotated[str | float | bool | list[Any] | None, Field(description="What a right answer is.")] = None
-    ideal: Annotated[_Text | None, Field(description="A solution as it should be written.")] = None
-    final_answer: Annotated[str | float | bool | None, Field(description="The right result alone.")] = None
+    expected: Annotated[str | float | bool | list[Any] | None, Field(description="The correct answer.")] = None
+    ideal: Annotated[_Text | None, Field(description="A model solution.")] = None
+    final_answer: Annotated[str | float | bool | None, Field(description="Only the correct final answer.")] = None
     score: Annotated[
-        str | dict[str, Any] | None, Field(description="A way of scoring, as `score` of a suite; default: judge.")
+        str | dict[str, Any] | None, Field(description="How to score, as in `score` of a suite; default: judge.")
     ] = None
-    suite: Annotated[str | None, Field(max_length=200, description="Under which name tasks are pooled.")] = None
+    suite: Annotated[str | None, Field(max_length=200, description="The name under which tasks are pooled.")] = None
     trials: Annotated[
-        int | None, Field(alias="trialsNeeded", ge=1, le=MOST_TRIALS, description="N; also accepted as `trials`.")
+        int | None,
+        Field(alias="trialsNeeded", ge=1, le=MOST_TRIALS, description="Number of trials; also accepted as `trials`."),
     ] = None
     judge: Annotated[
         _Name | list[_Name] | None,
-        Field(description="provider/name, several of them, or `human`; default: the settings' judge."),
+        Field(description="provider/name, several of them, or `human`; default: the judge in the settings."),
     ] = None
     mode: Literal["joint", "each", "pairwise"] | None = None
     rubric: Annotated[list[Any] | dict[str, Any] | None, Field(max_length=100)] = None
     review: Annotated[str | None, Field(max_length=40)] = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     batch_id: Annotated[str | None, Field(max_length=200)] = None
-    budget: Annotated[float | None, Field(description="US dollars this evaluation may cost at most.")] = None
-    metadata: Annotated[dict[str, Any], Field(description="Whatever is to be kept with it.")] = Field(
+    budget: Annotated[float | None, Field(description="The most this evaluation may cost, in US dollars.")] = None
+    metadata: Annotated[dict[str, Any], Field(description="Any data to store with the evaluation.")] = Field(
         default_factory=dict
     )
 
@@ -121,14 +123,18 @@ class ResponseBody(responses.Body):
     model_response_text: Annotated[str, Field(min_length=1, max_length=MOST_CHARS)]
     ideal_response_id: Annotated[str | None, Field(max_length=500)] = None
     ideal_response_text: _Text = ""
-    correct_answer: Annotated[str | float | bool | None, Field(description="The right final answer.")] = None
-    judge_llm_model: Annotated[_Name | None, Field(description="provider/name; default: the settings' judge.")] = None
+    correct_answer: Annotated[str | float | bool | None, Field(description="The correct final answer.")] = None
+    judge_llm_model: Annotated[
+        _Name | None, Field(description="provider/name; default: the judge in the settings.")
+    ] = None
     judge_prompt_version: Annotated[
-        str | None, Field(max_length=500, description="A prompt of the judge's in the folder `prompts`.")
+        str | None, Field(max_length=500, description="A judge prompt from the folder `prompts`.")
     ] = None
     trials: Annotated[int | None, Field(ge=1, le=MOST_TRIALS)] = None
     rubric: Annotated[list[Any] | dict[str, Any] | None, Field(max_length=100)] = None
-    review: Annotated[str | None, Field(max_length=40, description="Who reviews, as `review` of a suite.")] = None
+    review: Annotated[
+        str | None, Field(max_length=40, description="Which grades need review, as in `review` of a suite.")
+    ] = None
     batch_id: Annotated[str | None, Field(max_length=200)] = None
     budget: float | None = None
 
@@ -173,7 +179,7 @@ _TAGS = ("as a Thing", "as one response")
 
 
 def _kind(body: Any) -> str:
-    """Return the tag of the request's type: a response if it has any field that only a response has, else a Thing."""
+    """Return the tag of the request's type: a response if it has any field that only a response has, otherwise a Thing."""
     fields: Mapping[str, Any] = body if isinstance(body, dict) else {}
     own = set(ResponseBody.model_fields) - set(SubmissionBody.model_fields)
     return _TAGS[1] if own & set(fields) else _TAGS[0]
@@ -224,7 +230,9 @@ def submit_evaluation(
     body: Annotated[AnyBody, Body(openapi_examples=EXAMPLES)],
     idempotency_key: Annotated[
         str | None,
-        Header(min_length=1, max_length=200, description="Sent again with the same key, it is the same evaluation."),
+        Header(
+            min_length=1, max_length=200, description="A request sent again with the same key is the same evaluation."
+        ),
     ] = None,
 ) -> Response:
     """Submit candidates' snippets or one response for judging. Returns once the run is stored, before any model call."""
@@ -254,7 +262,9 @@ def submit_evaluation(
 def get_evaluation_result(
     request: Request,
     evaluation_id: str,
-    after: Annotated[str | None, Query(max_length=40, description="From `next` of the answer before.")] = None,
+    after: Annotated[
+        str | None, Query(max_length=40, description="The value of `next` in the previous answer.")
+    ] = None,
 ) -> Response:
     """Return the state of an evaluation and the scores that count. Pending grades are only counted."""
     rooms = rooms_of(request)
@@ -266,7 +276,7 @@ def _listed(judge: str | list[str] | None) -> tuple[str, ...]:
 
 
 def _refused(error: InputError) -> Response:
-    """Return a 422 response with all problems; `error` holds the first, as in every failed request."""
+    """Return a 422 response with all problems; `error` holds the first one, as in every failed request."""
     each: tuple[SuiteError | InputError, ...] = getattr(error, "errors", (error,))
     return Answer(
         {**problem_of(each[0]), "problems": [problem_of(problem)["error"] for problem in each]}, status_code=422

@@ -14,7 +14,7 @@ from assay.app.registry import runs
 from assay.app.statistics.documents import ExcludedDocument, MeanDocument, WarningDocument
 from assay.app.wire import document, fill
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.web.api.schemas import problems
 from assay.web.context import rooms_of
 from assay.web.responses import Answer
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.statistics.live_report import StatisticsOverview
-    from assay.domain.selection import RunSummary
 
 router = APIRouter(tags=["runs"])
 
@@ -73,12 +72,12 @@ class EvaluatorResult(BaseModel):
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
     evaluator_name: Annotated[str, Field(max_length=200)]
-    score: Annotated[float | None, Field(description="From 0 to maxScore; null where it could not say.")] = None
+    score: Annotated[float | None, Field(description="From 0 to maxScore; null if it gave no score.")] = None
     max_score: float = 1.0
     details: Any = None
     graded_by: Annotated[
         str | None,
-        Field(description="model, rule or person; without it a name with `judge`, `llm` or `ai` in it is a model's."),
+        Field(description="model, rule or person; if absent, `judge`, `llm` or `ai` in the name means model."),
     ] = None
 
 
@@ -90,11 +89,11 @@ class FinishedRun(BaseModel):
     suite: Annotated[str, Field(max_length=200)]
     scenario: Annotated[str, Field(max_length=500)]
     agent: Annotated[str, Field(max_length=200)]
-    run_id: Annotated[str | None, Field(max_length=200, description="Taken over where it is a plain name.")] = None
+    run_id: Annotated[str | None, Field(max_length=200, description="Kept if it is a plain name.")] = None
     batch_id: Annotated[str | None, Field(max_length=200)] = None
     tier: Annotated[str | None, Field(max_length=40)] = None
     family: Annotated[
-        str | None, Field(max_length=200, description="The source that the scenario shares with others.")
+        str | None, Field(max_length=200, description="The source that it shares with other scenarios.")
     ] = None
     model: Annotated[str | None, Field(max_length=200)] = None
     status: Annotated[str | None, Field(max_length=40)] = None
@@ -149,7 +148,7 @@ async def _sent(request: Request) -> bytes:
     status_code=201,
     response_model=ReceivedRunDocument,
     responses=problems(400, 401, 409, 413, 415, 422)
-    | {200: {"model": ReceivedRunDocument, "description": "The same content was imported before."}},
+    | {200: {"model": ReceivedRunDocument, "description": "The same content was already imported."}},
 )
 def receive_run(
     request: Request,
@@ -159,7 +158,7 @@ def receive_run(
 ) -> Response:
     """Import a finished run from another program; scores given by models await review."""
     received = received_runs.receive(rooms_of(request).workspace, content)
-    message = "This run was imported before; nothing was changed." if received.again else "The run was imported."
+    message = "This run was already imported; nothing was changed." if received.again else "The run was imported."
     answer = ReceivedRunDocument(run_id=received.run_id, runId=received.run_id, message=message)
     headers = {"location": f"/api/runs/{received.run_id}"}
     return Answer(answer, status_code=200 if received.again else 201, headers=headers)

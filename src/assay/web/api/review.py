@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 MOST_AT_ONCE = 20
-_ROUNDS = 4  # rounds of leasing, until enough items need no other reviewer's opinion
+_ROUNDS = 4  # rounds of leasing to find enough items that do not wait for another reviewer
 
 
 class CorrectionBody(Body):
-    """One score: `pane` is the candidate's position as shown, from 0; without a criterion, its overall score."""
+    """One score. `pane` is the candidate's position on the page, from 0; without a criterion, this is its overall score."""
 
     pane: int = Field(ge=0, le=10_000)
     criterion: str | None = None
@@ -41,7 +41,7 @@ class CorrectionBody(Body):
 class AboutOne(Body):
     """A request about one item. `key` is the idempotency key.
 
-    If `run` is given (a full id), the item must belong to that run, else the request fails: another store may use the
+    If `run` is given (a full id), the item must belong to that run, otherwise the request fails, because another store may use the
     same ids.
     """
 
@@ -115,8 +115,7 @@ def review_next(
 ) -> Response:
     """Return the next pending assessments, leased to a desk (a browser tab) for five minutes.
 
-    `after` lists the ids that the desk still holds, separated by commas; `first` is one that it wants back after a
-    reload.
+    `after` lists the ids that the desk still holds, separated by commas; `first` is an id that it wants back after a reload.
     """
     rooms, selection, reviewer = rooms_of(request), selection_of(run, suite, task, judge), reviewer_of(request)
     held = [key_of(request, text) for text in after.split(",") if text]
@@ -131,7 +130,8 @@ def review_next(
     taken = _taken(rooms, selection, desk=desk, reviewer=reviewer, holding=holding, limit=left) if left else []
     if control is None and not taken:
         control = _control_item(rooms, waiting, lying, held=held, desk=desk, limit=limit, any_left=False)
-    # After a reload, the items must come back in the same order, else the one that moved is the control item.
+    # After a reload, the items must come back in the same order, otherwise the one that moved would give itself away as the control
+    # item.
     place = lying.index(control) if control in lying else None
     keys = rooms.placement.mixed(taken, control, limit=limit, place=place)
     if control is not None:
@@ -250,7 +250,7 @@ async def rerun(request: Request, body: RerunBody) -> Response:
 
 
 def _wanted_back(rooms: Rooms, name: str, key: AssessmentKey, *, desk: str) -> AssessmentKey | None:
-    """Lease an item again to the desk (browser tab) that held it. Returns the key of a control item, which no queue lists."""
+    """Lease an item again to the desk (browser tab) that held it. Returns its key if it is a control item, which no queue lists."""
     with by_its_name(name, key):
         row = rooms.review.control_items.detail(key).row
     leased = row.state is AssessmentState.PENDING and rooms.queue.claim(key, desk=desk)
@@ -267,7 +267,7 @@ def _control_item(
     limit: int,
     any_left: bool = True,
 ) -> AssessmentKey | None:
-    """Lease one control item to the desk: the one it held before a reload, else a new choice."""
+    """Lease one control item to the desk: the one it held before a reload, otherwise a newly chosen one."""
     if not waiting:
         return None
     chosen = [key for key in waiting if key in lying]

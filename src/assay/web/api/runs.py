@@ -57,7 +57,7 @@ def run(
 
 @router.get("/api/live", tags=["runs"])
 async def live(request: Request) -> Response:
-    """Stream runs as they change, as server-sent events; 503 if too many clients listen, which can poll `/queue.json`."""
+    """Stream runs as they change, as server-sent events; 503 if too many clients listen: poll `/queue.json` instead."""
     if not rooms_of(request).live.has_room:
         return problem_response(request.scope, 503, "live", "too many pages are connected.", remedy="Try again later.")
     # Without this header nginx holds events back until its buffer is full.

@@ -1,4 +1,4 @@
-"""Documents of failed requests and submissions, and the failures that routes list in OpenAPI."""
+"""Documents for failed requests and submissions, and the failures that routes list in OpenAPI."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ProblemDocument:
 
 @document
 class RefusalDocument:
-    """The body of every failed request; `problems` lists all problems if there can be several."""
+    """The body of every failed request; `problems` lists all of them when a request can have several."""
 
     error: ProblemDocument
     problems: tuple[ProblemDocument, ...] | Absent = optional()
@@ -34,10 +34,10 @@ class SubmittedDocument:
 
 
 _MEANINGS: Final = {
-    400: "The request is no JSON.",
+    400: "The request is not JSON.",
     401: "The token is missing or wrong.",
-    404: "There is nothing of this name.",
-    409: "It is not possible in this state; nothing was changed.",
+    404: "Nothing has this name.",
+    409: "This is not possible in the current state; nothing was changed.",
     413: "The body is too large.",
     415: "The body is not application/json.",
     422: "Something in the request is wrong; nothing was changed.",

@@ -52,7 +52,7 @@ async def sign_in_with_token(request: Request, body: TokenBody) -> Response:
     if known is None:
         if not await entrance.wrong.delay(request.client.host if request.client else ""):
             return problem_response(request.scope, 429, *TOO_OFTEN, remedy="Try again in a minute.")
-        remedy = "Enter the server's token, or that of an invitation that was not revoked."
+        remedy = "Enter the server's token, or the token of an invitation that has not been revoked."
         return Answer({"error": {"where": "token", "problem": "is wrong.", "remedy": remedy}}, status_code=401)
     visitor, session = known
     answer = Answer({"ok": True, "home": visitor.home})

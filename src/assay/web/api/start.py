@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
@@ -14,15 +14,12 @@ from assay.app.runs.documents import CostEstimateDocument
 from assay.app.runs.pasted_texts import PLACE, grade_pasted
 from assay.app.runs.rubric_choices import rubric_for_texts
 from assay.app.wire import fill
-from assay.domain.errors import InputError, Refused
+from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.lifecycle import Policy
 from assay.web.api.control import row_of
 from assay.web.context import rooms_of
 from assay.web.errors import problem_of
 from assay.web.responses import Answer, Body
-
-if TYPE_CHECKING:
-    from assay.domain.errors import SuiteError
 
 router = APIRouter()
 
@@ -39,7 +36,7 @@ class ParametersBody(Body):
 
 
 class ProtocolBody(Body):
-    """The review protocol of a run: shares from 0 to 1, and the distance between an item and its repeat; see `domain.protocol`."""
+    """The review protocol of a run: shares between 0 and 1, and how far a repeat follows its item; see `domain.protocol`."""
 
     blind: float | None = None
     plants: float | None = None
@@ -69,7 +66,7 @@ class StartBody(Body):
     key: str | None = Field(default=None, min_length=8, max_length=80)
 
     def wish(self) -> starting.Wish:
-        """Convert the request to the app's settings of a start."""
+        """Convert the request to the app's start settings."""
         changes: dict[str, Any] = {}
         if self.review is not None:
             changes["review"] = self.review
@@ -153,7 +150,7 @@ def start(request: Request, body: StartBody) -> Response:
 
 @router.post("/api/demo", tags=["start"], status_code=201)
 def start_demo(request: Request, body: DemoBody) -> Response:
-    """Start the demo run in a store without runs. Its judge's replies are recordings, so no model is called."""
+    """Start the demo run in a store without runs. The judge's replies are pre-recorded, so no model is called."""
     rooms = rooms_of(request)
 
     def begin() -> str:
@@ -220,7 +217,7 @@ def _problems(error: InputError, path: str) -> list[dict[str, str]]:
 
 
 def _refused(error: InputError, path: str) -> Response:
-    """Return a failed response with all problems; `error` holds the first, as in every failed request."""
+    """Return a failed response with all problems; `error` holds the first one, as in every failed request."""
     first: InputError = getattr(error, "errors", (error,))[0]
     document = {**problem_of(first), "problems": _problems(error, path)}
     return Answer(document, status_code=409 if isinstance(error, Refused) else 422)

@@ -39,5 +39,5 @@ def look(request: Request, body: UploadBody) -> Response:
 
 @router.post("/api/uploads", tags=["start"], status_code=201)
 def keep(request: Request, body: UploadBody) -> Response:
-    """Import the results and save the suites in some files; known results are not imported again."""
+    """Import the results and save the suites from these files; results that are already stored are not imported again."""
     return Answer(uploads.keep(rooms_of(request).workspace, body.pairs()), status_code=201)

@@ -31,7 +31,7 @@ GOES_ON: Final = frozenset({"waiting", "measuring"})
 
 @dataclass(slots=True)
 class Job:
-    """A judge to measure: its `state` (`waiting`, `measuring`, `done`, `stopped`, `failed`), with `done` of `of` answers."""
+    """A judge to measure, its `state` (`waiting`, `measuring`, `done`, `stopped` or `failed`), and its progress: `done` of `of`."""
 
     id: str
     wanted: Wanted
@@ -71,7 +71,9 @@ class Measuring:
                 raise Refused("calibrate", "cannot start: the server is stopping.")
             if sum(job.state in GOES_ON for job in self._jobs.values()) + len(wanted) > MOST_WAITING:
                 raise Refused(
-                    "calibrate", f"may have at most {MOST_WAITING} judges waiting.", remedy="Wait until some are done."
+                    "calibrate",
+                    f"may have at most {MOST_WAITING} judges waiting.",
+                    remedy="Wait until some of them are done.",
                 )
             made = [
                 Job(id=f"{key}/{place}", wanted=request, stopper=stopper_.Stopper())

@@ -105,7 +105,7 @@ class Reruns:
         if len(detail.attempts) < request_.attempt:
             raise Refused(
                 request_.name,
-                f"has no attempt {request_.attempt}; its last is {len(detail.attempts)}.",
+                f"has no attempt {request_.attempt}; its last attempt is {len(detail.attempts)}.",
                 remedy="Reload the item and try again.",
             )
         await asyncio.to_thread(self._review.opinions.refuse_disputed, detail)
@@ -221,7 +221,7 @@ class Reruns:
         return new, None
 
     def _takes_s(self, detail: AssessmentDetail) -> float:
-        """Return the seconds that a control item's rerun takes: as a recent real rerun, else as the original judge call."""
+        """Return the seconds that a control item's rerun takes: those of a recent real rerun, or of the original judge call."""
         if self._took:
             return secrets.choice(self._took)
         latency_s = detail.call.get("latency_s")
@@ -263,5 +263,5 @@ def _why(failure: Failure | None) -> _NoGrades:
     return _NoGrades(
         "rerun",
         f"the judge gave no new grades{kind}; the earlier grades remain.",
-        remedy="Ask again later; at the command line `assay review rerun` says what went wrong.",
+        remedy="Try again later; on the command line, `assay review rerun` shows what went wrong.",
     )

@@ -12,7 +12,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from assay.app.runs import execution
+from assay.app.runs import batch, execution
 from assay.app.runs import stopper as stopper_
 from assay.app.runs.budget import with_budget
 from assay.domain.errors import AssayError, Interrupted, Refused
@@ -74,6 +74,16 @@ class Runner:
         with_budget(self._workspace, plan, execution.result_of(self._workspace, run).summary, budget_usd)
         self._start(run, lambda beside, stopper: execution.resume(beside, run, budget_usd=budget_usd, stopper=stopper))
 
+    def collect(self, run: RunId) -> None:
+        """Collect the answers to a run's batches, and submit what its trials need next."""
+
+        def collect(beside: Workspace, _: stopper_.Stopper) -> None:
+            troubles = batch.collect(beside, run).collected.troubles
+            if troubles:
+                raise Refused(run, " ".join(troubles), remedy="Collect again later.")
+
+        self._start(run, collect)
+
     def trouble(self, run: RunId) -> AssayError | None:
         """The error that stopped a run of this process, if any."""
         with self._lock:
@@ -134,7 +144,9 @@ class Runner:
     def _check_room(self) -> None:
         if len(self._runs) >= MOST_AT_ONCE:
             raise Refused(
-                "the server", f"is already executing {MOST_AT_ONCE} runs.", remedy="Wait for one, or use `assay run`."
+                "the server",
+                f"is already executing {MOST_AT_ONCE} runs.",
+                remedy="Wait until one of them ends, or use `assay run`.",
             )
 
     def _carry_out(

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urlencode
 from fastapi import APIRouter, Request, Response
 
 from assay.app.comparison import answers
-from assay.app.comparison.answers import AnswerFilter, AnswerQuery
+from assay.app.comparison.answers import Agreement, AnswerFilter, AnswerQuery, AnswersPage, ShownAnswers
 from assay.app.provenance import calls_of
 from assay.app.registry import runs as registry
 from assay.app.text_diff import Part, document_of, field_rows, marked, too_long
@@ -34,7 +34,6 @@ from assay.web.texts import for_script
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assay.app.comparison.answers import Agreement, AnswersPage, ShownAnswers
     from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
@@ -46,7 +45,7 @@ MOST_SHOWN: Final = 20_000
 
 DIFFERENCES: Final = ("auto", "off", "word", "line")
 _SIMILAR: Final = 0.5
-"""Share of a text that another one must have for their differences to be marked unasked."""
+"""Share of their text that two answers must have in common before their differences are marked automatically."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -56,7 +55,7 @@ class OfferedCandidate:
     """A candidate that can be chosen as a column, with the totals of its calls.
 
     Attributes:
-        success: share of requests with an answer, 0 to 1; None without requests.
+        success: share of requests with an answer, between 0 and 1; None if there are no requests.
         tokens: sent and received.
     """
 
@@ -68,6 +67,7 @@ class OfferedCandidate:
     tokens: tuple[int, int] | None
     cost_usd: float | None
     tokens_per_s: float | None
+    requests_per_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Sides:
         self.after = place_of("after", query.get("after", "").strip())
 
     def let_go(self) -> dict[str, str]:
-        """Drop reading rules that are invalid; return each problem by its field."""
+        """Drop invalid reading rules, and return the problem of each by its field."""
         addresses = {}
         # An invalid expression marks its field and does not replace the page by an error page.
         for name in ("read", "title"):
@@ -155,7 +155,7 @@ def _column(text: str) -> AnswerColumn:
 
 
 def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
-    """Parse a reading rule: a method (`$.a.b`, `last_line`, `final_answer`, …), else a regular expression."""
+    """Parse a reading rule: a method (`$.a.b`, `last_line`, `final_answer`, …), otherwise a regular expression."""
     is_way = text.startswith("$") or re.fullmatch(r"\w+", text) is not None
     if is_way and not any(True for _ in way_problems(text)):
         return Field(name=name, path=text, labels=labels)
@@ -171,7 +171,7 @@ def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
 @router.get("/compare")
 @reads(*READS, "task")
 def compare_page(request: Request) -> Response:
-    """Show answers side by side; without columns, the runs and candidates to choose from."""
+    """Show answers side by side; without columns, show the runs and candidates to choose from."""
     sides, workspace = Sides(request), rooms_of(request).workspace
     wrong, find = sides.let_go(), request.query_params.get("find", "").strip()
     offered = _offered(workspace, find)
@@ -193,6 +193,7 @@ def compare_page(request: Request) -> Response:
     answer_page = answers.page(workspace, _wanted(workspace, sides), after=sides.after)
     rows = answer_page.rows
     shown = _shown(rows, sides.task)
+    plans = answers.plans_of(workspace, sides.wanted)
     return page_of(
         request,
         "compare/compare.html",
@@ -216,7 +217,8 @@ def compare_page(request: Request) -> Response:
         filters=list(AnswerFilter),
         offered=offered,
         chosen=[shown_column(column) for column in sides.columns],
-        criteria=_criteria(answers.plans_of(workspace, sides.wanted)),
+        criteria=_criteria(plans),
+        criteria_text=next((text for plan in plans if (text := _imported_criteria(plan))), None),
         looked_at=answer_page.looked_at,
         next=sides.address("/compare", after=answer_page.after) if answer_page.after else None,
         first=sides.address("/compare") if sides.after else None,
@@ -228,7 +230,7 @@ def compare_page(request: Request) -> Response:
 
 
 def _shown(rows: Sequence[ShownAnswers], task: str) -> ShownAnswers | None:
-    """Return the row of a task, the first one if none is asked for.
+    """Return the row of a task; the first row if no task is requested.
 
     Raises:
         InputError: the task is not in the list.
@@ -237,7 +239,7 @@ def _shown(rows: Sequence[ShownAnswers], task: str) -> ShownAnswers | None:
         return next(iter(rows), None)
     shown = next((row for row in rows if row.row.task.id == task), None)
     if shown is None:
-        raise InputError("task", f"{task!r} is not in the list.", remedy="Choose a task from the list at the left.")
+        raise InputError("task", f"{task!r} is not in the list.", remedy="Choose a task from the list on the left.")
     return shown
 
 
@@ -292,12 +294,12 @@ def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
         names = (summary.suite, summary.id, summary.batch_id or "", *summary.candidates)
         if needle and not any(needle in name.casefold() for name in names):
             continue
-        totals, seconds = calls_of(workspace, summary)
-        if summary.imported and not totals and not answers.holds_answers(workspace, summary):
+        of_run = calls_of(workspace, summary)
+        if summary.imported and not of_run.totals and not answers.holds_answers(workspace, summary):
             continue  # a table of scores
         candidates = []
         for name in summary.candidates:
-            calls = [total for total in totals if total.role == "candidate" and total.name == name]
+            calls = [total for total in of_run.totals if total.role == "candidate" and total.name == name]
             n, failed = sum(call.calls for call in calls), sum(call.failed for call in calls)
             output = sum(call.output_tokens for call in calls)
             costs = [call.cost_usd for call in calls if call.cost_usd is not None]
@@ -310,7 +312,8 @@ def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
                     success=_answered(summary, n, failed),
                     tokens=None if not n else (sum(call.input_tokens for call in calls), output),
                     cost_usd=sum(costs) if costs else None,
-                    tokens_per_s=output / seconds if seconds and output else None,
+                    tokens_per_s=output / of_run.seconds if of_run.seconds and output else None,
+                    requests_per_s=of_run.per_s(n),
                 )
             )
         runs.append(
@@ -320,7 +323,7 @@ def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
 
 
 def _answered(summary: RunSummary, calls: int, failed: int) -> float | None:
-    """Return the share of requests with an answer; a missing answer in an import counts as unanswered, although it has no call."""
+    """Return the share of requests with an answer; a missing answer in an import counts as unanswered, though it has no call."""
     total = sum(summary.trials.values())
     if summary.imported and len(summary.candidates) == 1 and total:
         return (total - summary.trials.get(TrialState.FAILED, 0)) / total
@@ -343,7 +346,7 @@ def _columns(sides: Sides) -> list[Mapping[str, object]]:
 
 
 def _criteria(plans: tuple[RunPlan, ...]) -> list[Mapping[str, object]]:
-    """Return each criterion once, as the first run that has it defines it."""
+    """Return each criterion once, as defined by the first run that has it."""
     by_name = {
         criterion.name: criterion for plan in reversed(plans) if plan.rubric for criterion in plan.rubric.criteria
     }
@@ -356,6 +359,13 @@ def _criteria(plans: tuple[RunPlan, ...]) -> list[Mapping[str, object]]:
         }
         for each in by_name.values()
     ]
+
+
+def _imported_criteria(plan: RunPlan) -> str | None:
+    """Return the text of the criteria that an import was given, if any."""
+    imported = plan.environment.get("imported")
+    criteria = imported.get("criteria") if isinstance(imported, dict) else None
+    return criteria if isinstance(criteria, str) else None
 
 
 def _row(shown: ShownAnswers, sides: Sides) -> Mapping[str, object]:

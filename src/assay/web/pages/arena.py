@@ -11,30 +11,27 @@ from markupsafe import Markup
 from pydantic import Field
 from starlette.responses import RedirectResponse
 
-from assay.app.arena.ranking import chart_of, pairs_csv, standing, standing_document, votes_csv
+from assay.app.arena.ranking import ArenaRanking, chart_of, pairs_csv, standing, standing_document, votes_csv
 from assay.app.registry import runs
 from assay.app.runs import start
 from assay.app.statistics import charts
 from assay.domain.arena import Choice
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.lifecycle import RunState
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.scoring.pages import MAX_LOOKED_AT
 from assay.web import keyboard
 from assay.web.context import reviewer_of, rooms_of
 from assay.web.query_params import together
 from assay.web.responses import Answer, Body
-from assay.web.security.sandboxed_frames import LARGEST, SANDBOX, check_framed
+from assay.web.security.sandboxed_frames import LARGEST, SANDBOX, Previews, check_framed
 from assay.web.templating import page_of
 from assay.web.texts import for_script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.app.arena.ranking import ArenaRanking
     from assay.app.arena.voting import ArenaVoting, Bout, Reveal, VotableRun
-    from assay.domain.selection import RunSummary
-    from assay.web.security.sandboxed_frames import Previews
 
 RUNS_SHOWN: Final = 20
 MOST_SHOWN: Final = 200_000
@@ -123,7 +120,7 @@ def arena_twin(request: Request, before: str | None = None) -> Response:
     return Answer(_list(request, before))
 
 
-# Before the page's route, which would take `.json` as part of the run id.
+# Declared before the page's route, which would treat `.json` as part of the run id.
 @router.get("/arena/{run_id}.json", include_in_schema=False)
 def bout_twin(
     request: Request, run_id: str, task: str | None = None, trial: int | None = None, pair: str | None = None
@@ -230,7 +227,7 @@ def next_pair(
 
 @router.post("/api/arena/{run_id}/votes", tags=["arena"], status_code=201)
 def vote(request: Request, run_id: str, body: VoteBody) -> Response:
-    """Record a vote and return the authors' names, and the responses again if names in them were hidden.
+    """Record a vote and return the authors' names; if names inside the responses were hidden, return the responses again too.
 
     `key` is the idempotency key: a vote sent again is not counted twice.
     """

@@ -38,14 +38,6 @@ Number = Annotated[int | None, Query(ge=0, lt=2**62)]
 
 router = APIRouter(include_in_schema=False)
 
-_VERB_WORDS: Final = {
-    "approve": "approve",
-    "correct": "correct",
-    "reject": "reject",
-    "rerun": "rerun",
-    "undo": "undo",
-}
-
 _VIA_WORDS: Final = {
     "page": "on a page",
     "terminal": "in a terminal",
@@ -195,7 +187,7 @@ def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
     event = audit_log.logged_event(logged)
     return {
         **plain(event),
-        "verb": _VERB_WORDS[event.decision],
+        "verb": event.decision,
         "became": f"{t(f'state.{event.before}')} → {t(f'state.{event.after}')}",
         "way": _VIA_WORDS[event.via],
         "reviewer": visible(event.reviewer),
@@ -223,14 +215,14 @@ def _said_of(chain: Chain, before: int) -> str:
     if not chain.ended:
         return plural(
             n,
-            f"Checked 1 event; intact up to event {chain.up_to}.",
-            f"Checked {n} events; intact up to event {chain.up_to}.",
+            f"Checked 1 event. The chain is intact up to event {chain.up_to}.",
+            f"Checked {n} events. The chain is intact up to event {chain.up_to}.",
         )
     if chain.after and not before:
         return plural(
             n,
-            f"Checked the one event after event {chain.after}; intact up to event {chain.up_to}, the newest.",
-            f"Checked the {n} events after event {chain.after}; intact up to event {chain.up_to}, the newest.",
+            f"Checked the one event after event {chain.after}. The chain is intact up to event {chain.up_to}, the newest one.",
+            f"Checked the {n} events after event {chain.after}. The chain is intact up to event {chain.up_to}, the newest one.",
         )
     return t("audit.intact", n=n, up_to=chain.up_to) if chain.up_to else "There are no events yet."
 
@@ -245,5 +237,4 @@ def _files(wanted: AuditQuery) -> list[dict[str, str]]:
 
 
 def _word(name: str, value: str) -> str:
-    words = {"verb": _VERB_WORDS, "via": _VIA_WORDS}.get(name, {})
-    return words.get(value, value)
+    return _VIA_WORDS.get(value, value) if name == "via" else value

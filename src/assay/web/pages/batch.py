@@ -9,10 +9,10 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request, Response
 
 from assay.app.registry import batch_matrix
-from assay.app.registry.batch_matrix import Across
+from assay.app.registry.batch_matrix import Across, Line, Matrix, MatrixCell
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import RunId, shown_trial
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.web.context import rooms_of
 from assay.web.query_params import one_of, place_of, reads, whole
 from assay.web.responses import Answer
@@ -24,8 +24,6 @@ from assay.web.texts import t
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.app.registry.batch_matrix import Line, Matrix, MatrixCell
-    from assay.domain.selection import RunSummary
 
 READS: Final = ("suite", "across", "candidate", "runs", "after")
 OPENED: Final = frozenset({"needs_review", "approved", "rejected"})
@@ -71,7 +69,7 @@ class BatchQuery:
         )
 
 
-# Before the page's route, which takes any path and would take `.json` as part of the batch id.
+# Declared before the page's route, which accepts any path and would treat `.json` as part of the batch id.
 @router.get("/batches/{batch_id:path}.json")
 @reads(*READS)
 def batch_twin(request: Request, batch_id: str) -> Response:

@@ -17,7 +17,7 @@ from assay.app.wire import fill
 from assay.domain.errors import InputError, Refused, SettingsError, UnknownName
 from assay.web.context import rooms_of
 from assay.web.errors import problem_of
-from assay.web.formatting import plural, when
+from assay.web.formatting import plural, time_element
 from assay.web.jobs.judge_services import judging_of
 from assay.web.pages.models import address as model_address
 from assay.web.responses import Answer, Body
@@ -61,7 +61,7 @@ _REASONS: Final = {
     "no_pairs": "not measured: no pairs of answers",
     "no_twins": "not measured: no sample has a shorter version",
     "judged_once": "not measured: needs several gradings of each reference",
-    "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades of its own family and of others",
+    "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades for its own and other model families",
     "judge_has_no_variation": "undefined: the judge gave every answer the same score",
     "no_variation": "undefined: all references have the same score",
     "need_at_least_3_pairs": "undefined: fewer than three references",
@@ -101,7 +101,7 @@ _NEVER_JUDGES: Final = frozenset({"echo", "human"})
 
 
 class MeasureBody(Body):
-    """Judges to measure. `pasted` is JSON, `samples` a file of the folder; without either, the built-in samples are used."""
+    """Judges to measure. `pasted` is JSON, `samples` is a file in the folder; without either, the built-in samples are used."""
 
     models: list[str] = Field(min_length=1, max_length=10)
     samples: str | None = Field(default=None, max_length=1_000)
@@ -358,7 +358,7 @@ def _row(listed: Listed) -> Mapping[str, object]:
         "mae": _figure("mae", document["mae"]) if "mae" in document else None,
         "pass_rate": _figure("pass_rate", document["pass_rate"]) if "pass_rate" in document else None,
         "as_in": f"graded as in {document.get('settings_of', '')}",
-        "at": when(record.at),
+        "at": time_element(record.at),
         "version": f"version {record.version}",
     }
 

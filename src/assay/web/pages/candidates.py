@@ -81,7 +81,7 @@ def candidates_page(request: Request) -> Response:
     )
 
 
-# Before the page's route, which takes any path, because names of candidates contain slashes.
+# Declared before the page's route, which accepts any path because names of candidates contain slashes.
 @router.get("/candidates/{name:path}.json")
 def candidate_twin(request: Request, name: str) -> Response:
     """Return the page as JSON."""

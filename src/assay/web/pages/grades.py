@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request, Response
 
 from assay.app.comparison.grade_rows import APART, CompareBy, GradeFilter, GradeQuery
-from assay.app.comparison.grade_summary import WIDEST
-from assay.app.comparison.grades import PORTION
+from assay.app.comparison.grade_summary import WIDEST, GradeSummary
+from assay.app.comparison.grades import PORTION, GradesPage, GradesRow, PaneGrades
 from assay.app.registry import runs as registry
 from assay.app.text_diff import Part, marked
 from assay.domain.errors import InputError
@@ -28,8 +28,6 @@ from assay.web.texts import for_script
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.app.comparison.grade_summary import GradeSummary
-    from assay.app.comparison.grades import GradesPage, GradesRow, PaneGrades
     from assay.app.workspace import Workspace
     from assay.statistics.agreement import Alpha
 
@@ -134,7 +132,7 @@ def grades_twin(request: Request) -> Response:
 @router.get("/compare/grades")
 @reads(*READS)
 def grades_page(request: Request) -> Response:
-    """Show grades side by side; without a run, the runs to choose from."""
+    """Show grades side by side; without a run, show the runs to choose from."""
     asked, workspace = GradesQuery(request), rooms_of(request).workspace
     runs = _offered(workspace)
     boot: dict[str, object] = {
@@ -234,7 +232,7 @@ def _offered(workspace: Workspace) -> list[dict[str, str]]:
     """Return the newest runs that have a judge."""
     judged = (summary for summary in registry.newest_first(workspace) if summary.judges)
     return [
-        {"id": summary.id, "suite": summary.suite, "started": summary.started[:16].replace("T", " ")}
+        {"id": summary.id, "suite": summary.suite, "started": summary.started}
         for summary in islice(judged, RUNS_OFFERED)
     ]
 
@@ -359,7 +357,7 @@ def _summary(page: GradesPage, asked: GradesQuery) -> list[tuple[str, str, str]]
         of = plural(n, "1 decided assessment", f"{count(n)} decided assessments")
         remark = f"{k} of {of}. The person saw the judge's scores first, so this is acceptance, not agreement."
         lines.append(("Accepted unchanged", f"{100 * k / n:.0f}%", remark))
-        blind = ("–", "not measured; a review protocol with a blind-first share measures it")
+        blind = ("–", "not measured; use a review protocol with a blind-first share to measure it")
         if summary.blind is not None:
             figure, remark = _said(summary.blind)
             scores = plural(summary.n_blind, "1 score", f"{count(summary.n_blind)} scores")

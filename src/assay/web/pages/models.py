@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from assay.domain.errors import UnknownName
-from assay.web.formatting import plural, seconds, when
+from assay.web.formatting import plural, seconds, time_element
 from assay.web.jobs.judge_services import judging_of
 from assay.web.responses import Answer, Body
 from assay.web.templating import count, page_of, usd
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.app.registry.models import Checked, Failing, Model, ModelInFull, Used
-    from assay.domain.model_calls import CallFact
 
 router = APIRouter()
 
@@ -34,7 +33,7 @@ _PRICE_SOURCES: Final = {
 _SCHEMA_WORDS: Final = {
     "response_format": "structured output",
     "forced_tool": "forced tool",
-    "in_words": "instructions in the prompt; the endpoint refused more",
+    "in_words": "instructions in the prompt only; the endpoint refused the other methods",
     "not_known": "unknown",
 }
 
@@ -70,7 +69,7 @@ def models_page(request: Request) -> Response:
     )
 
 
-# Before the page's route, which takes any path, because names of models contain slashes.
+# Declared before the page's route, which accepts any path because names of models contain slashes.
 @router.get("/models/{ref:path}.json", include_in_schema=False)
 def model_twin(request: Request, ref: str) -> Response:
     """Return one model's page as JSON. If only a model whose name ends in `.json` exists, show its page."""
@@ -97,7 +96,7 @@ def model_page(request: Request, ref: str) -> Response:
             {
                 "id": run.run.id,
                 "suite": run.run.suite,
-                "started": when(run.run.started),
+                "started": time_element(run.run.started),
                 "role": run.role,
                 **used(run.used),
             }
@@ -109,7 +108,7 @@ def model_page(request: Request, ref: str) -> Response:
                 "fault": failure.fault,
                 "role": failure.role,
                 "calls": failure.calls,
-                "at": when(failure.last.started) if failure.last else "",
+                "at": time_element(failure.last.started) if failure.last else "",
                 "said": _said(failure),
             }
             for failure in model.failures
@@ -125,7 +124,7 @@ def model_page(request: Request, ref: str) -> Response:
         calibrations=[
             {
                 "tier": calibration.tier.words,
-                "at": when(calibration.at),
+                "at": time_element(calibration.at),
                 "n": calibration.document.get("n"),
                 "settings": calibration.document.get("settings_of"),
                 "href": f"/calibration/{calibration.number}" if calibration.number else None,
@@ -162,12 +161,13 @@ def row(model: Model) -> Mapping[str, object]:
         else None,
         "price_from": _PRICE_SOURCES[model.price.source] if model.price.source else None,
         **used(model.used),
-        "last": when(model.last.started) if model.last else None,
-        "error": _error(model.last_error),
+        "last": time_element(model.last.started) if model.last else None,
+        "error": model.last_error,
         "can_check": model.can_check,
         "check_cost": "of unknown price" if model.check_costs is None else f"at most {usd(model.check_costs)}",
         "check_of": f"Check {model.ref}: one small call, at most {usd(model.check_costs)}",
         "checked": None if model.checked is None else said_of(model.checked),
+        "checked_at": None if model.checked is None else time_element(model.checked.at),
         "check_ok": model.checked is not None and model.checked.ok,
         "stamps": model.stamps,
         "parameters": ", ".join(f"{name} {value}" for name, value in model.parameters.items()),
@@ -205,10 +205,9 @@ def _said(failing: Failing) -> str:
 
 def said_of(checked: Checked) -> str:
     """Describe the outcome of a check as a sentence."""
-    at = f"at {when(checked.at)}"
     if not checked.ok:
-        return f"{checked.kind}: {checked.detail} {at}"
-    return f"answered in {seconds(checked.latency_s or 0.0)} s, {usd(checked.cost_usd)}, {at}"
+        return f"{checked.kind}: {checked.detail}"
+    return f"answered in {seconds(checked.latency_s or 0.0)} s, {usd(checked.cost_usd)}"
 
 
 def address(ref: str) -> str:
@@ -249,10 +248,6 @@ def _dollars(value: float | None) -> str:
     if value is None:
         return "unknown"
     return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:,.3g}"
-
-
-def _error(fact: CallFact | None) -> str | None:
-    return None if fact is None else f"error: {fact.kind}, {when(fact.started)}"
 
 
 def _document(model: Model) -> Mapping[str, object]:

@@ -11,12 +11,12 @@ from starlette.responses import RedirectResponse
 from assay.app.registry import runs
 from assay.app.review import decisions
 from assay.domain.errors import UnknownName
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.people import VisitorRole
-from assay.domain.selection import Selection
+from assay.domain.selection import AssessmentRow, RunSummary, Selection
 from assay.web import keyboard
-from assay.web.context import rooms_of
+from assay.web.context import Rooms, rooms_of
 from assay.web.pages.runs import _grades_of
 from assay.web.query_params import reads, whole
 from assay.web.responses import Answer
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
     from assay.app.review.item import Item
     from assay.app.workspace import Workspace
-    from assay.domain.identifiers import AssessmentKey
-    from assay.domain.selection import AssessmentRow, RunSummary
-    from assay.web.context import Rooms
 
 
 router = APIRouter(include_in_schema=False)
@@ -107,7 +104,7 @@ def review_twin(
 
 
 def _waiting(rooms: Rooms, selection: Selection) -> list[str]:
-    """Return the numbers of the first pending items; none in runs with control items, which the gaps would reveal."""
+    """Return the numbers of the first pending items; none in runs with control items, because gaps would reveal these."""
     pending = frozenset({AssessmentState.PENDING})
     rows = decisions.assessments(rooms.workspace, selection, states=pending, limit=50)
     return [shown_assessment(row.key) for row in rows if not rooms.concealment.covers(row.run_id)]
@@ -138,7 +135,9 @@ def review_page(
         filters["run"] = summary.id
     twin = "/review.json" + (f"?{urlencode(filters)}" if filters else "")
     far = progress(rooms, selection_of(run, suite, task, judge))
-    nothing = {"review.done.lead": "No judge has graded anything here yet. Grades appear on this page for review."}
+    nothing = {
+        "review.done.lead": "No judge has graded anything here yet. Once a judge has, its grades appear on this page for review."
+    }
     boot = _review_boot(filters, None, texts={} if far["waiting"] or far["decided"] else nothing)
     return _page(
         request,
@@ -204,7 +203,7 @@ def sign_in_page(request: Request) -> Response:
 
 
 def _grades_beside(workspace: Workspace, summary: RunSummary, item: Item) -> str | None:
-    """Return the address of an assessment's grades side by side, once it is decided."""
+    """Return the address that shows an assessment's grades side by side, once it is decided."""
     if item.state == AssessmentState.PENDING or not item.by_model:
         return None
     ways = _grades_of(workspace, summary)

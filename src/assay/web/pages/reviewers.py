@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from assay.analysis.reviewers import BASE
+from assay.analysis.reviewers import BASE, Reviewer
 from assay.app.registry import runs
 from assay.app.review import adjudication
 from assay.app.review import reviewer_metrics as verbs
 from assay.app.review.item_view import panes_of
+from assay.app.review.own_decisions import OwnDecision, own_decisions
 from assay.domain.errors import UnknownName
-from assay.domain.identifiers import shown_assessment
+from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.selection import Selection
 from assay.web.context import reviewer_of, rooms_of
+from assay.web.query_params import known
 from assay.web.responses import Answer, Body
 from assay.web.review_state import by_its_name, is_sealed, key_of
 from assay.web.templating import page_of
@@ -26,16 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.analysis.figures import Figure
-    from assay.analysis.reviewers import Reviewer
-    from assay.domain.identifiers import RunId
 
 router = APIRouter()
+
+Before = Annotated[int | None, Query(ge=1, lt=2**62)]
 
 _REASONS: Final = {
     "fewer_than_20": "fewer than 20",
     "pace_unknown": "fewer than 30 measured",
     "nothing_yet": "no data yet",
-    "one_side_is_empty": "needs both kinds",
+    "one_side_is_empty": "needs both altered and unaltered checks",
     "not_measured": "not measured",
     "no_variation": "no variation",
     "no_pairable_ratings": "no data yet",
@@ -53,7 +55,7 @@ _ALTERATIONS: Final = {
 _SIGNS: Final = {
     "few_changes": "At most 2% changed or rejected, with 20 or more approved",
     "quick": "Median pace faster than 95% of all decisions",
-    "misses": "Fewer than 80% caught of 20 or more altered checks",
+    "misses": "Fewer than 80% of the altered checks caught, out of 20 or more",
 }
 
 _SHOWN: Final = ("catch_rate", "self_alike", "anchoring", "others_alike", "active_s", "drift")
@@ -118,6 +120,46 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
         run=run,
         boot={"texts": {}, "page": "reviewers"},
     )
+
+
+@router.get("/reviewers/{name}/decisions.json", include_in_schema=False)
+def decisions_twin(request: Request, name: str, before: Before = None) -> Response:
+    """Return a reviewer's decisions as JSON."""
+    rows, older = _decisions(request, name, before)
+    return Answer({"reviewer": name, "decisions": rows, "next": older and f"{_own_page(name)}.json?before={older}"})
+
+
+@router.get("/reviewers/{name}/decisions", include_in_schema=False)
+def decisions_page(request: Request, name: str, before: Before = None) -> Response:
+    """List a reviewer's decisions, newest first."""
+    rows, older = _decisions(request, name, before)
+    return page_of(
+        request,
+        "reviewers/decisions.html",
+        "decisions" if is_sealed(request) else "reviewers",
+        f"Decisions of {name}",
+        twin=f"{_own_page(name)}.json" + (f"?before={before}" if before else ""),
+        name=name,
+        rows=rows,
+        older=older and f"{_own_page(name)}?before={older}",
+        first=before and _own_page(name),
+        boot={"texts": {}, "page": "decisions"},
+    )
+
+
+def _own_page(name: str) -> str:
+    return f"/reviewers/{quote(name, safe='')}/decisions"
+
+
+def _decisions(request: Request, name: str, before: int | None) -> tuple[list[OwnDecision], int | None]:
+    """Return decisions with the ids of the review page, and where older ones begin; raises `UnknownName`."""
+    rooms = rooms_of(request)
+    as_id = rooms.concealment.sealed if is_sealed(request) else shown_assessment
+    items = rooms.review.control_items
+    rows, older = own_decisions(rooms.workspace, items, rooms.showcase, name, as_id=as_id, before=before)
+    if not rows and name != reviewer_of(request):
+        known("reviewer", name, verbs.reviewers(rooms.workspace))
+    return rows, older
 
 
 @router.get("/reviewers/{name}/checks.json", include_in_schema=False)
@@ -187,6 +229,7 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
         watch=_watch(reviewer),
         stamp=_stamp(reviewer),
         checks=f"/reviewers/{quote(name, safe='')}/checks{query}",
+        decisions=_own_page(name),
         boot={"texts": {}, "page": "reviewer"},
     )
 
@@ -238,7 +281,7 @@ def adjudicate(request: Request, body: AdjudicationBody) -> Response:
 
 def _reviewer(request: Request, name: str, run: RunId | None) -> Reviewer:
     rooms = rooms_of(request)
-    # A reviewer's own figures must not show after a decision that the item was a planted check.
+    # A reviewer's own figures must not reveal after a decision that the item was a planted check.
     covered = rooms.concealment.covered() if is_sealed(request) else frozenset()
     return verbs.reviewer(rooms.workspace, name, run=run, covered=covered)
 
@@ -281,7 +324,7 @@ def _kinds(reviewer: Reviewer) -> list[Mapping[str, object]]:
 
 
 def _stamp(reviewer: Reviewer) -> Mapping[str, object]:
-    """Describe the signs of approval without reading, and state if they agree."""
+    """Describe the signs that grades were approved without being read, and state if the signs agree."""
     signs = {name: getattr(reviewer.stamp, name) for name in ("few_changes", "quick", "misses")}
     return {
         "raised": reviewer.stamp.raised,
@@ -293,7 +336,7 @@ _ANSWERS: Final = {True: "yes", False: "no", None: "unknown"}
 
 
 def _watch(reviewer: Reviewer) -> Mapping[str, object] | None:
-    """Return the moving average on a scale of 0 to 100, as points of a chart and as table rows."""
+    """Return the moving average, between 0 and 100, as points of a chart and as table rows."""
     watch = reviewer.watch
     if watch is None:
         return None
@@ -359,7 +402,7 @@ def _checks(request: Request, name: str, run: RunId | None) -> list[Mapping[str,
 
 
 def _run(request: Request, run: str | None) -> RunId | None:
-    """Return the full id of the run in the address; None without one."""
+    """Return the full id of the run in the address; None if there is none."""
     if run is None:
         return None
     summaries = runs.runs(rooms_of(request).workspace, Selection(runs=(run,)))

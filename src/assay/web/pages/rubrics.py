@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse
 
 from assay.app.registry.rubrics import changes, scale_of
 from assay.domain.identifiers import shown_assessment
-from assay.web.formatting import plural, when
+from assay.web.formatting import plural, time_element
 from assay.web.jobs.judge_services import judging_of
 from assay.web.query_params import within
 from assay.web.responses import Answer
@@ -35,7 +35,7 @@ _CHANGE_WORDS: Final = {
 }
 
 _REASONS: Final = {
-    "no_blind_verdict": "no blind verdicts yet; a review protocol with a blind-first share measures this",
+    "no_blind_verdict": "no blind verdicts yet; use a review protocol with a blind-first share to measure this",
     "nothing_yet": "no data yet",
     "too_few_decisions": "needs ten decisions; has {n}",
     "one_side_is_empty": "no data yet",
@@ -44,13 +44,13 @@ _REASONS: Final = {
 }
 
 _FIGURE_NAMES: Final = {
-    "alpha": "Agreement of judge and person",
+    "alpha": "Agreement between judge and person",
     "alike": "of these differ by at most a tenth of the scale",
     "apart": "Judge minus person, blind",
     "acceptance": "Acceptance, grade shown first",
     "corrected": "Corrected",
     "change": "Mean change",
-    "drift": "Drift: second half of the decisions minus the first",
+    "drift": "Drift: second half of the decisions minus the first half",
 }
 
 RUBRICS_SHOWN: Final = 20
@@ -163,7 +163,7 @@ def _card(rubric_in_use: RubricInUse) -> Mapping[str, object]:
             {"name": c.name, "weight": f"{c.weight:g}", "scale": scale_of(c), "guidance": c.guidance}
             for c in rubric_in_use.rubric.criteria
         ],
-        "runs": [{"id": run.run_id, "at": when(run.started)} for run in rubric_in_use.runs[:RUNS_SHOWN]],
+        "runs": [{"id": run.run_id, "at": time_element(run.started)} for run in rubric_in_use.runs[:RUNS_SHOWN]],
         "more": len(rubric_in_use.runs) - RUNS_SHOWN,
         "n": len(rubric_in_use.runs),
     }
@@ -174,7 +174,8 @@ def _versions(rubric_in_full: RubricInFull, against: str | None) -> list[Mapping
         {
             "name": f"{v.suite}, version {v.number}",
             "href": _address(v.digest),
-            "when": f"{v.first[:10]} to {v.last[:10]}",
+            "first": v.first,
+            "last": v.last,
             "runs": plural(v.runs, "1 run", f"{v.runs} runs"),
             "this": v.digest == rubric_in_full.use.digest,
             "compare": f"{_address(rubric_in_full.use.digest)}?{urlencode({'against': v.digest})}",
@@ -307,7 +308,7 @@ def _figure(name: str, figure: Figure, about: str = "") -> Mapping[str, object]:
 
 def _number(name: str, value: float) -> str:
     bare = _bare(name, value)
-    return bare if name == "alpha" or name in _SHARES else f"{bare} points of 100"
+    return bare if name == "alpha" or name in _SHARES else f"{bare} points out of 100"
 
 
 def _bare(name: str, value: float) -> str:
@@ -359,7 +360,7 @@ def _criterion_document(criterion_in_full: CriterionInFull) -> Mapping[str, obje
 
 
 def _name(rubric_in_use: RubricInUse) -> str:
-    """Return the newest version of the newest suite with this rubric, else the digest."""
+    """Return the newest version of the newest suite with this rubric, otherwise the digest."""
     if not rubric_in_use.versions:
         return f"Rubric {rubric_in_use.digest[:_DIGITS]}"
     newest = max(rubric_in_use.versions, key=lambda v: v.last)

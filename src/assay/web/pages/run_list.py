@@ -31,10 +31,10 @@ FILTERS: Final = ("q", "suite", "batch", "candidate", "state")
 READS: Final = (*FILTERS, "sort", "before")
 SHOWN: Final = 50
 NEW_VERDICTS: Final = 6
-"""Verdicts that a page computes before it is sent; its script asks for the rest."""
+"""Maximum number of verdicts computed before the page is sent; its script requests the rest."""
 
 NAMED: Final = ((WAITS, "Waiting for me"), (FAILS, "With failures"), ("running", "Running"), ("archived", "Archived"))
-"""Filters with a name of their own: the state in the address, and the label."""
+"""Named filters: the state as in the address, and the label."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -60,7 +60,7 @@ class RunListQuery:
         )
 
     def address(self, path: str = "/runs", *, before: str | None = None, **other: str) -> str:
-        """Return a path with these filters and this order, some of them replaced or, if empty, left out."""
+        """Return a path with these filters and this order; arguments replace some of them, and an empty value leaves one out."""
         pairs = {**self.filters, "sort": "" if self.order is RunOrder.NEWEST else self.order.value, **other}
         query = urlencode({name: value for name, value in {**pairs, "before": before}.items() if value})
         return path + (f"?{query}" if query else "")
@@ -160,7 +160,9 @@ def moved_to_results(request: Request) -> Response:
 def compare_ticked(request: Request, run: tuple[str, ...] = Query(())) -> Response:
     """Redirect to the comparison of the two ticked runs, the older one first."""
     if len(set(run)) != 2:
-        raise InputError("run", f"is given {len(run)} times, expected two runs.", remedy="Tick two runs in /runs.")
+        raise InputError(
+            "run", f"is given {len(run)} times, but must name exactly two runs.", remedy="Select two runs in /runs."
+        )
     after, before = runs.runs(rooms_of(request).workspace, Selection(runs=run))
     return RedirectResponse(f"/registry/diff?{urlencode({'a': before.id, 'b': after.id})}", status_code=303)
 

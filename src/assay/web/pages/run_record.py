@@ -20,7 +20,7 @@ from assay.domain.answer_rows import AnswerColumn
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.selection import Selection
-from assay.domain.suite import scale_in_words
+from assay.domain.suite import CandidateSpec, scale_in_words
 from assay.web.context import rooms_of
 from assay.web.links import shown_column
 from assay.web.pages.candidates import address_of, task_address
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from assay.app.registry.run_diff import RunDiff, SetUp, TaskChange
     from assay.app.registry.run_record import Dossier
     from assay.app.registry.trend import Trend
-    from assay.domain.suite import CandidateSpec
 
 SET_UP_SHOWN: Final = 300
 TASKS_SHOWN: Final = 200
@@ -60,7 +59,7 @@ _PARTS: Final = {
     "version": "environment",
     "answered": "models",
 }
-"""Section of the record page by kind of difference."""
+"""Section of the record page for each kind of difference."""
 
 _SETTING: Final = re.compile(r", (thing|weight|tags|language|family|scoring|trials)$")
 
@@ -233,7 +232,7 @@ def diff_twin(request: Request, a: str = "", b: str = "") -> Response:
 
 @router.get("/registry/diff")
 def diff_page(request: Request, a: str = "", b: str = "") -> Response:
-    """Show the differences of two runs in set-up and results; without runs, the form to choose them."""
+    """Show the differences of two runs in set-up and results; without runs, show the form to choose them."""
     if not (a or b):
         return RedirectResponse("/runs", status_code=303)
     difference = _diff(request, a, b)
@@ -264,7 +263,7 @@ def diff_page(request: Request, a: str = "", b: str = "") -> Response:
 
 def _diff(request: Request, a: str, b: str) -> RunDiff:
     if not a or not b:
-        raise InputError("a" if not a else "b", "is not a run.", remedy="Tick two runs in /runs.")
+        raise InputError("a" if not a else "b", "is not a run.", remedy="Select two runs in /runs.")
     return run_diff.diff(rooms_of(request).workspace, a, b)
 
 

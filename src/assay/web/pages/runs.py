@@ -19,7 +19,7 @@ from assay.app.statistics.results import wording
 from assay.domain.identifiers import TrialKey, shown_trial
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection, TrialRow
 from assay.domain.suite import PERSON
 from assay.web.api.protocol import ProtocolStanding, standing
 from assay.web.api.suites import SuiteChoices, suite_document
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.failure import Failure
-    from assay.domain.selection import RunSummary, TrialRow
 
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
@@ -78,7 +77,8 @@ class RunPage(TypedDict):
     """Contents of a run's page.
 
     Attributes:
-        facts: participants and seed; `enough_usd` is a budget that likely covers the failures shown, None if the budget sufficed.
+        facts: participants and seed; `enough_usd` is a budget that is likely to cover the failures shown, None if the budget was
+            enough.
         start: number of tasks before this page; `earlier` and `later` are the starts of its neighbours.
     """
 
@@ -103,7 +103,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/start")
 @reads(*CHOICES)
 def start_page(request: Request, suite: str | None = None, edit: str | None = None) -> Response:
-    """Show the form that starts a run from a file or a new set. The address holds the choices.
+    """Show the form that starts a run from a file or a new set. The address contains the choices.
 
     `edit` is a set to show in the editor; saving makes a new version of it.
     """
@@ -208,7 +208,13 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             "judges": len(summary.judges),
             "candidate_names": list(summary.candidates),
             "judge_names": list(summary.judges),
-            "judge_stamps": sorted({runs.stamp_of(rooms.workspace, summary.id, judge.name) for judge in plan.judges}),
+            "judge_stamps": sorted(
+                {
+                    runs.stamp_of(rooms.workspace, summary.id, judge.name)
+                    for judge in plan.judges
+                    if judge.name != PERSON
+                }
+            ),
             "seed": plan.seed,
             "policy": str(plan.policy),
             "enough_usd": enough_usd(rooms.workspace, plan, summary, failed),

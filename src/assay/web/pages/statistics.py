@@ -13,9 +13,9 @@ from assay.app.exports.exporters import exported_bytes
 from assay.app.registry import runs as registry
 from assay.app.review import decisions
 from assay.app.statistics import charts, csv_tables, documents
-from assay.app.statistics.live_report import trials_behind
+from assay.app.statistics.live_report import StatisticsDetails, StatisticsOverview, trials_behind
 from assay.domain.errors import UnknownName
-from assay.domain.selection import Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.web.context import rooms_of
 from assay.web.formatting import plural
 from assay.web.pages.statistics_parts import behind_parts, first_parts, matrix_part, trial_parts
@@ -29,11 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assay.app.statistics.charts import Chart
-    from assay.app.statistics.live_report import StatisticsDetails, StatisticsOverview
-    from assay.domain.selection import RunSummary
 
 TRIALS_SHOWN: Final = 100
-_PICKED: Final = 30  # suites and runs in the picker; the list of runs has all
+_PICKED: Final = 30  # maximum number of suites and runs in the picker; the list of runs shows all
 _NARROWING: Final = ("task", "tag", "language", "criterion", "judge", "a", "b", "scope", "margin", "family_by")
 _CHOICES: Final = 200  # maximum number of runs, judges and so on in the form; others can be typed into the address
 _KINDS: Final = {
@@ -65,7 +63,7 @@ def statistics_address(request: Request) -> Response:
 @router.get("/results")
 @reads(*FILTERS, "a", "b", "scope", "margin", "family_by")
 def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
-    """Show who is best, all candidates, pairs and the matrix of tasks for the filters in the address.
+    """Show the best candidate, all candidates, pairs and the matrix of tasks for the filters in the address.
 
     Without a run, suite, batch or named candidates, the page shows the newest suite, because suites have nothing in common to pool.
     """

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from assay.web.pages.statistics_query import StatisticsQuery
 
 CELLS_SHOWN, TASKS_SHOWN = 600, 50
-"""Cells and tasks on one page of the matrix; a page of 50 candidates then stays below 80 kB on the wire."""
+"""Maximum number of cells and of tasks on one page of the matrix, so that a page of 50 candidates stays below 80 kB."""
 PAIRS_SHOWN: Final = 20
-"""Number of pairs shown, in the order of the ranking; the form and the CSV reach the others."""
+"""Number of pairs shown, in the order of the ranking; the form and the CSV file offer the others."""
 
 NOTHING: Final = "–"
 
@@ -58,7 +58,7 @@ _PRESSURE: Final = {
     "first": "First attempts",
     "final": "Same trials, as they count now",
     "lowest": "Rejected trials count as 0",
-    "judged": "Rejected trials count as the judge scored them",
+    "judged": "Rejected trials count at the judge's score",
     "highest": "Rejected trials count as 100",
 }
 _GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
@@ -206,7 +206,7 @@ def contrast_part(comparison: Comparison, verdict: str) -> Mapping[str, object]:
 
 
 def matrix_part(statistics_overview: StatisticsOverview, asked: StatisticsQuery, start: int) -> Mapping[str, object]:
-    """Return a page of the matrix of tasks and candidates; each cell links to its trials. Tasks of several suites name theirs."""
+    """Return a page of the matrix of tasks and candidates; each cell links to its trials. With several suites, each is named."""
     ranked = [str(each.candidate) for each in statistics_overview.report.ranking.candidates]
     labels = list(statistics_overview.tasks.items())
     shown = max(8, min(TASKS_SHOWN, CELLS_SHOWN // max(len(ranked), 1)))
@@ -348,7 +348,7 @@ def behind_parts(
 
 
 def trial_parts(trials: Sequence[CountedTrial], asked: StatisticsQuery, candidate: str | None) -> Mapping[str, object]:
-    """Return trials with their counted scores, or the reason that none counts."""
+    """Return trials with their counted scores, or the reason why none counts."""
     names = [candidate] if candidate else list(dict.fromkeys(name for trial in trials for name in trial.scores))
     rows = []
     for trial in trials:
@@ -378,7 +378,7 @@ def trial_parts(trials: Sequence[CountedTrial], asked: StatisticsQuery, candidat
 
 
 def _trial_address(row: TrialRow, candidate: str | None, asked: StatisticsQuery) -> str:
-    """Return the address of the assessment behind a candidate's number; of one judge if the page is filtered by it."""
+    """Return the address of the assessment behind a candidate's number; if filtered by judge, of that judge's assessment."""
     judges = asked.filters["judge"]
     query = {"candidate": candidate, "judge": judges[0] if len(judges) == 1 else None}
     narrowed = urlencode({name: value for name, value in query.items() if value})
@@ -398,19 +398,19 @@ def _undecided(statistics_overview: StatisticsOverview, asked: StatisticsQuery) 
 
 
 def _provisional(statistics_overview: StatisticsOverview) -> str:
-    """Return the words that precede the headline until the runs and their reviews are finished; then nothing."""
+    """Return the words that precede the headline until the runs and their reviews are finished, then an empty string."""
     excluded = statistics_overview.excluded
     waiting = excluded.pending + excluded.partly
     if waiting and statistics_overview.n_trials:
         total = statistics_overview.n_trials + excluded.pending + excluded.rejected + excluded.failed
-        return f"Provisional, {waiting:,} of {total:,} waiting."
-    return "Provisional, a run is not finished." if statistics_overview.running and statistics_overview.n_trials else ""
+        return f"Provisional: {waiting:,} of {total:,} waiting."
+    return "Provisional: a run is not finished." if statistics_overview.running and statistics_overview.n_trials else ""
 
 
 def _headlines(
     statistics_overview: StatisticsOverview, undecided: tuple[str, str] | None, *, asked_pair: bool
 ) -> tuple[str, str]:
-    """Return the headline over all candidates, and the sentences below it on the two highest in rank."""
+    """Return the headline about all candidates, and the sentences below it about the two highest in rank."""
     if statistics_overview.n_trials == 0:
         return (
             "No trials count yet.",
@@ -428,7 +428,7 @@ def _headlines(
 
 
 def _no_range(statistics_overview: StatisticsOverview, beneath: str) -> str:
-    """Explain once why candidates have a score without a range, unless the sentences below the headline do."""
+    """Explain once why candidates have a score without a range, unless the sentences below the headline already do."""
     for candidate in statistics_overview.report.ranking.candidates:
         estimate = candidate.estimate
         if estimate.mean is not None and estimate.ci95 is None:
@@ -536,7 +536,7 @@ def _warning(caution: Caution) -> dict[str, str]:
 
 
 def _pressure(score_diagnostics: ScoreDiagnostics, names: Sequence[str]) -> list[Mapping[str, object]]:
-    """Return each candidate's score over first attempts and with rejected trials at their bounds; may be empty."""
+    """Return each candidate's score over first attempts only, and with rejected trials set to their bounds; may be empty."""
     gone = any(rate.rejected for rate in score_diagnostics.fair_play.rates)
     if not (score_diagnostics.n_rerun or gone):
         return []

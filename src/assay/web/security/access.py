@@ -1,4 +1,4 @@
-"""Access control before any route is reached: hosts, origins, sign-in and content policies.
+"""Access control that runs before any route: hosts, origins, sign-in and content policies.
 
 House rules. Pages show text that models wrote, so the content policy allows only our own scripts, forbids turning
 strings into markup, and loads nothing from other hosts. A request that changes something must come from our own page or
@@ -16,22 +16,20 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 
 from assay.domain.errors import SettingsError
 from assay.domain.people import session_of
 from assay.web.errors import problem_response
-from assay.web.security.roles import OWNER, Visitor
+from assay.web.security.roles import OWNER, InvitedPeople, Visitor
 from assay.web.security.throttle import SHORTEST_TOKEN, WrongTokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from assay.web.security.roles import InvitedPeople
 
 COOKIE: Final = "assay_session"
 VISITOR: Final = "assay.visitor"
@@ -76,8 +74,8 @@ OPEN_BEGINNINGS: Final = ("/static/", "/preview/")
 """Path prefixes that need no token: scripts and styles, and pages in frames. Frames send no cookie, but their addresses are
 random and expire within minutes."""
 
-TOO_OFTEN: Final = ("token", "is tried too often.")
-"""Place and problem in the answer to a wrong token that comes while too many others wait for theirs."""
+TOO_OFTEN: Final = ("token", "was tried too often.")
+"""Place and problem in the answer to a wrong token when too many others are already waiting for theirs."""
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
@@ -128,13 +126,13 @@ def check_exposure(host: str, token: str | None) -> None:
     if not is_loopback(host) and not token:
         raise SettingsError(
             "serve",
-            f"listening on {host} lets other machines in, and no token is set.",
+            f"listening on {host} lets other machines in, but no token is set.",
             remedy="Give one with --token or ASSAY_TOKEN, or listen on 127.0.0.1.",
         )
     if token and len(token) < SHORTEST_TOKEN:
         raise SettingsError(
             "serve",
-            f"the token has {len(token)} characters, and one of fewer than {SHORTEST_TOKEN} can be guessed.",
+            f"the token has {len(token)} characters, and a token of fewer than {SHORTEST_TOKEN} can be guessed.",
             remedy='Make one: python -c "import secrets; print(secrets.token_urlsafe())"',
         )
 
@@ -219,7 +217,7 @@ class Guard:
         # A form on another site can send other content types without a preflight request. JSON needs one, and no route here
         # answers it.
         if kind != "application/json":
-            return problem_response(scope, 415, "body", f"is {kind or 'of no type'}, and must be application/json.")
+            return problem_response(scope, 415, "body", f"is {kind or 'of no type'}, but must be application/json.")
         return None
 
 
@@ -295,14 +293,14 @@ class Entrance:
         )
 
     async def _spent(self, code: str) -> str | None:
-        """Return the session of a token or one-time code in an address; None for a wrong one, empty if it needs none."""
+        """Return the session for a token or one-time code in an address; None if it is wrong, empty if no session is needed."""
         if self._token is not None and self._token.spend(code):
             return self._token.session
         known = await self.visitor(code)
         return None if known is None else known[1]
 
     async def _sender(self, headers: dict[str, str]) -> Visitor | None:
-        """Return the sender of a request; None without a token, or with a wrong one."""
+        """Return the sender of a request; None if the token is missing or wrong."""
         bearer, session = _bearer(headers), _session(headers)
         if bearer is not None:
             known = await self.visitor(bearer)

@@ -22,7 +22,7 @@ _TOO_LARGE: Final = f"has more than {LARGEST // 2**20} MB"
 
 
 class BodyLimit:
-    """ASGI middleware that refuses bodies of more than `LARGEST` bytes, whatever length they declare, and unfinished ones."""
+    """ASGI middleware that refuses bodies of more than `LARGEST` bytes, whatever length they declare, and incomplete bodies."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,6 +1,6 @@
 """The addresses that each role may open: the one place that decides who sees what.
 
-House rules. A route that is not listed here is the owner's alone, so a new page is closed to reviewers and viewers until it
+House rules. A route that is not listed here is open to the owner only, so a new page is closed to reviewers and viewers until it
 is listed. A page shows the same to every role that may open it. The review page hides names, the grades of blind items and
 planted checks from everybody, the owner included, until the decision.
 """
@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.routing import compile_path
 
-from assay.domain.people import VisitorRole, session_digest
+from assay.domain.people import Person, VisitorRole, session_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.app.workspace import Workspace
-    from assay.domain.people import Person
 
 LOOK_S: Final = 1.0
-"""Seconds after which a revoked invitation opens nothing any more, also if another process revoked it."""
+"""Seconds until a revoked invitation stops working, even if another process revoked it."""
 
 _REVIEW: Final = (
     "GET /review",
@@ -45,6 +44,8 @@ _REVIEW: Final = (
     "GET /reviewers/{own_name}.json",
     "GET /reviewers/{own_name}/checks",
     "GET /reviewers/{own_name}/checks.json",
+    "GET /reviewers/{own_name}/decisions",
+    "GET /reviewers/{own_name}/decisions.json",
 )
 
 _RESULTS: Final = (
@@ -54,6 +55,7 @@ _RESULTS: Final = (
     "GET /api/live",
     "GET /api/runs",
     "GET /api/runs/{run_id}",
+    "GET /api/runs/{run_id}/jobs",
     "GET /api/batches/{batch_id}",
     "GET /get_evaluation_result/{evaluation_id}",
     "GET /runs",
@@ -140,7 +142,7 @@ class Visitor:
         return "/review" if self.role is VisitorRole.REVIEWER else "/"
 
     def may_open(self, method: str, path: str, query: str = "") -> bool:
-        """True if the role lists the address; everything else is the owner's."""
+        """True if the role lists the address; only the owner may open the others."""
         if self.role is VisitorRole.OWNER:
             return True
         if self.role in _HIDES_QUERY and _HIDES_QUERY[self.role].search(query):
@@ -177,5 +179,5 @@ class InvitedPeople:
         if now - self._looked >= LOOK_S:
             self._people = await asyncio.to_thread(self._workspace.store.people.read)
             self._looked = now
-        # Looked up by hash, so that the duration says nothing about the tokens.
+        # Looked up by hash, so that the duration reveals nothing about the tokens.
         return self._people.get(session_digest(session))

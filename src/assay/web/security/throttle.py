@@ -14,7 +14,7 @@ SHORTEST_TOKEN: Final = 16
 """Characters that a token must have."""
 
 WRONG_S: Final = 0.5
-"""Seconds that the answer to a wrong token takes; those of one address follow one another."""
+"""Seconds that the answer to a wrong token takes; answers to one address are sent one after another."""
 
 _MOST_TRIES: Final = 20  # waiting answers per address
 _MOST_WAITING: Final = 200  # waiting answers in all: an attacker may have any number of addresses
@@ -45,7 +45,7 @@ class WrongTokens:
         turn.wait += 1
         self._waiting += 1
         try:
-            # Without this lock, 25 wrong tokens sent at once were all answered at once.
+            # Without this lock, 25 wrong tokens sent together were all answered immediately.
             async with turn.lock:
                 await asyncio.sleep(WRONG_S)
             return True

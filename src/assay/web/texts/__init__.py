@@ -1,4 +1,4 @@
-"""Texts that scripts show, sent as one JSON block per page. Each module is named after its folder of scripts.
+"""Texts that scripts show, sent as one JSON block per page. Each file is named after its folder of scripts.
 
 Other texts are in their template or beside the Python code that uses them. A template takes a text from here only if a
 script shows it too, such as the word for a state. `{name}` is a placeholder; a key that ends in `.one` is for the
@@ -7,14 +7,15 @@ number 1.
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
+import tomllib
+from importlib.resources import files
 from typing import Final
 
 TEXTS: Final[dict[str, str]] = {
     key: text
-    for module in iter_modules(__path__)
-    for key, text in import_module(f"{__name__}.{module.name}").TEXTS.items()
+    for file in sorted(files(__package__).iterdir(), key=lambda file: file.name)
+    if file.name.endswith(".toml")
+    for key, text in tomllib.loads(file.read_text("utf-8")).items()
 }
 
 REJECT_REASONS: Final = (
@@ -56,6 +57,7 @@ GLYPHS: Final[dict[str, str]] = {
     "left_out": "◌",
     "failed": "!",
     "running": "◔",
+    "submitted": "⇄",
     "rerun": "↻",
     "planned": "·",
     "not_graded": "–",

@@ -393,7 +393,7 @@ def test_an_output_of_anthropic_is_no_error_file_of_a_neighbour(tmp_path: Path) 
 def test_an_incomplete_response_keeps_its_text_as_cut_off(tmp_path: Path) -> None:
     line = responses_line(
         "1",
-        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
+        {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]},
         message_item(type="output_text", text="Half an"),
         status="incomplete",
         incomplete_details={"reason": "max_output_tokens"},
@@ -492,6 +492,23 @@ def test_bedrock_lines_hold_prompt_answer_and_tokens(
     assert read.tasks[0].prompt[0].content == "Roses are red, violets are"
     assert (response.task, response.content, response.finish_reason) == ("CALL0000001", text, finish)
     assert (response.input_tokens, response.output_tokens) == (8, 3)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"outputs": [{"text": "blue", "stop_reason": "length"}]},  # Mistral
+        {"generations": [{"id": "g1", "text": "blue", "finish_reason": "MAX_TOKENS"}], "id": "1", "prompt": "Roses"},
+        {"text": "blue", "finish_reason": "MAX_TOKENS", "generation_id": "g1"},  # Cohere's chat
+    ],
+)
+def test_bedrock_models_without_counts_of_tokens_are_read(tmp_path: Path, output: dict[str, Any]) -> None:
+    response = answer(tmp_path, bedrock_line({"prompt": "Roses are red"}, modelOutput=output))
+    assert (response.content, response.finish_reason, response.input_tokens) == ("blue", "length", None)
+
+
+def test_converse_states_its_seconds(tmp_path: Path) -> None:
+    assert answer(tmp_path, bedrock_line({"messages": []}, modelOutput=CONVERSE)).latency_s == 0.25
 
 
 def test_bedrocks_anthropic_models_answer_like_anthropics(tmp_path: Path) -> None:

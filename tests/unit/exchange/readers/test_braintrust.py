@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from tests.support.evaluation_files import braintrust, braintrust_case
+from tests.support.evaluation_files import braintrust, braintrust_case, braintrust_span
 from tests.support.harness_files import put, put_lines
 from tests.support.read_files import read_files
 
@@ -27,6 +28,14 @@ def test_scorer_that_asked_a_model_waits_with_its_rationale(tmp_path: Path) -> N
         ("Tone", GradedBy.MODEL, 0.5, "Rather curt."),
     ]
     assert records.notes == []
+
+
+def test_scorer_with_the_name_of_a_rule_waits_if_it_asked_a_model(tmp_path: Path) -> None:
+    braintrust(tmp_path)
+    call = braintrust_span(1, "judge2", "llm", "s1ExactMatch")
+    with (tmp_path / "experiment.jsonl").open("a") as file:
+        file.write(json.dumps(call) + "\n")
+    assert [row.by for row in read_files(tmp_path).assessments] == [GradedBy.MODEL, GradedBy.MODEL]
 
 
 def test_unknown_scorer_without_spans_waits_and_is_named(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_score_of_nan_is_none_and_does_not_hide_the_log(tmp_path: Path) -> Non
 
 def test_scores_without_a_scale_are_said_to_be_so(tmp_path: Path) -> None:
     read = read_log(tmp_path, files.inspect_sample(1, 1, 7))
-    assert "1 scores are words or come from a scorer whose values leave 0 to 1" in read.notes[0].what
+    assert "1 scores are words or come from a scorer whose values go beyond 0 to 1" in read.notes[0].what
 
 
 def test_judge_made_with_arguments_is_named_by_its_model(tmp_path: Path) -> None:
@@ -78,6 +78,26 @@ def test_judge_made_with_arguments_is_named_by_its_model(tmp_path: Path) -> None
     log["eval"]["scorers"] = [{"name": "match", "options": {"model": model}}]
     (assessment,) = read_files(files.put(tmp_path / "log.json", log)).assessments
     assert (assessment.judge, assessment.by) == ("match (mockllm/judge)", GradedBy.MODEL)
+
+
+def test_a_score_that_keeps_the_messages_of_its_grading_waits(tmp_path: Path) -> None:
+    sample = files.inspect_sample(1, 1, "C")
+    sample["scores"] = {
+        "careful": {"value": "C", "metadata": {"grading": [{"role": "assistant", "content": "GRADE: C"}]}}
+    }
+    (assessment,) = read_log(tmp_path, sample).assessments
+    assert assessment.by is GradedBy.MODEL
+
+
+def test_a_response_keeps_its_tokens_cost_and_seconds(tmp_path: Path) -> None:
+    (once,) = read_log(tmp_path, files.inspect_sample(1, 1, "C")).responses
+    assert (once.input_tokens, once.output_tokens, once.cost_usd, once.latency_s) == (11, 3, None, 0.5)
+    turns = [{"role": "assistant", "content": "Let me see."}, {"role": "assistant", "content": "four"}]
+    total = {"mockllm/tiny": {"input_tokens": 30, "output_tokens": 7, "total_cost": 0.25}}
+    several = files.inspect_sample(1, 1, "C", messages=turns, model_usage=total, working_time=2.5)
+    (response,) = read_log(tmp_path, several).responses
+    assert (response.input_tokens, response.output_tokens) == (30, 7)
+    assert (response.cost_usd, response.latency_s) == (0.25, 2.5)
 
 
 def test_grading_model_is_identified_from_the_log(tmp_path: Path) -> None:
@@ -238,7 +258,7 @@ def scorer_events(scorer: str, model: str | None) -> list[dict[str, Any]]:
         "event": "model", "span_id": "inner", "model": model, "working_time": 0.5,
         "output": {
             "choices": [{"message": {"role": "assistant", "content": "GRADE: C"}}],
-            "usage": {"input_tokens": 40, "output_tokens": 9},
+            "usage": {"input_tokens": 40, "output_tokens": 9, "total_cost": 0.02},
         },
     }  # fmt: skip
     return [
@@ -259,7 +279,8 @@ def test_a_scorer_with_a_model_call_in_its_span_waits_with_the_reply(tmp_path: P
     )
     (assessment,) = read.assessments
     assert (assessment.by, assessment.reply) == (GradedBy.MODEL, "GRADE: C")
-    assert (assessment.input_tokens, assessment.output_tokens, assessment.latency_s) == (40, 9, 0.5)
+    assert (assessment.input_tokens, assessment.output_tokens) == (40, 9)
+    assert (assessment.latency_s, assessment.cost_usd) == (0.5, 0.02)
 
 
 def test_a_scorer_without_a_model_call_counts_by_rule(tmp_path: Path) -> None:

@@ -64,6 +64,12 @@ def test_several_metrics_have_their_own_scale_judge_and_direction(tmp_path: Path
     assert (errors.min_score, errors.max_score) == (1.0, 0.0)  # the worst value, then the best
 
 
+def test_truth_is_the_higher_end_of_a_reversed_scale(tmp_path: Path) -> None:
+    path = table(tmp_path, "id,who,is_wrong\nq1,a,true\nq2,a,false\n")
+    records = read(path, score="is_wrong", scale=[1, 0])
+    assert [(score, raw) for *_, score, raw in graded(records)] == [(0.0, 1.0), (1.0, 0.0)]
+
+
 def test_grade_of_a_model_never_joins_those_of_a_rule(tmp_path: Path) -> None:
     path = table(tmp_path, "id,who,em,help,by\nq1,a,1,0.5,x\n")
     metrics = {"exact": {"score": "em", "judge": "by", "by": "rule"}, "helpful": {"score": "help", "judge": "by"}}
@@ -99,7 +105,7 @@ def test_tokens_cost_and_errors_belong_to_the_response(tmp_path: Path) -> None:
     )  # fmt: skip
     assert second.failure is not None
     assert (second.content, second.failure.detail, second.cost_usd) == (None, "timed out", None)
-    assert "`cost_usd` is no number of at least 0 in 1 rows" in records.notes[0].what
+    assert "`cost_usd` is not a number of at least 0 in 1 rows" in records.notes[0].what
 
 
 def test_failed_response_has_no_grade(tmp_path: Path) -> None:
@@ -200,7 +206,7 @@ def test_row_without_a_value_is_named_unless_missing_lists_it(tmp_path: Path) ->
     ("mapping", "problem"),
     [
         ({"score": "s", "scores": {"a": "b"}}, "names both `score` and `scores`"),
-        ({"scores": {"a": "b"}, "criterion": "c"}, "names `criterion` beside `scores`"),
+        ({"scores": {"a": "b"}, "criterion": "c"}, "names `criterion` together with `scores`"),
         ({"scores": {"a": {"scroe": "b"}}}, "`scores` of a: scroe is an unknown key. Did you mean 'score'?"),
         ({"scores": {"a": {"scale": [0, 1]}}}, "`scores` of a: names no `score`."),
         ({"scores": {"a": {"score": "b", "scale": [1, 1]}}}, "`scores` of a: `scale` is [1, 1]"),

@@ -1,1 +1,1 @@
-"""Charts as SVG text, drawn by Assay itself: no package, no script and no font is needed."""
+"""Charts as SVG text, drawn by Assay itself without any package, script or font."""

@@ -1,17 +1,13 @@
-"""Draw a judge's scores against the reference scores, around the line on which both are equal."""
+"""Draws a judge's scores against the reference scores, around the line on which both are equal."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from assay.report.charts.chart import SPOKEN
-from assay.report.charts.svg.canvas import SMALL, AxisScale, width_of
+from assay.report.charts.chart import SPOKEN, Chart
+from assay.report.charts.svg.canvas import SMALL, AxisScale, Canvas, width_of
 
-if TYPE_CHECKING:
-    from assay.report.charts.chart import Chart
-    from assay.report.charts.svg.canvas import Canvas
-
-_LOOKS: Final = {"within tolerance": ("better", "circle"), "beyond it": ("worse", "diamond")}
+_LOOKS: Final = {"within tolerance": ("better", "circle"), "outside tolerance": ("worse", "diamond")}
 
 
 def draw_calibration(canvas: Canvas, chart: Chart) -> None:
@@ -20,13 +16,13 @@ def draw_calibration(canvas: Canvas, chart: Chart) -> None:
     left, top = 46.0, 28.0
     x = AxisScale([0, 100], left, left + side, most=6, within=(0, 100))
     y = AxisScale([0, 100], top + side, top, most=6, within=(0, 100))
-    canvas.text(2, 14, "judge's score, points of 100", colour="soft", size=SMALL)
+    canvas.text(2, 14, "judge's score, points out of 100", colour="soft", size=SMALL)
     for tick in x.ticks:
         canvas.line(x(tick), top, x(tick), top + side)
         canvas.line(left, y(tick), left + side, y(tick))
         canvas.text(x(tick), top + side + 16, x.words(tick), colour="soft", size=SMALL, anchor="middle")
         canvas.text(left - 8, y(tick) + 4, y.words(tick), colour="soft", size=SMALL, anchor="end")
-    words = "reference score, points of 100"
+    words = "reference score, points out of 100"
     canvas.text(left + side / 2, top + side + 34, words, colour="soft", size=SMALL, anchor="middle")
     canvas.line(x(0), y(0), x(100), y(100), colour="soft", width=1.5, dash="4 4")
     for row in chart.rows:

@@ -1,7 +1,7 @@
-"""A drawing surface that writes SVG text, with axes, labels and the width of text.
+"""A drawing surface that writes SVG text, with axes and labels, and estimates of the width of text.
 
-Every text from outside passes `markupsafe.escape`. Colours are attributes, never style attributes, so a page with the
-strictest content policy can show a drawing; on a page they are `var(--chart-...)`.
+All text from outside is escaped with `markupsafe.escape`. Colours are plain attributes and never style attributes, so a page
+with the strictest content policy can show a drawing; on a page they are `var(--chart-...)`.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Canvas:
         bold: bool = False,
         clear: bool = False,
     ) -> None:
-        """Write a line of text at its baseline; beyond `most` pixels it is cut, and its tooltip has the whole text.
+        """Write a line of text at its baseline; if it is wider than `most` pixels, it is cut, and its tooltip has the whole text.
 
-        With `clear`, the lines behind it are covered.
+        If `clear` is True, the text covers the lines behind it.
         """
         shown = words if most is None else shortened(words, most / (BOLD if bold else 1), size)
         whole = f"<title>{safe(words)}</title>" if shown != words else ""
@@ -99,7 +99,7 @@ class Canvas:
         )
 
     def bar(self, x1: float, x2: float, y: float, spoken: str, height: float = 8, colour: str = "band") -> None:
-        """Draw a horizontal bar with round ends, centred on `y`; it stays visible if both ends are equal."""
+        """Draw a horizontal bar with round ends, centred on `y`; it is visible even if both ends are equal."""
         low, high = min(x1, x2), max(x1, x2)
         self.add(
             "rect",
@@ -144,7 +144,7 @@ class AxisScale:
     def __init__(
         self, values: Sequence[float], start: float, end: float, *, most: int, within: tuple[float, float]
     ) -> None:
-        """Choose at most about `most` ticks; the scale never leaves `within`."""
+        """Choose at most about `most` ticks; the scale never extends beyond `within`."""
         self.ticks = nice_ticks(min(values), max(values), most, within)
         self._low, self._high = self.ticks[0], self.ticks[-1]
         self.start, self.end = start, end
@@ -176,7 +176,7 @@ def nice_ticks(low: float, high: float, most: int, within: tuple[float, float]) 
 def horizontal_axis(
     canvas: Canvas, scale: AxisScale, top: float, bottom: float, title: str, *, signed: bool = False
 ) -> float:
-    """Draw vertical grid lines with labels and the title below; returns the height below them."""
+    """Draw vertical grid lines with labels and the title below; return the y position below them."""
     for tick in scale.ticks:
         canvas.line(scale(tick), top, scale(tick), bottom)
         words = scale.words(tick, signed=signed)
@@ -186,7 +186,7 @@ def horizontal_axis(
 
 
 def width_of(words: str, size: float = SIZE) -> float:
-    """Estimate the width of a line in pixels in an ordinary sans-serif font; errs on the wide side."""
+    """Estimate the width of a line in pixels, in an ordinary sans-serif font; rather too wide than too narrow."""
     ems = 0.0
     for letter in words:
         if combining(letter):
@@ -203,7 +203,7 @@ def width_of(words: str, size: float = SIZE) -> float:
 
 
 def shortened(words: str, most: float, size: float = SIZE) -> str:
-    """Return the words, cut with an ellipsis if they take more than `most` pixels."""
+    """Return the text, cut off with an ellipsis if it is wider than `most` pixels."""
     if width_of(words, size) <= most:
         return words
     kept, room = "", most - width_of("…", size)

@@ -1,6 +1,6 @@
-"""Interval bars for the cells of a table, on one axis whose labels belong to the head of their column.
+"""Interval bars for the cells of a table column, on a common axis whose labels are in the column's header.
 
-Positions are percentages, so that a bar follows the width of its column while dots and text keep their size.
+Positions are percentages, so that a bar adapts to the width of its column while dots and text keep their size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MIDDLE: Final = _HEIGHT // 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalCell:
-    """An estimate with its range in points; None if unknown. `spoken` is the text of its tooltip."""
+    """An estimate with its range, in points; values are None if unknown. `spoken` is the text of its tooltip."""
 
     low: float | None
     mean: float | None
@@ -28,7 +28,7 @@ class IntervalCell:
 def interval_cells(
     cells: Sequence[IntervalCell], *, within: tuple[float, float], zero: bool = False
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the axis, and a drawing for each cell, as SVG; with `zero`, a line marks 0."""
+    """Return the axis and a drawing for each cell, as SVG; if `zero` is True, a line marks 0."""
     values = [value for cell in cells for value in (cell.low, cell.mean, cell.high) if value is not None]
     if not values:
         return "", ("",) * len(cells)

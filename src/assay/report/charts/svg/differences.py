@@ -1,16 +1,12 @@
-"""Draw the differences of pairs around a zero line, with the decision as a colour, a shape and a word."""
+"""Draws the differences of pairs around a zero line, with the decision as a colour, a shape and a word."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from assay.report.charts.chart import SPOKEN
-from assay.report.charts.svg.canvas import BOLD, SMALL, AxisScale, horizontal_axis, width_of
+from assay.report.charts.chart import SPOKEN, Chart
+from assay.report.charts.svg.canvas import BOLD, SMALL, AxisScale, Canvas, horizontal_axis, width_of
 from assay.report.charts.svg.intervals import NARROW
-
-if TYPE_CHECKING:
-    from assay.report.charts.chart import Chart
-    from assay.report.charts.svg.canvas import Canvas
 
 MOST_PAIRS: Final = 40
 _LOOKS: Final = {
@@ -22,7 +18,7 @@ _LOOKS: Final = {
 
 
 def draw_pairs(canvas: Canvas, chart: Chart) -> None:
-    """Draw each pair once, those of the best candidate first; of very many pairs, the first `MOST_PAIRS`."""
+    """Draw each pair once, with those of the best candidate first; if there are very many, only the first `MOST_PAIRS`."""
     place_of = {name: place for place, name in enumerate(chart.settings["order"])}
     once = sorted(
         (row for row in chart.rows if place_of[str(row["row"])] < place_of[str(row["column"])]),
@@ -53,6 +49,6 @@ def draw_pairs(canvas: Canvas, chart: Chart) -> None:
         colour, shape = _LOOKS[str(row["decision"])]
         canvas.mark(shape, scale(float(row["points"] or 0.0)), middle, 5, spoken, fill=canvas.colours[colour])
     if len(once) > MOST_PAIRS:
-        words = f"{MOST_PAIRS} of {len(once):,} pairs, those of the best candidates first. The CSV has all."
+        words = f"{MOST_PAIRS} of {len(once):,} pairs, those of the best candidates first. The CSV has all of them."
         canvas.text(2, canvas.height + 12, words, colour="soft", size=SMALL, most=canvas.width - 4)
         canvas.height += 20

@@ -1,4 +1,4 @@
-"""Draw the scores of single trials: dots if there are few, else a histogram, over a box of the middle half."""
+"""Draws the scores of single trials, as dots if there are few, else as a histogram, over a box for the middle half."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.report.charts.chart import HREF, OFFSET, SPOKEN
-from assay.report.charts.svg.canvas import BOLD, AxisScale, horizontal_axis, width_of
+from assay.report.charts.chart import HREF, OFFSET, SPOKEN, Chart, Row
+from assay.report.charts.svg.canvas import BOLD, AxisScale, Canvas, horizontal_axis, width_of
 from assay.report.charts.svg.intervals import NARROW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.report.charts.chart import Chart, Row
-    from assay.report.charts.svg.canvas import Canvas
 
 MOST_DOTS, MOST_OF_ALL = 60, 300
-"""Dots of one candidate, and of all: of more trials, histograms are easier to read and take fewer bytes."""
+"""Maximum dots for one candidate, and for all; with more trials, histograms are easier to read and take fewer bytes."""
 _BINS: Final = 40
 
 
 def draw_scores(canvas: Canvas, chart: Chart) -> None:
-    """Draw a strip for each candidate, best first."""
+    """Draw a strip for each candidate, with the best first."""
     order = [str(name) for name in chart.settings["order"]]
     counts = chart.settings["n"]
     rows_of: dict[str, list[Row]] = {name: [] for name in order}
@@ -38,7 +36,7 @@ def draw_scores(canvas: Canvas, chart: Chart) -> None:
     )
     height = 58 if narrow else 40
     bottom = 4.0 + height * len(order)
-    canvas.height = horizontal_axis(canvas, scale, 4, bottom, "score of a trial, points of 100")
+    canvas.height = horizontal_axis(canvas, scale, 4, bottom, "score of a trial, points out of 100")
     dots = len(chart.rows) <= MOST_OF_ALL and max(map(len, rows_of.values())) <= MOST_DOTS
     for place, (name, rows) in enumerate(rows_of.items()):
         low = 4.0 + height * (place + 1) - 6
@@ -71,7 +69,7 @@ def _strip(canvas: Canvas, scale: AxisScale, rows: Sequence[Row], low: float, sp
         fill_opacity=0.45,
     )
     if dots:
-        # Below the dots, so that it catches no click on one of them.
+        # Below the dots, so that it does not catch clicks on them.
         canvas.line(middle, high, middle, low, colour="ink", width=2)
         for row in rows:
             y = high + 4 + 20 * float(row[OFFSET] or 0.0)

@@ -1,4 +1,4 @@
-"""Draw a chart as one `<svg>` element, for a page, a report or a file."""
+"""Draws a chart as one `<svg>` element, for a page, a report or a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WIDE: Final = 680
 NARROW: Final = 340
 MOST_LINKS: Final = 60
-"""Links of a drawing; more would be as many stops of the Tab key, and a table beside it has all of them."""
+"""Maximum links in a drawing; each is a stop for the Tab key, and a table next to the drawing has all of them."""
 _EDGE: Final = 20
 _FONT: Final = "Inter, system-ui, -apple-system, Segoe UI, Noto Sans, Liberation Sans, sans-serif"
 
@@ -35,9 +35,9 @@ _DRAWN: Final[Mapping[str, _Draw]] = {
 
 
 def draw_for_page(chart: Chart, colours: Mapping[str, str]) -> str:
-    """Draw the chart twice, for wide and narrow places; the style of `.drawn` shows the one that fits.
+    """Draw the chart in a wide and a narrow version; the style of `.drawn` shows the one that fits.
 
-    The page shows title and description next to the drawing.
+    The page itself shows the title and description next to the drawing.
     """
     both = (_element(chart, colours, width, name) for width, name in ((WIDE, "at-large"), (NARROW, "at-small")))
     return f'<div class="drawn">{"".join(both)}</div>'
@@ -67,7 +67,7 @@ def _element(chart: Chart, colours: Mapping[str, str], width: int, name: str) ->
     canvas = Canvas(width, colours, links=len(chart.rows) <= MOST_LINKS)
     _draw(canvas, chart)
     inside = canvas.written()
-    # Children of an image are invisible to screen readers, so a drawing with links is a group.
+    # Screen readers do not see the children of an image, so a drawing with links has the role of a group.
     role = "group" if "<a " in inside else "img"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" viewBox="0 0 {width} {canvas.height:.0f}" '

@@ -1,4 +1,4 @@
-"""Draw a trend: a line for each candidate over the runs of a suite, oldest first.
+"""Draws a trend: a line for each candidate over the runs of a suite, oldest first.
 
 Runs are evenly spaced: on a time axis, several runs within an hour would overlap if another followed a week later.
 """
@@ -8,14 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from assay.report import wording
-from assay.report.charts.chart import HREF
-from assay.report.charts.svg.canvas import SMALL, AxisScale, shortened, width_of
+from assay.report.charts.chart import HREF, Chart, Row
+from assay.report.charts.svg.canvas import SMALL, AxisScale, Canvas, shortened, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.report.charts.chart import Chart, Row
-    from assay.report.charts.svg.canvas import Canvas
 
 MOST_LINES: Final = 8
 _LOOKS: Final = tuple(
@@ -27,7 +25,7 @@ _MONTHS: Final = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
 
 
 def draw_trend(canvas: Canvas, chart: Chart) -> None:
-    """Draw the lines of the best candidates of the newest runs, with a legend below."""
+    """Draw the lines of the best candidates in the newest runs, with a legend below."""
     starts = sorted({(str(row["started"]), str(row["run"])) for row in chart.rows})
     place_of = {run: place for place, (_, run) in enumerate(starts)}
     by_candidate: dict[str, list[Row]] = {}
@@ -47,7 +45,7 @@ def draw_trend(canvas: Canvas, chart: Chart) -> None:
     ]
     left, right, top, bottom = 40.0, canvas.width - 20, 30.0, 220.0
     scale = AxisScale(values, bottom, top, most=6, within=(0, 100))
-    canvas.text(2, 14, "score, points of 100", colour="soft", size=SMALL)
+    canvas.text(2, 14, "score, points out of 100", colour="soft", size=SMALL)
     for tick in scale.ticks:
         canvas.line(left - 6, scale(tick), right, scale(tick))
         canvas.text(left - 12, scale(tick) + 4, scale.words(tick), colour="soft", size=SMALL, anchor="end")
@@ -57,7 +55,7 @@ def draw_trend(canvas: Canvas, chart: Chart) -> None:
         for run, place in place_of.items()
     }
     _run_labels(canvas, starts, across, bottom)
-    # Ranges of candidates in one run stand beside each other, because bars on one x would hide each other.
+    # Ranges of candidates in the same run are drawn side by side, because bars at the same x would hide each other.
     apart = min(9.0, 0.5 * room / max(len(starts), 1) / max(len(shown), 1))
     for number, name in enumerate(shown):
         colour, shape, dash = _LOOKS[number]
@@ -85,7 +83,7 @@ def draw_trend(canvas: Canvas, chart: Chart) -> None:
             canvas.mark(shape, x, y, 4.5, _spoken(row), href, fill=canvas.colours[colour])
     canvas.height = _legend(canvas, shown, bottom + 70)
     if len(newest) > MOST_LINES:
-        words = f"{MOST_LINES} of {len(newest)} candidates, the best of the newest run. The table has all."
+        words = f"{MOST_LINES} of {len(newest)} candidates: the best ones in the newest run. The table has all of them."
         canvas.text(2, canvas.height + 12, words, colour="soft", size=SMALL, most=canvas.width - 4)
         canvas.height += 20
 
@@ -102,7 +100,7 @@ def _spoken(row: Row) -> str:
 
 
 def _run_labels(canvas: Canvas, starts: list[tuple[str, str]], across: Mapping[str, float], bottom: float) -> None:
-    """Write as many dates as fit, the time below the date if several runs started on one day."""
+    """Write as many dates as fit, with the time below the date if several runs started on the same day."""
     days = {started[:10] for started, _ in starts}
     several = len(days) < len(starts)
     every = max(1, -(-len(starts) * 62 // int(canvas.width - 60)))
@@ -128,7 +126,7 @@ def day_and_time(started: str) -> str:
 
 
 def _legend(canvas: Canvas, names: list[str], y: float) -> float:
-    """Write a sample of each line with its name; returns the height below."""
+    """Write a sample of each line with its name; return the y position below the legend."""
     x = 8.0
     for (colour, shape, dash), name in zip(_LOOKS, names, strict=False):
         words = shortened(name, 200)

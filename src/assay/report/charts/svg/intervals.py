@@ -1,15 +1,11 @@
-"""Draw forest, strength and rank charts: a bar for each range, a dot for each estimate, one line for each candidate."""
+"""Draws forest, strength and rank charts: a bar for each range and a dot for each estimate, one row per candidate."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from assay.report.charts.chart import SPOKEN
-from assay.report.charts.svg.canvas import BOLD, AxisScale, horizontal_axis, width_of
-
-if TYPE_CHECKING:
-    from assay.report.charts.chart import Chart, Row
-    from assay.report.charts.svg.canvas import Canvas
+from assay.report.charts.chart import SPOKEN, Chart, Row
+from assay.report.charts.svg.canvas import BOLD, AxisScale, Canvas, horizontal_axis, width_of
 
 NARROW: Final = 480
 _ROW, _TALL_ROW = 30, 46
@@ -21,7 +17,7 @@ def draw_forest(canvas: Canvas, chart: Chart) -> None:
     values = [
         float(value) for row in chart.rows for name in ("low", "mean", "high") if (value := row[name]) is not None
     ]
-    title = str(chart.settings.get("axis", "score, points of 100"))
+    title = str(chart.settings.get("axis", "score, points out of 100"))
     _draw_rows(canvas, chart.rows, values, "mean", title, within=_POINTS)
 
 
@@ -59,7 +55,7 @@ def _draw_rows(
 
 
 class RankScale(AxisScale):
-    """A scale of whole ranks with half a rank of room at both ends."""
+    """A scale of whole ranks, with room for half a rank at both ends."""
 
     def __init__(self, most: int, start: float, end: float) -> None:
         step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1000) if most / step <= 12)
@@ -68,5 +64,5 @@ class RankScale(AxisScale):
         self.start, self.end = start, end
 
     def words(self, tick: float, *, signed: bool = False) -> str:
-        """Return the rank."""
+        """Return the rank as text."""
         return f"{tick:.0f}"

@@ -1,6 +1,6 @@
 """The tables of the first release, where every migration starts.
 
-It makes nothing: a new store gets its tables from `schema.py`, and no store older than this is upgraded. Tests start from
+It creates nothing: a new store gets its tables from `schema.py`, and no store older than this is upgraded. Tests start from
 the statements kept in `tests/upgrade`.
 """
 

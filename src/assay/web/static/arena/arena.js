@@ -15,9 +15,9 @@ const models = () => [...form.querySelectorAll("input[name=model]:checked")].map
 
 /** Returns a short hash of a text, so that each prompt gets its own file. */
 function mark(text) {
-  let found = 0x811c9dc5;
-  for (const letter of text) found = Math.imul(found ^ letter.codePointAt(0), 0x01000193) >>> 0;
-  return found.toString(16).padStart(8, "0");
+  let hash = 0x811c9dc5;
+  for (const letter of text) hash = Math.imul(hash ^ letter.codePointAt(0), 0x01000193) >>> 0;
+  return hash.toString(16).padStart(8, "0");
 }
 
 function suite() {
@@ -42,7 +42,7 @@ function complain(lines) {
   byId("problems").replaceChildren(...lines.map((line) => h("li", {}, line)));
   byId("problems").querySelector("li")?.scrollIntoView({ block: "nearest" });
 }
-const said = (one) => [one.problem, one.remedy].filter(Boolean).join(" ");
+const sentence = (one) => [one.problem, one.remedy].filter(Boolean).join(" ");
 
 const usd = (amount) => (amount >= 0.1 || amount === 0 ? `$${amount.toFixed(2)}` : `$${amount.toFixed(4)}`);
 
@@ -56,9 +56,9 @@ async function look() {
   try {
     const saved = await call("/api/suites", suite());
     const body = wish(saved.suite);
-    const found = await call("/api/start/look", body);
-    if (found.problems.length) return complain(found.problems.map(said));
-    const { calls, likely_usd: likely, most_usd: most, unpriced } = found.estimate;
+    const answer = await call("/api/start/look", body);
+    if (answer.problems.length) return complain(answer.problems.map(sentence));
+    const { calls, likely_usd: likely, most_usd: most, unpriced } = answer.estimate;
     const cost = unpriced.length ? t("start.unpriced", { models: unpriced.join(", ") }) : t("start.cost", { likely: usd(likely), most: usd(most) });
     byId("cost").replaceChildren(h("p", {}, h("b", {}, t("start.calls", { n: calls })), " ", cost), h("p", { class: "soft small" }, t("arena.begin.saved", { path: saved.suite })));
     looked = body;

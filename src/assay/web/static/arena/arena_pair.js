@@ -123,20 +123,20 @@ function inert(side) {
 
 function drawReveal() {
   const box = byId("reveal");
-  const said = item.reveal;
-  box.hidden = !said;
-  if (!said) return box.replaceChildren();
+  const reveal = item.reveal;
+  box.hidden = !reveal;
+  if (!reveal) return box.replaceChildren();
   const score = (value) => String(Math.round(value * 1000) / 10);
   const agrees = (one) => (one.agrees === null ? h("span", { class: "soft" }, t("arena.no_order")) : h("span", { class: one.agrees ? "yes" : "no" }, one.agrees ? "✓ " : "✕ ", t(one.agrees ? "arena.agrees" : "arena.disagrees")));
   const table = h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, t("arena.judges")),
     h("thead", {}, h("tr", {}, ["arena.judge", null, null, "arena.says", "arena.with_you"].map((key, place) => h("th", { scope: "col" }, key ? t(key) : SIDES[place - 1])))),
-    h("tbody", {}, said.judges.map((one) => h("tr", {},
+    h("tbody", {}, reveal.judges.map((one) => h("tr", {},
       h("th", { scope: "row" }, visible(one.judge), one.waits ? h("span", { class: "soft small" }, ` (${t("arena.waits")})`) : null),
       h("td", {}, score(one.a)), h("td", {}, score(one.b)), h("td", {}, t(`arena.says.${one.says}`)), h("td", {}, agrees(one)))))));
   box.replaceChildren(
-    h("h2", { id: "reveal-title", tabindex: -1 }, t("arena.voted", { choice: t(`arena.choice.${said.choice}`) }), said.names ? [" ", visible(t("arena.names", { a: said.names[0], b: said.names[1] }))] : null),
-    ...(said.judges.length ? [table] : [h("p", { class: "soft" }, t("arena.judge_none"))]),
-    ...said.telling.flatMap((words, side) => (words.length ? [h("p", { class: "small soft" }, visible(t("arena.telling", { side: SIDES[side], words: words.join(", ") })))] : [])),
+    h("h2", { id: "reveal-title", tabindex: -1 }, t("arena.voted", { choice: t(`arena.choice.${reveal.choice}`) }), reveal.names ? [" ", visible(t("arena.names", { a: reveal.names[0], b: reveal.names[1] }))] : null),
+    ...(reveal.judges.length ? [table] : [h("p", { class: "soft" }, t("arena.judge_none"))]),
+    ...reveal.telling.flatMap((words, side) => (words.length ? [h("p", { class: "small soft" }, visible(t("arena.telling", { side: SIDES[side], words: words.join(", ") })))] : [])),
   );
 }
 
@@ -171,9 +171,9 @@ async function vote(choice) {
   say(t("arena.said.sending"));
   drawButtons();
   try {
-    const said = await surely(`${api}/votes`, { ...pairOf(voted), key: fresh(), choice, active_ms: Math.round(activeMs) });
-    voted.reveal = said.reveal;
-    voted.panes = said.panes ?? voted.panes;
+    const answer = await surely(`${api}/votes`, { ...pairOf(voted), key: fresh(), choice, active_ms: Math.round(activeMs) });
+    voted.reveal = answer.reveal;
+    voted.panes = answer.panes ?? voted.panes;
     cast += 1;
   } catch (error) {
     busy = false;
@@ -205,8 +205,8 @@ async function next() {
   busy = true;
   if (!upcoming) fetchNext();
   try {
-    const said = await upcoming;
-    goTo(said.pair);
+    const answer = await upcoming;
+    goTo(answer.pair);
   } catch (error) {
     complain(error);
   }
@@ -232,8 +232,8 @@ async function skip() {
   busy = true;
   drawButtons();
   try {
-    const said = await surely(`${api}/skip`, pairOf());
-    if (said.pair) goTo(said.pair);
+    const answer = await surely(`${api}/skip`, pairOf());
+    if (answer.pair) goTo(answer.pair);
     say(t("arena.said.skipped"));
   } catch (error) {
     complain(error);
@@ -247,9 +247,9 @@ async function undo() {
   busy = true;
   drawButtons();
   try {
-    const said = await surely(`${api}/undo`, { key: fresh(), reviewer: item?.reviewer ?? boot.reviewer, ...(item?.reveal ? { vote: item.reveal.vote } : {}) });
+    const answer = await surely(`${api}/undo`, { key: fresh(), reviewer: item?.reviewer ?? boot.reviewer, ...(item?.reveal ? { vote: item.reveal.vote } : {}) });
     cast = Math.max(0, cast - 1);
-    goTo(said.pair, { push: said.pair.address !== item?.address });
+    goTo(answer.pair, { push: answer.pair.address !== item?.address });
     say(t("arena.said.undone"));
   } catch (error) {
     if (error.status === 409) say(t("arena.said.nothing_to_undo"));
@@ -263,8 +263,8 @@ async function undo() {
 async function lookAgain() {
   if (item) return;
   try {
-    const said = await call(`${api}/next`);
-    if (said.pair && !item) return goTo(said.pair);
+    const answer = await call(`${api}/next`);
+    if (answer.pair && !item) return goTo(answer.pair);
   } catch {
     /* repeated soon */
   }
@@ -285,10 +285,10 @@ async function start(side) {
   const shown = item;
   if (!shown?.panes[side].page || running[side]) return;
   try {
-    const said = await call(`${api}/previews`, { ...pairOf(shown), side });
+    const answer = await call(`${api}/previews`, { ...pairOf(shown), side });
     if (item !== shown || running[side]) return;
     const asked = sides[side].contains(document.activeElement);
-    running[side] = h("iframe", { sandbox: boot.sandbox, src: said.address, title: t("arena.frame", { side: SIDES[side] }), referrerpolicy: "no-referrer", allow: "" });
+    running[side] = h("iframe", { sandbox: boot.sandbox, src: answer.address, title: t("arena.frame", { side: SIDES[side] }), referrerpolicy: "no-referrer", allow: "" });
     view[side] = "page";
     drawSide(side);
     drawButtons();
@@ -366,7 +366,7 @@ const actions = {
   next,
   go_arena: () => location.assign("/arena"),
   go_ranking: () => location.assign(`/arena/${encodeURIComponent(boot.run)}/ranking`),
-  go_queue: () => location.assign("/"),
+  go_runs: () => location.assign("/runs"),
   help: () => byId("help").showModal(),
 };
 bindKeys(boot.keys, actions);

@@ -17,9 +17,9 @@
   const observe = MutationObserver.prototype.observe;
   const watch = (root, query) => {
     const clear = () => {
-      const found = apply(query, root, ["iframe, frame, object, embed, fencedframe, portal, link[rel~=preconnect i], link[rel~=dns-prefetch i]"]);
-      const n = apply(length, found, []);
-      for (let at = 0; at < n; at += 1) apply(remove, found[at], []);
+      const nodes = apply(query, root, ["iframe, frame, object, embed, fencedframe, portal, link[rel~=preconnect i], link[rel~=dns-prefetch i]"]);
+      const n = apply(length, nodes, []);
+      for (let at = 0; at < n; at += 1) apply(remove, nodes[at], []);
     };
     apply(observe, new Observer(clear), [root, { childList: true, subtree: true }]);
   };

@@ -4,7 +4,7 @@ import "../frame/page.js";
 import { byId, call, t } from "../frame/dom.js";
 
 const form = byId("check");
-const said = byId("checked");
+const status = byId("checked");
 
 async function checked() {
   let n = 0;
@@ -21,8 +21,8 @@ async function checked() {
 }
 
 function tell(key, values) {
-  said.textContent = t(key, values);
-  said.classList.toggle("bad", key === "audit.broken");
+  status.textContent = t(key, values);
+  status.classList.toggle("bad", key === "audit.broken");
 }
 
 form?.addEventListener("submit", async (event) => {

@@ -19,7 +19,7 @@ export function asTicked(address) {
 together?.addEventListener("change", () => {
   together.defaultChecked = together.checked;
   history.replaceState(history.state, "", asTicked(location.href));
-  for (const said of document.querySelectorAll('input[name="together"]')) said.disabled = together.checked;
+  for (const box of document.querySelectorAll('input[name="together"]')) box.disabled = together.checked;
   for (const link of document.querySelectorAll('main a[href^="/compare"][href*="?"]')) link.href = asTicked(link.href);
 });
 

@@ -39,11 +39,11 @@ export function visible(text) {
   if (!DECEIVING.test(text)) return [text];
   const parts = [];
   let rest = 0;
-  for (const found of text.matchAll(EACH)) {
-    if (found.index > rest) parts.push(text.slice(rest, found.index));
-    const code = found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+  for (const match of text.matchAll(EACH)) {
+    if (match.index > rest) parts.push(text.slice(rest, match.index));
+    const code = match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
     parts.push(h("span", { class: "deceiving" }, `U+${code}`));
-    rest = found.index + found[0].length;
+    rest = match.index + match[0].length;
   }
   parts.push(text.slice(rest));
   return parts;
@@ -72,9 +72,9 @@ export async function call(path, body, options = {}) {
   } catch (cause) {
     throw Object.assign(new Error(document.body.dataset.offline), { status: 0, cause });
   }
-  const said = await response.json().catch(() => null);
-  if (response.ok && said !== null) return said;
-  const error = said?.error ?? { problem: response.statusText || String(response.status), where: "", remedy: "" };
+  const answer = await response.json().catch(() => null);
+  if (response.ok && answer !== null) return answer;
+  const error = answer?.error ?? { problem: response.statusText || String(response.status), where: "", remedy: "" };
   throw Object.assign(new Error(error.problem), { status: response.ok ? 0 : response.status, said: error });
 }
 

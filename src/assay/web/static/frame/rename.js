@@ -6,14 +6,14 @@ export async function rename() {
   const input = byId("reviewer-name");
   const name = input.value.trim();
   if (!name) return input.focus();
-  const said = await call("/api/reviewer", { name }).catch((error) => {
+  const answer = await call("/api/reviewer", { name }).catch((error) => {
     input.setCustomValidity(error.message);
     input.addEventListener("input", () => input.setCustomValidity(""), { once: true });
     input.reportValidity();
   });
-  if (!said) return;
-  boot.reviewer = said.reviewer;
-  byId("reviewer-shown").textContent = said.reviewer;
+  if (!answer) return;
+  boot.reviewer = answer.reviewer;
+  byId("reviewer-shown").textContent = answer.reviewer;
   byId("reviewer").close();
   dispatchEvent(new Event("assay:reviewer"));
 }

@@ -13,17 +13,17 @@ async function check(button) {
     place.classList.remove("ok");
     place.textContent = t("models.checking");
   }
-  let said = "";
+  let message = "";
   let ok = false;
   try {
-    const found = await call("/api/models/check", { model });
-    [said, ok] = [found.said, found.ok];
+    const outcome = await call("/api/models/check", { model });
+    [message, ok] = [outcome.said, outcome.ok];
   } catch (error) {
-    said = error.status ? [error.message, error.said?.remedy].filter(Boolean).join(" ") : t("models.checked.offline");
+    message = error.status ? [error.message, error.said?.remedy].filter(Boolean).join(" ") : t("models.checked.offline");
   }
   for (const place of places(model)) {
     place.classList.toggle("ok", ok);
-    place.textContent = said;
+    place.textContent = message;
   }
   for (const one of buttons) one.removeAttribute("aria-disabled");
 }

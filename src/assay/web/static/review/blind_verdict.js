@@ -196,8 +196,8 @@ export function foresee(page, pane) {
   let weights = 0;
   for (const [row, criterion] of page.current().item.criteria.entries()) {
     if (criterion.weight === 0) continue;
-    const said = values[`${row}.${pane}`];
-    const raw = said === undefined ? criterion.cells[pane]?.judged : page.numberIn(said, criterion);
+    const value = values[`${row}.${pane}`];
+    const raw = value === undefined ? criterion.cells[pane]?.judged : page.numberIn(value, criterion);
     if (Number.isNaN(raw ?? NaN)) return;
     sum += (criterion.weight * (raw - criterion.low)) / (criterion.high - criterion.low);
     weights += criterion.weight;
@@ -256,12 +256,12 @@ export async function withdraw(page, { id, run, what: called }, record) {
 /** Starts a correction with the reviewer's own verdict, also after a reload. */
 export function recall(_, record) {
   const { item } = record;
-  const found = {};
+  const scores = {};
   for (const [pane, criterion, score] of item.own ?? []) {
     const row = item.criteria.findIndex((one) => one.name === criterion);
     const { low, high } = item.criteria[row] ?? { low: 0, high: 100 };
     const text = row < 0 ? shownScore(score) : worded(item.criteria[row], low + score * (high - low));
-    if (text !== (row < 0 ? shownScore(item.panes[pane].judged) : worded(item.criteria[row], item.criteria[row].cells[pane]?.judged))) found[`${row}.${pane}`] = text;
+    if (text !== (row < 0 ? shownScore(item.panes[pane].judged) : worded(item.criteria[row], item.criteria[row].cells[pane]?.judged))) scores[`${row}.${pane}`] = text;
   }
-  record.own = found;
+  record.own = scores;
 }

@@ -31,14 +31,14 @@ export function drawHeading(item, view) {
     const name = `${t("review.trial", { k: trial.k, of: item.of })}, ${word}`;
     return h("li", {}, trial.id && !now
       ? h("a", { href: `/assessments/${trial.id}`, class: "trial", "aria-label": name, title: name, on: { click: (event) => view.onTrial(event, trial) } }, inside)
-      : h("span", { class: `trial${now ? " now" : ""}`, "aria-current": now ? "true" : null, "aria-label": name, role: "img", title: name }, inside));
+      : h("span", { class: `trial${now ? " now" : ""}`, "aria-current": now && "true", "aria-label": name, role: "img", title: name }, inside));
   });
   return [
     h("div", { class: "named" },
       h("h1", { id: "thing", tabindex: -1 }, visible(item.thing)),
       h("p", { class: "of" }, t("review.trial", item), item.attempt > 1 ? ` · ${t("review.attempt", { n: item.attempt })}` : "", item.second ? ` · ${t(`review.closed.${item.closed || "second"}`)}` : "",
         item.state === "pending" ? null : [" · ", stateMark(item.state, t(`state.${item.person && item.state === "corrected" ? "graded" : item.state}`))])),
-    item.of > 1 ? h("ol", { class: "strip", "aria-label": t("review.trials") }, strip) : null,
+    item.of > 1 && h("ol", { class: "strip", "aria-label": t("review.trials") }, strip),
   ];
 }
 
@@ -54,7 +54,7 @@ export function drawResponses(item, view) {
   const way = (action, on, text) => button("way-of", () => view.onWay(action), { "aria-pressed": String(on) }, t(text), h("kbd", {}, view.badge(action)));
   const ways = view.rules ? null : h("div", { class: "ways-of" },
     isText(item, view.pane) ? way("source", view.source, "review.source") : way("wrap", view.wrap, "review.wrap"),
-    item.panes.length > 1 ? way("both", view.both, "review.both") : null);
+    item.panes.length > 1 && way("both", view.both, "review.both"));
   return [h("div", { class: "tabs-row" }, h("div", { class: "tabs", role: "tablist", "aria-label": t("review.code") }, tabs, rules), ways), body];
 }
 
@@ -86,7 +86,7 @@ function drawCode(item, view, at) {
   const quoted = quotedLines(item, at);
   shown.forEach((tokens, place) => {
     const n = place + 1;
-    const line = h("span", { class: quoted.has(n) ? "line quoted" : "line", "data-n": n, dir: isText(item, at) ? "auto" : null });
+    const line = h("span", { class: quoted.has(n) ? "line quoted" : "line", "data-n": n, dir: isText(item, at) && "auto" });
     for (const [kind, piece] of tokens) {
       if (!kind) line.append(...visible(piece));
       else {
@@ -102,7 +102,8 @@ function drawCode(item, view, at) {
   return [
     h("pre", { class: `code d${String(shown.length).length}`, tabindex: 0, "data-pane": at, "aria-label": calledBy(pane), on: { click: (event) => view.onLine(event, item) } }, code),
     pane.cut || shown.length < lines.length ? button("more", () => view.onWhole(), {}, shown.length < pane.lines ? t("review.show_all", { n: pane.lines - shown.length }) : t("review.show_chars", { n: pane.chars })) : null,
-    pane.truncated ? h("p", { class: "cut" }, t("review.truncated")) : null,
+    pane.truncated && h("p", { class: "cut" }, t("review.truncated")),
+    pane.structured && view.later("structure", pane),
   ];
 }
 
@@ -141,9 +142,9 @@ export const soft = (...children) => h("p", { class: "soft small" }, children);
 export function drawJudgement(item, view) {
   return [
     drawFlags(item, view),
-    card("grades", isOwn(item) ? soft(t(item.person ? "review.person" : view.draft ? "review.blind" : "review.unseen")) : null, soft(item.stamp), drawTable(item, view)),
+    card("grades", item.blind && soft(t(view.draft ? "review.blind" : "review.unseen")), soft(item.person && view.draft ? t("review.person") : item.stamp), drawTable(item, view), item.panes.some((pane) => pane.check) && view.later("checks", item)),
     h("section", { class: `card reason${isText(item, 0) ? " text" : ""}`, id: "reason", "aria-label": t("review.said") }, drawReason(item, view)),
-    view.draft ? drawCorrection(item, view) : null,
+    view.draft && drawCorrection(item, view),
     item.attempts.length ? view.later("attempts", item) : null,
     isOwn(item) ? null : drawReport(item, view),
   ];
@@ -154,7 +155,7 @@ function drawFlags(item, view) {
   if (!item.flags.length && !blocked) return null;
   return h("section", { class: "card flags", "aria-labelledby": "flags-title" },
     h("h2", { id: "flags-title" }, glyph("▲"), t("review.flags", { n: item.flags.length || 1 })),
-    blocked ? h("p", { class: "blocked" }, blocked) : null,
+    blocked && h("p", { class: "blocked" }, blocked),
     h("ul", {}, item.flags.map((flag) => {
       const row = rowOf(item, flag.criterion);
       return h("li", {}, flag.pane === null ? h("span", {}, visible(flag.detail))
@@ -170,13 +171,13 @@ export function missingWords({ missing, panes }) {
 
 function drawTable(item, view) {
   const head = h("tr", {}, h("th", { scope: "col" }, t("review.criterion")),
-    item.panes.map((pane, place) => h("th", { scope: "col", class: place === view.pane ? "on" : null, title: calledBy(pane) }, visible(item.panes.length > 6 || !pane.name ? shortLabel(pane) : `${shortLabel(pane)} ${pane.name}`))));
+    item.panes.map((pane, place) => h("th", { scope: "col", class: place === view.pane && "on", title: calledBy(pane) }, visible(item.panes.length > 6 || !pane.name ? shortLabel(pane) : `${shortLabel(pane)} ${pane.name}`))));
   const rows = item.criteria.map((criterion, row) => h("tr", {},
-    h("th", { scope: "row" }, h("span", { title: criterion.guidance || null }, visible(criterion.name)), criterion.weight === 1 ? null : h("small", { title: t("review.weight", { n: criterion.weight }) }, `×${criterion.weight}`),
-      view.draft ? h("small", { class: "scale" }, visible(criterion.scale)) : null),
+    h("th", { scope: "row" }, h("span", { title: criterion.guidance || null }, visible(criterion.name)), criterion.weight !== 1 && h("small", { title: t("review.weight", { n: criterion.weight }) }, `×${criterion.weight}`),
+      view.draft && h("small", { class: "scale" }, visible(criterion.scale))),
     criterion.cells.map((cell, pane) => h("td", {}, view.draft ? scoreField(item, view, row, pane) : item.blind ? "–" : gradeButton(item, view, criterion, cell, row, pane)))));
   const total = h("tr", { class: "total" }, h("th", { scope: "row" }, t("review.total")),
-    item.panes.map((pane, place) => h("td", {}, view.draft ? scoreField(item, view, -1, place) : [h("span", {}, shownScore(pane.score)), was(pane.score, pane.judged, shownScore), own(item, place, null)])));
+    item.panes.map((pane, place) => h("td", {}, view.draft ? scoreField(item, view, -1, place) : [h("span", {}, shownScore(pane.score)), was(pane.score, pane.judged, shownScore), own(item, place, null), pane.verdict && h("small", { class: "verdict" }, pane.verdict)])));
   return h("div", { class: "scroll" }, h("table", { class: "grades" }, h("thead", {}, head), h("tbody", {}, rows), h("tfoot", {}, total)));
 }
 
@@ -186,8 +187,8 @@ function was(now, before, shown) {
 
 /** Draws the reviewer's blind score beside the judge's. */
 function own(item, pane, criterion) {
-  const said = item.own?.find((one) => one[0] === pane && one[1] === (criterion?.name ?? null));
-  return said ? h("small", { class: "own" }, t("review.own", { n: criterion ? worded(criterion, criterion.low + said[2] * (criterion.high - criterion.low)) : shownScore(said[2]) })) : null;
+  const score = item.own?.find((one) => one[0] === pane && one[1] === (criterion?.name ?? null));
+  return score && h("small", { class: "own" }, t("review.own", { n: criterion ? worded(criterion, criterion.low + score[2] * (criterion.high - criterion.low)) : shownScore(score[2]) }));
 }
 
 function gradeButton(item, view, criterion, cell, row, pane) {
@@ -198,7 +199,7 @@ function gradeButton(item, view, criterion, cell, row, pane) {
   const name = `${criterion.name}, ${item.panes[pane].label}: ${raw}`;
   return button(`cell${on ? " on" : ""}${cell?.score === null || !cell ? " none" : ""}`, () => view.onCell(row, pane),
     { "aria-pressed": String(on), "aria-label": name, tabindex: on ? 0 : -1, "data-cell": `${row}.${pane}` },
-    flagged || lost ? h("span", { class: "mark", "aria-hidden": "true" }, "▲") : null, raw, cell ? was(cell.raw, cell.judged, (raw) => worded(criterion, raw)) : null, own(item, pane, criterion));
+    (flagged || lost) && glyph("▲", "mark"), raw, cell && was(cell.raw, cell.judged, (raw) => worded(criterion, raw)), own(item, pane, criterion));
 }
 
 function scoreField(item, view, row, pane) {
@@ -255,7 +256,7 @@ export function drawReason(item, view) {
       ? h("ul", { class: "evidence", "aria-label": t("review.evidence") }, cell.evidence.map((one) => h("li", {}, quote(one))))
       : soft(t("review.no_evidence")),
     guidance,
-    (cell?.confidence ?? null) !== null ? soft(t("review.confidence", { n: Math.round(cell.confidence * 100) })) : null,
+    cell?.confidence != null && soft(t("review.confidence", { n: Math.round(cell.confidence * 100) })),
   ];
 }
 

@@ -118,10 +118,10 @@ export class Outbox {
       decisions: decisions.map(({ key, id, run, verb, reviewer, reason, note, corrections, active_ms }) => ({ key, id, run, verb, reviewer, reason, note, corrections, active_ms })),
     };
     try {
-      const said = await this.ask("/api/decisions", body, JSON.stringify(body).length < 60000);
+      const answer = await this.ask("/api/decisions", body, JSON.stringify(body).length < 60000);
       this.failures = 0;
       this.single = false;
-      this.finish(said.results.map((result) => [decisions.find((entry) => entry.key === result.key), result]), said.progress);
+      this.finish(answer.results.map((result) => [decisions.find((entry) => entry.key === result.key), result]), answer.progress);
       return true;
     } catch (error) {
       if (this.isTrouble(error)) return false;
@@ -143,10 +143,10 @@ export class Outbox {
         if (!this.entries().some((one) => one.key === key)) return true; // withdrawn in the meantime
         this.mark([entry], { asked: true });
       }
-      const said = await this.ask("/api/rerun", { key, id, run, attempt, reviewer, reason, note });
+      const answer = await this.ask("/api/rerun", { key, id, run, attempt, reviewer, reason, note });
       this.failures = 0;
-      if (said.status === "running") this.mark([entry], { accepted: true });
-      else this.finish([[entry, { ok: said.status === "done", ...said }]], null);
+      if (answer.status === "running") this.mark([entry], { accepted: true });
+      else this.finish([[entry, { ok: answer.status === "done", ...answer }]], null);
       return true;
     } catch (error) {
       if (error.status && error.status < 500) this.mark([entry], { asked: entry.asked }); // answered with a refusal

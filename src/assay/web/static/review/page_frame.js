@@ -28,8 +28,8 @@ export async function showLines(page, span, pane) {
 export function nextEvidence(page) {
   const { view } = page;
   const cell = page.current().item.criteria[view.row]?.cells[view.pane];
-  const found = quotesOf(cell).map((quote) => quote.at).filter(Boolean);
-  const spans = [...new Map(found.map((span) => [span.join("-"), span])).values()]; // repeated quotations count once
+  const places = quotesOf(cell).map((quote) => quote.at).filter(Boolean);
+  const spans = [...new Map(places.map((span) => [span.join("-"), span])).values()]; // repeated quotations count once
   if (!spans.length) return page.say(t("said.no_quote"));
   if (cell !== quotedIn) quoteAt = -1;
   quotedIn = cell;

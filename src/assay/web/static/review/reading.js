@@ -36,7 +36,8 @@ export function drawText(item, view, place) {
     h("div", { class: "measure", dir: "auto" }, inside,
       pane.text ? null : h("p", { class: "soft" }, t("review.empty_response")),
       pane.cut ? button("more", () => view.onWhole(), {}, t("review.show_chars", { n: pane.chars })) : null,
-      pane.truncated ? h("p", { class: "cut" }, t("review.truncated")) : null));
+      pane.truncated ? h("p", { class: "cut" }, t("review.truncated")) : null,
+      pane.structured ? view.later("structure", pane) : null));
   const quoted = quotedLines(item, place);
   for (const block of leaves(article)) {
     const [from, to] = spanOf(block.dataset.at);

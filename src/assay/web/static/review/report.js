@@ -8,8 +8,8 @@ const TAGS = new Set(
 );
 
 export function draw(item, { view }) {
-  const said = item.report.length ? fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane)) : h("p", { class: "soft" }, t("review.no_report"));
-  return h("div", {}, h("div", { class: "prose" }, said),
+  const report = item.report.length ? fromTree(item.report, (pane, from, to) => view.onQuote([from, to], pane)) : h("p", { class: "soft" }, t("review.no_report"));
+  return h("div", {}, h("div", { class: "prose" }, report),
     item.ranking.length ? soft(t("review.ranking", { list: item.ranking.map((pane) => shortLabel(item.panes[pane])).join(", ") })) : null,
     soft(t(item.judge ? "review.judge" : "review.no_names", { name: item.judge })));
 }
@@ -24,13 +24,13 @@ export function fromTree(nodes, onCode) {
       return [quoteButton(children[0], () => onCode(+attributes.pane, +attributes.from, +attributes.to))];
     }
     const heading = /^h[1-6]$/.test(tag) ? "h4" : tag; // below the page's own headings
-    const said = {};
+    const properties = {};
     if (tag === "a" && /^https?:\/\//.test(attributes.href ?? "")) {
-      Object.assign(said, { href: attributes.href, rel: "noopener noreferrer nofollow", target: "_blank" });
+      Object.assign(properties, { href: attributes.href, rel: "noopener noreferrer nofollow", target: "_blank" });
     }
-    if (tag === "ol" && attributes.start) said.start = attributes.start;
-    const element = h(heading, said, fromTree(children, onCode));
+    if (tag === "ol" && attributes.start) properties.start = attributes.start;
+    const element = h(heading, properties, fromTree(children, onCode));
     if (tag === "table") return [h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" }, element)];
-    return said.href ? [element, h("span", { class: "host" }, ` (${new URL(said.href).host})`)] : [element];
+    return properties.href ? [element, h("span", { class: "host" }, ` (${new URL(properties.href).host})`)] : [element];
   });
 }

@@ -49,6 +49,7 @@ let [left, right] = itemBox.children;
 let behind = [left, right].map((side) => side.cloneNode());
 let ahead = null;
 for (const side of behind) side.classList.add("behind");
+behind[0].ariaLabel = null; // only the item in front is a landmark
 itemBox.append(...behind);
 const wide = matchMedia("(min-width: 1000px) and (min-height: 34rem)");
 const forgetAhead = () => { ahead = null; };
@@ -186,7 +187,7 @@ function drawLeft(side = left, item = current().item) {
 }
 
 /** Gets responses rendered or coloured. */
-const dress = (item, ...said) => item.dressed && !said.length ? null : load("responses").then((part) => part.dress(page, item, ...said), () => {});
+const dress = (item, ...places) => item.dressed && !places.length ? null : load("responses").then((part) => part.dress(page, item, ...places), () => {});
 /** Draws the responses of an item again, if they are drawn. */
 function redraw(item) {
   if (ahead === item) prepare();
@@ -232,6 +233,8 @@ function rename(side, from, to) {
 function turn() {
   [left, right, ...behind] = [...behind, left, right];
   for (const side of itemBox.children) side.classList.toggle("behind");
+  left.ariaLabel = behind[0].ariaLabel;
+  behind[0].ariaLabel = null;
   for (const side of behind) rename(side, "id", "data-as");
   for (const side of [left, right]) rename(side, "data-as", "id");
 }
@@ -296,6 +299,8 @@ function drawActions() {
   const record = current();
   const item = record?.item;
   const open = record && waits(record) && !item.closed;
+  document.body.classList.toggle("scoring", Boolean(view.draft)); // narrow windows show Save in the bar
+  document.body.classList.toggle("own-scores", Boolean(open && isForm(record)));
   const off = {
     approve: !open || item.missing.length > 0,
     correct: !open,
@@ -382,11 +387,11 @@ async function fetchMore(first) {
   query.set("after", [...new Set([...holding, ...travelling])].join(","));
   if (first) query.set("first", first);
   try {
-    const said = await call(`/api/review/next?${query}`);
-    if (!outbox.entries().some((entry) => entry.verb !== "rerun")) progress = said.progress;
-    elsewhere = said.elsewhere;
+    const answer = await call(`/api/review/next?${query}`);
+    if (!outbox.entries().some((entry) => entry.verb !== "rerun")) progress = answer.progress;
+    elsewhere = answer.elsewhere;
     const before = trail.length;
-    const items = first ? said.items.toSorted((a, b) => (b.id === first) - (a.id === first)) : said.items;
+    const items = first ? answer.items.toSorted((a, b) => (b.id === first) - (a.id === first)) : answer.items;
     for (const item of items) {
       const known = records.get(item.id);
       if (known && known.decided !== null) continue; // decided here, and not sent yet
@@ -481,8 +486,10 @@ function decide(record, verb, state, more = {}, pressed = null) {
   record.delivered = false;
   storage.remove(draftKey(item.id));
   view.draft = null;
-  (record.tallied ??= []).push(item.second ? "opinion" : state);
-  tally(record.tallied.at(-1), 1);
+  const kinds = (record.tallied ??= []);
+  tally(kinds.at(-1), -1); // a rerun replaces the decision before it
+  kinds.push(item.second ? "opinion" : state);
+  tally(kinds.at(-1), 1);
   if (performance.now() - shownAt < IDLE_MS) durations.push(performance.now() - shownAt);
   if (durations.length > 20) durations.shift();
   if (progress && state !== "rerun") {
@@ -508,6 +515,7 @@ function tally(kind, by) {
 function untally(record) {
   const kind = record?.tallied?.pop();
   tally(kind, -1);
+  tally(record?.tallied?.at(-1), 1);
   return kind;
 }
 
@@ -531,8 +539,8 @@ function approve(event) {
 async function reject() {
   const record = decidable();
   if (!record) return;
-  const said = await askReason({ title: t("reject.title"), about: t(`reject.${formOf(record.item)}`), reasons: boot.reject_reasons[+record.item.person], noteLabel: t("panel.note") });
-  if (said && current() === record && waits(record)) decide(record, "reject", "rejected", said);
+  const reason = await askReason({ title: t("reject.title"), about: t(`reject.${formOf(record.item)}`), reasons: boot.reject_reasons[+record.item.person], noteLabel: t("panel.note") });
+  if (reason && current() === record && waits(record)) decide(record, "reject", "rejected", reason);
 }
 
 async function rerun() {
@@ -541,8 +549,8 @@ async function rerun() {
   const { item } = record;
   if (item.no_rerun) return warn(t(`rerun.${item.no_rerun}`, { n: item.attempt }));
   if (record.decided === "rerun") return;
-  const said = await askReason({ title: t("rerun.title"), about: t("rerun.about"), reasons: boot.rerun_reasons, noteLabel: t("panel.note_judge") });
-  if (said && current() === record) decide(record, "rerun", "rerun", { ...said, attempt: item.attempt });
+  const reason = await askReason({ title: t("rerun.title"), about: t("rerun.about"), reasons: boot.rerun_reasons, noteLabel: t("panel.note_judge") });
+  if (reason && current() === record) decide(record, "rerun", "rerun", { ...reason, attempt: item.attempt });
 }
 
 function skip(event) {
@@ -792,7 +800,7 @@ const actions = {
   previous: () => step(-1),
   trial_next: () => around("visitTrial", 1),
   trial_previous: () => around("visitTrial", -1),
-  go_queue: () => location.assign("/"),
+  go_runs: () => location.assign("/runs"),
   go_run: () => current() && location.assign(`/runs/${encodeURIComponent(current().item.run_id)}`),
   note: () => (view.draft ? byId("correct-note").focus() : false),
   leave,

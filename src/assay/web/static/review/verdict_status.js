@@ -23,8 +23,8 @@ function putNext(page, item) {
 }
 
 /** Shows a message about an item, with a link to it if another one is on the page. */
-function tell(page, id, said, alert) {
-  page.say(said, { alert, action: page.current()?.item.id === id ? null : button("link", () => page.visit(id), {}, t("said.refused_show")) });
+function tell(page, id, message, alert) {
+  page.say(message, { alert, action: page.current()?.item.id === id ? null : button("link", () => page.visit(id), {}, t("said.refused_show")) });
 }
 
 /** Shows an item that was not loaded; if the reviewer is typing or has moved on by then, it comes next. */

@@ -7,10 +7,10 @@ for (const form of document.querySelectorAll("[data-settle]")) {
   const key = fresh();
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const said = new FormData(form);
+    const fields = new FormData(form);
     const id = form.dataset.settle;
     try {
-      await call("/api/adjudicate", { key, id, choice: said.get("choice"), reason: said.get("reason"), kind: said.get("kind"), confidence: said.get("confidence"), together: said.has("together"), reviewer: boot.reviewer });
+      await call("/api/adjudicate", { key, id, choice: fields.get("choice"), reason: fields.get("reason"), kind: fields.get("kind"), confidence: fields.get("confidence"), together: fields.has("together"), reviewer: boot.reviewer });
       form.closest("section").remove();
       byId("said").textContent = document.querySelector("[data-settle]") ? t("adjudication.done") : t("adjudication.all_done");
     } catch (error) {

@@ -28,7 +28,7 @@ function usd(row) {
 
 /** Updates the elements of one run from its row. */
 export function fill(root, row) {
-  const now = row.under_way ? t("queue.now", row.under_way) : "";
+  const now = row.at_provider ? t("queue.at_provider", row.at_provider) : row.under_way ? t("queue.now", row.under_way) : "";
   const left = row.left_s === null ? "" : t("queue.left", { time: duration(row.left_s) });
   const texts = {
     state: t(row.ending ? "run.ending" : `run.${row.state}`),
@@ -112,7 +112,7 @@ function drawAnew() {
 
 function show(key, row) {
   if (!("Notification" in window) || Notification.permission !== "granted") return;
-  const body = t(key, { suite: row.suite, state: t(`run.${row.state}`), n: row.waiting, waiting: count(row.waiting), failed: row.failed });
+  const body = t(key, { suite: row.suite, state: t(`run.${row.state}`), n: row.waiting, failed: row.failed });
   const shown = new Notification("Assay", { body, tag: `${row.id} ${key} ${row.state}` });
   shown.onclick = () => {
     window.focus();
@@ -131,9 +131,9 @@ const asker = byId("notice");
 function showAsker() {
   if (!asker || !("Notification" in window)) return;
   asker.hidden = false;
-  const said = Notification.permission;
-  asker.textContent = t(said === "granted" ? "notice.on" : said === "denied" ? "notice.off" : "notice.ask");
-  asker.disabled = said !== "default";
+  const permission = Notification.permission;
+  asker.textContent = t(permission === "granted" ? "notice.on" : permission === "denied" ? "notice.off" : "notice.ask");
+  asker.disabled = permission !== "default";
 }
 asker?.addEventListener("click", async () => {
   await Notification.requestPermission();
@@ -150,8 +150,8 @@ for (const button of document.querySelectorAll("[data-steer]")) {
     button.disabled = true;
     try {
       const budget = (wish === "resume" && byId("budget")?.value.trim()) || null;
-      const said = await call(`/api/runs/${encodeURIComponent(root.dataset.run)}/steer`, { wish, ...(budget && { budget: Number(budget) || budget }) });
-      fill(root, said.run);
+      const answer = await call(`/api/runs/${encodeURIComponent(root.dataset.run)}/steer`, { wish, ...(budget && { budget: Number(budget) || budget }) });
+      fill(root, answer.run);
     } catch (error) {
       const place = root.querySelector('[data-field="error"]');
       place.hidden = false;
@@ -230,9 +230,9 @@ function extension() {
   return { trials: more === "" ? 0 : Number.isInteger(Number(more)) ? Number(more) : more, candidates: join ? [join] : [] };
 }
 /** Shows a problem at its field, under the form's name for it; without a problem, clears both. */
-function wrong(name, said = "") {
+function wrong(name, problem = "") {
   for (const one of ["more", "join"]) {
-    byId(`${one}-wrong`).textContent = one === name ? said : "";
+    byId(`${one}-wrong`).textContent = one === name ? problem : "";
     byId(one).setAttribute("aria-invalid", one === name);
   }
 }
@@ -250,20 +250,20 @@ async function sendExtension(onlyLook, replacing = 0) {
     return null;
   }
   try {
-    const said = await call(`/api/runs/${encodeURIComponent(run)}/extend`, { ...extension(), only_look: onlyLook, replacing });
-    const { calls, likely_usd: likely, most_usd: most, unpriced } = said.estimate;
+    const answer = await call(`/api/runs/${encodeURIComponent(run)}/extend`, { ...extension(), only_look: onlyLook, replacing });
+    const { calls, likely_usd: likely, most_usd: most, unpriced } = answer.estimate;
     const cost = unpriced.length || likely === null ? t("steer.unpriced") : t("steer.cost", { likely: money(likely), most: money(most) });
     place.className = "small";
-    const replaces = onlyLook && said.replaces ? t("steer.replaces", { n: said.replaces }) : "";
+    const replaces = onlyLook && answer.replaces ? t("steer.replaces", { n: answer.replaces }) : "";
     place.textContent = [t("steer.asked", { n: calls, cost }), replaces].filter(Boolean).join(". ");
-    return said.replaces;
+    return answer.replaces;
   } catch (error) {
     const field = IN_FORM[error.said?.where];
-    const said = [error.said?.problem ?? error.message, error.said?.remedy].filter(Boolean).join(" ");
-    if (field) wrong(field, /^(is|would) /.test(said) ? t("steer.this", { is: said }) : said);
+    const problem = [error.said?.problem ?? error.message, error.said?.remedy].filter(Boolean).join(" ");
+    if (field) wrong(field, /^(is|would) /.test(problem) ? t("steer.this", { is: problem }) : problem);
     else {
       place.className = "small error";
-      place.textContent = said;
+      place.textContent = problem;
     }
     return null;
   }

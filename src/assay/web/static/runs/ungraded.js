@@ -3,12 +3,12 @@
 import { byId, call, t } from "../frame/dom.js";
 
 const form = byId("ungraded");
-const said = byId("ungraded-said");
+const status = byId("ungraded-said");
 const money = (usd) => (usd >= 0.1 || usd === 0 ? `$${usd.toFixed(2)}` : `$${usd.toFixed(4)}`);
 
 function tell(text, wrong = false) {
-  said.className = wrong ? "said small error" : "said small";
-  said.textContent = text;
+  status.className = wrong ? "said small error" : "said small";
+  status.textContent = text;
 }
 
 async function regrade(judge, onlyLook) {
@@ -20,11 +20,11 @@ async function regrade(judge, onlyLook) {
   }
   for (const button of buttons) button.disabled = true;
   try {
-    const found = await call(`/api/runs/${encodeURIComponent(run)}/regrade`, { judge, only_look: onlyLook });
-    if (!onlyLook) return location.assign(`/runs/${encodeURIComponent(found.run_id)}`);
-    const { calls, likely_usd: likely, most_usd: most, unpriced } = found.estimate;
+    const answer = await call(`/api/runs/${encodeURIComponent(run)}/regrade`, { judge, only_look: onlyLook });
+    if (!onlyLook) return location.assign(`/runs/${encodeURIComponent(answer.run_id)}`);
+    const { calls, likely_usd: likely, most_usd: most, unpriced } = answer.estimate;
     const cost = unpriced.length || likely === null ? t("steer.unpriced") : t("steer.cost", { likely: money(likely), most: money(most) });
-    tell([t("ungraded.asked", { n: calls, cost }), ...found.notes].join(" "));
+    tell([t("ungraded.asked", { n: calls, cost }), ...answer.notes].join(" "));
   } catch (error) {
     tell([error.said?.problem ?? error.message, error.said?.remedy].filter(Boolean).join(" "), true);
   }

@@ -101,10 +101,10 @@ function show(preview, body) {
 async function keep(button, body) {
   button.disabled = true;
   try {
-    const said = await call("/api/uploads", body);
-    if (said.run_ids.length === 1) return location.assign(`/runs/${encodeURIComponent(said.run_ids[0])}`);
-    if (said.run_ids.length) return location.assign("/");
-    if (said.suites.length) return location.assign(`/start?suite=${encodeURIComponent(said.suites[0])}`);
+    const answer = await call("/api/uploads", body);
+    if (answer.run_ids.length === 1) return location.assign(`/runs/${encodeURIComponent(answer.run_ids[0])}`);
+    if (answer.run_ids.length) return location.assign("/");
+    if (answer.suites.length) return location.assign(`/start?suite=${encodeURIComponent(answer.suites[0])}`);
     place.replaceChildren(h("p", { role: "status" }, t("drop.unchanged")));
   } catch (error) {
     message(problem(error));

@@ -13,14 +13,14 @@ async function send(button, place, path, body, leads) {
   for (const one of document.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
   button.disabled = unsaved.now = true;
   try {
-    const said = await call(path, body);
-    location.assign(leads(said));
+    const answer = await call(path, body);
+    location.assign(leads(answer));
   } catch (error) {
-    const said = words(error);
+    const problem = words(error);
     const where = CSS.escape(error.said?.where ?? "");
     const field = document.querySelector(`[data-path="${where}"]`);
     const beside = document.querySelector(`[data-error="${where}"]`) ?? place;
-    beside.textContent = said.charAt(0).toUpperCase() + said.slice(1);
+    beside.textContent = problem.charAt(0).toUpperCase() + problem.slice(1);
     field?.setAttribute("aria-invalid", "true");
     button.disabled = false;
     field?.focus();
@@ -34,10 +34,10 @@ byId("demo").addEventListener("click", (event) =>
 const paste = byId("paste");
 paste.addEventListener("submit", (event) => {
   event.preventDefault();
-  const said = new FormData(paste);
-  const contents = said.getAll("content");
-  const snippets = said.getAll("name").map((name, place) => [name, contents[place]]);
-  const body = { thing: said.get("thing"), context: said.get("context"), snippets, rubric: rubric.written() };
+  const fields = new FormData(paste);
+  const contents = fields.getAll("content");
+  const snippets = fields.getAll("name").map((name, place) => [name, contents[place]]);
+  const body = { thing: fields.get("thing"), context: fields.get("context"), snippets, rubric: rubric.written() };
   send(event.submitter, byId("paste-error"), "/api/pasted", body, ({ run_id }) => `/review?run=${encodeURIComponent(run_id)}`);
 });
 
@@ -53,11 +53,11 @@ async function propose() {
   const texts = new FormData(paste).getAll("content").filter((text) => text.trim()).map((text) => text.slice(0, 20_000));
   const mine = ++asked;
   if (chosen || !texts.length) return;
-  const said = await call("/api/start/rubric", { texts }).catch(() => null);
-  if (!said || chosen || mine !== asked) return;
-  rubric.choose(said.rubric);
+  const answer = await call("/api/start/rubric", { texts }).catch(() => null);
+  if (!answer || chosen || mine !== asked) return;
+  rubric.choose(answer.rubric);
   sum();
-  byId("rubric-why").textContent = t(`start.fits.${said.rubric}`);
+  byId("rubric-why").textContent = t(`start.fits.${answer.rubric}`);
 }
 paste.addEventListener("input", (event) => {
   if (event.target.name !== "content") return;
@@ -65,6 +65,8 @@ paste.addEventListener("input", (event) => {
   settling = setTimeout(propose, 250);
 });
 
+// A notice of the imported run must not reload this page before the answer leads to the page of the run.
+byId("drop").addEventListener("click", (event) => event.target.id === "import" && (unsaved.now = true));
 paste.addEventListener("input", () => (unsaved.now = [...new FormData(paste).values()].some(Boolean)));
 
 for (const button of document.querySelectorAll("[data-copy]")) {

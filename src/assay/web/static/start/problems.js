@@ -13,12 +13,12 @@ export function complain(problems, list) {
   const rest = [];
   for (const one of problems) {
     const sentence = [one.problem, TERMINAL.test(one.remedy) ? "" : one.remedy].filter(Boolean).join(" ");
-    const said = GOES_ON.test(sentence) ? t("start.this", { is: sentence }) : sentence.charAt(0).toUpperCase() + sentence.slice(1);
+    const text = GOES_ON.test(sentence) ? t("start.this", { is: sentence }) : sentence.charAt(0).toUpperCase() + sentence.slice(1);
     const input = nearest(one.field, "path");
     const place = nearest(one.field, "error");
     if (input) input.setAttribute("aria-invalid", "true");
-    if (place) place.textContent = [place.textContent, said].filter(Boolean).join(" ");
-    else rest.push(h("li", {}, one.field ? h("code", {}, one.field, " ") : null, one.field ? sentence : said));
+    if (place) place.textContent = [place.textContent, text].filter(Boolean).join(" ");
+    else rest.push(h("li", {}, one.field ? h("code", {}, one.field, " ") : null, one.field ? sentence : text));
   }
   for (const input of document.querySelectorAll("details:not([open]) [aria-invalid=true]")) input.closest("details").open = true;
   list.replaceChildren(...rest);
@@ -28,8 +28,8 @@ export function complain(problems, list) {
 function nearest(path, kind) {
   let rest = path;
   while (rest) {
-    const found = document.querySelector(`[data-${kind}="${CSS.escape(rest)}"]`);
-    if (found) return found;
+    const field = document.querySelector(`[data-${kind}="${CSS.escape(rest)}"]`);
+    if (field) return field;
     const cut = Math.max(rest.lastIndexOf("."), rest.lastIndexOf("["));
     rest = cut > 0 ? rest.slice(0, cut) : "";
   }
@@ -49,8 +49,8 @@ export async function ask(path, body) {
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
   }).catch(() => null);
-  const said = await response?.json().catch(() => null);
-  if (response?.ok) return said;
-  const problem = said?.error?.problem ?? t("start.offline");
-  throw Object.assign(new Error(problem), { status: response?.status ?? 0, said: said?.error, problems: said?.problems });
+  const answer = await response?.json().catch(() => null);
+  if (response?.ok) return answer;
+  const problem = answer?.error?.problem ?? t("start.offline");
+  throw Object.assign(new Error(problem), { status: response?.status ?? 0, said: answer?.error, problems: answer?.problems });
 }

@@ -12,13 +12,13 @@ export function chosenProtocol() {
   const way = document.querySelector("input[name=protocol]:checked")?.value;
   if (way === "plain") return { ...PLAIN };
   if (way === "suggested") return { ...boot.suggested };
-  const found = {};
+  const shares = {};
   for (const name of NAMES) {
     const text = field(name).value.trim();
     const number = Number(text.replace("%", "").replace(",", "."));
-    if (text !== "") found[name] = Number.isFinite(number) ? Number((number / whole(name)).toFixed(6)) : text;
+    if (text !== "") shares[name] = Number.isFinite(number) ? Number((number / whole(name)).toFixed(6)) : text;
   }
-  return found;
+  return shares;
 }
 
 /** True if two protocols are equal; missing numbers have their defaults. */
@@ -66,16 +66,16 @@ export function shown() {
 }
 
 /** Returns the cost of reviewing in words. */
-export function showReview(said) {
+export function showReview(review) {
   const place = byId("protocol-cost");
-  if (!said) return place.replaceChildren();
-  if (!said.items) return place.replaceChildren(h("p", { class: "soft" }, t("protocol.cost_none")));
-  const plain = said.decisions === said.keys && said.decisions === said.items;
-  const cost = t(plain ? "protocol.cost_plain" : "protocol.cost", { n: said.decisions, ...said });
+  if (!review) return place.replaceChildren();
+  if (!review.items) return place.replaceChildren(h("p", { class: "soft" }, t("protocol.cost_none")));
+  const plain = review.decisions === review.keys && review.decisions === review.items;
+  const cost = t(plain ? "protocol.cost_plain" : "protocol.cost", { n: review.decisions, ...review });
   place.replaceChildren(...[
-    h("p", {}, said.most ? t("protocol.cost_most", { cost }) : cost),
-    plain ? null : h("p", { class: "soft" }, t("protocol.parts", said)),
-    said.second ? h("p", { class: "soft" }, t("protocol.nobody")) : null,
+    h("p", {}, review.most ? t("protocol.cost_most", { cost }) : cost),
+    plain ? null : h("p", { class: "soft" }, t("protocol.parts", review)),
+    review.second ? h("p", { class: "soft" }, t("protocol.nobody")) : null,
   ].filter(Boolean));
 }
 
@@ -87,9 +87,9 @@ async function send(only_look) {
   if (!shown()) return showReview(null);
   const error = document.querySelector('[data-error="protocol"]');
   try {
-    const said = await call(`/api/runs/${encodeURIComponent(boot.run)}/protocol`, { ...chosenProtocol(), only_look, reviewer: boot.reviewer });
+    const answer = await call(`/api/runs/${encodeURIComponent(boot.run)}/protocol`, { ...chosenProtocol(), only_look, reviewer: boot.reviewer });
     if (!only_look) return location.reload();
-    if (mine === asked) error.textContent = "", showReview(said.review);
+    if (mine === asked) error.textContent = "", showReview(answer.review);
   } catch (problem) {
     error.textContent = [problem.said?.where, problem.said?.problem ?? problem.message, problem.said?.remedy].filter(Boolean).join(" ");
   }

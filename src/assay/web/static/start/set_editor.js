@@ -33,16 +33,16 @@ function keep() {
 
 function drawNames() {
   byId("names").replaceChildren(...set.names.map((name, place) => {
-    const said = t("start.name_of", { n: place + 1 });
-    const input = h("input", { value: name, "aria-label": said, placeholder: said, autocomplete: "off", "data-name": place, on: {
+    const placeholder = t("start.name_of", { n: place + 1 });
+    const input = h("input", { value: name, "aria-label": placeholder, placeholder: placeholder, autocomplete: "off", "data-name": place, on: {
       input: (event) => {
         set.names[place] = event.target.value;
-        for (const label of document.querySelectorAll(`[data-label="${place}"]`)) label.textContent = event.target.value || said;
+        for (const label of document.querySelectorAll(`[data-label="${place}"]`)) label.textContent = event.target.value || placeholder;
         keep();
       },
     } });
     if (set.names.length < 3) return input;
-    const label = t("start.remove_name", { name: name || said });
+    const label = t("start.remove_name", { name: name || placeholder });
     return h("span", { class: "named-one" }, input, h("button", { type: "button", class: "button small", "aria-label": label, title: label, on: { click: () => removeName(place) } }, "✕"));
   }));
 }
@@ -111,6 +111,11 @@ if (write) {
   byId("f-name").value = set.name;
   byId("f-language").value = set.language;
   for (const name of ["name", "language"]) byId(`f-${name}`).addEventListener("input", (event) => ((set[name] = event.target.value), keep()));
+  const brought = set.things.filter((thing) => Object.values(thing.snippets).some(Boolean)).length;
+  if (brought && !boot.edit) {
+    byId("brought").hidden = false;
+    byId("brought").textContent = t("start.brought", { n: brought, names: set.names.join(", ") });
+  }
   drawNames();
   drawThings();
   byId("add-name").addEventListener("click", () => {
@@ -130,9 +135,9 @@ if (write) {
     if (!set.name.trim()) return complain([{ field: "name", problem: t("start.needs_name"), remedy: "" }], byId("problems"));
     try {
       const file = boot.edit ? boot.edit.path.split("/").at(-1) : `${set.name.trim()}.json`;
-      const said = await ask("/api/suites", { name: file, title: set.name.trim(), text: `${JSON.stringify(asFile(), null, 2)}\n`, as_version: true });
+      const answer = await ask("/api/suites", { name: file, title: set.name.trim(), text: `${JSON.stringify(asFile(), null, 2)}\n`, as_version: true });
       storage.remove(key);
-      location.assign(`/start?suite=${encodeURIComponent(said.suite)}`);
+      location.assign(`/start?suite=${encodeURIComponent(answer.suite)}`);
     } catch (error) {
       complain(problemsOf(error), byId("problems"));
       document.querySelector("[aria-invalid=true]")?.focus();

@@ -67,17 +67,17 @@ function wish() {
 
 const usd = (amount) => (amount >= 0.1 || amount === 0 ? `$${amount.toFixed(2)}` : `$${amount.toFixed(4)}`);
 
-function showEstimate(said) {
-  const { calls, likely_usd: likely, most_usd: most, unpriced } = said.estimate;
+function showEstimate(plan) {
+  const { calls, likely_usd: likely, most_usd: most, unpriced } = plan.estimate;
   const byPerson = checked("judge").map((box) => box.value).join() === "human";
-  const reviews = byPerson ? "start.grades" : said.reviews.at_most ? "start.reviews_most" : "start.reviews";
+  const reviews = byPerson ? "start.grades" : plan.reviews.at_most ? "start.reviews_most" : "start.reviews";
   const cost = !calls ? "" : unpriced.length ? t("start.unpriced", { models: unpriced.join(", ") }) : t("start.cost", { likely: usd(likely), most: usd(most) });
   byId("estimate").replaceChildren(h("div", { class: "figures" },
     h("p", {}, h("b", {}, calls ? t("start.calls", { n: calls }) : t("start.no_calls"))),
     cost && h("p", {}, cost),
-    h("p", {}, t(reviews, { n: said.reviews.n })),
-    h("p", { class: "soft small" }, `${t("start.n_tasks", { n: said.tasks })}, ${t("start.n_trials", { n: said.trials })}`),
-    said.notes.map((note) => h("p", { class: "soft small" }, note))));
+    h("p", {}, t(reviews, { n: plan.reviews.n })),
+    h("p", { class: "soft small" }, `${t("start.n_tasks", { n: plan.tasks })}, ${t("start.n_trials", { n: plan.trials })}`),
+    plan.notes.map((note) => h("p", { class: "soft small" }, note))));
 }
 
 /** True if a number may be put into the address, which must stay valid for a reload. */
@@ -88,6 +88,12 @@ function placed(problems) {
   if (!byId("judges") || checked("judge").length) return problems;
   const rest = problems.filter((one) => one.field !== "" && !/^tasks\[\d+\]$/.test(one.field));
   return rest.length < problems.length ? [...rest, { field: "judge", problem: t("start.needs_judge"), remedy: "" }] : rest;
+}
+
+/** Says that the run cannot be started, and points to marked fields only if there are any. */
+function showNoEstimate() {
+  const marked = [...document.querySelectorAll("[data-error]")].some((place) => place.textContent);
+  byId("estimate").replaceChildren(h("p", { class: "soft" }, t(marked ? "start.no_estimate" : "start.not_yet")));
 }
 
 async function look() {
@@ -103,20 +109,20 @@ async function look() {
   if (body.protocol) state.set("protocol", asAddress(body.protocol));
   history.replaceState(null, "", `/start?${state}`);
   try {
-    const said = await ask("/api/start/look", body);
+    const answer = await ask("/api/start/look", body);
     if (mine !== asked) return;
-    if (byId("protocol")) showReview(said.review);
-    if (said.estimate) showEstimate(said);
-    else byId("estimate").replaceChildren(h("p", { class: "soft" }, t("start.no_estimate")));
-    const found = placed(said.problems);
-    const begins = !touched && found.length === 1 && found[0].field === "judge" && !checked("judge").length;
+    if (byId("protocol")) showReview(answer.review);
+    if (answer.estimate) showEstimate(answer);
+    const problems = placed(answer.problems);
+    const begins = !touched && problems.length === 1 && problems[0].field === "judge" && !checked("judge").length;
     if (begins) byId("estimate").replaceChildren(h("p", { class: "soft" }, `${t("start.not_yet")} ${t("start.needs_judge")}`));
-    complain(begins ? [] : found, byId("problems"));
+    complain(begins ? [] : problems, byId("problems"));
+    if (!answer.estimate && !begins) showNoEstimate();
     if (byId("protocol")) shown();
   } catch (error) {
     if (mine !== asked) return;
-    byId("estimate").replaceChildren(h("p", { class: "soft" }, t("start.no_estimate")));
     complain(problemsOf(error), byId("problems"));
+    showNoEstimate();
     if (byId("protocol")) shown();
   }
 }
@@ -167,8 +173,8 @@ let named = false;
 async function nameModels() {
   if (named) return;
   named = true;
-  const said = await (await fetch("/api/models/names").catch(() => null))?.json().catch(() => null);
-  byId("models").replaceChildren(...(said?.names ?? []).map((value) => h("option", { value })));
+  const answer = await (await fetch("/api/models/names").catch(() => null))?.json().catch(() => null);
+  byId("models").replaceChildren(...(answer?.names ?? []).map((value) => h("option", { value })));
 }
 
 if (form) {
@@ -199,8 +205,8 @@ if (form) {
     event.preventDefault();
     byId("go").disabled = true;
     try {
-      const said = await ask("/api/start", { ...wish(), key });
-      location.assign(`/runs/${encodeURIComponent(said.run_id)}`);
+      const answer = await ask("/api/start", { ...wish(), key });
+      location.assign(`/runs/${encodeURIComponent(answer.run_id)}`);
     } catch (error) {
       touched = true;
       complain(placed(problemsOf(error)), byId("problems"));

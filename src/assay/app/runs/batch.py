@@ -1,0 +1,281 @@
+"""Carry out runs through batch APIs: submit them, look at their jobs, and collect the answers from any later process."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import subprocess
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from assay.app.review.carry_over import keep_reviews
+from assay.app.runs.documents import RunInBatchesDocument, job_document, run_result
+from assay.app.runs.execution import RunResult, engine_of, result_of, resumable, run_named
+from assay.domain.errors import InputError, Refused
+from assay.domain.events import RunStarted, nobody
+from assay.domain.identifiers import RunId
+from assay.domain.jobs import FILE, JobState
+from assay.domain.lifecycle import TO_COME, RunState, TrialState
+from assay.domain.selection import Selection
+from assay.engine.collecting import Collected, Collector
+from assay.exchange.readers.batch_server_log import facts_of_text
+from assay.providers.error_mapping import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from assay.app.workspace import Workspace
+    from assay.domain.digest import JsonValue
+    from assay.domain.events import Listener
+    from assay.domain.jobs import BatchJob
+    from assay.domain.run import PlannedTask, RunPlan
+    from assay.domain.selection import RunSummary
+
+_LOG_KEPT: Final = 1 << 20
+"""Bytes that are kept of what a command printed, from the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """A run in batch mode after a look at its jobs: its results so far, and what the look brought."""
+
+    result: RunResult
+    jobs: tuple[BatchJob, ...]
+    collected: Collected = field(default_factory=Collected)
+
+
+def batch_document(batch: BatchResult) -> RunInBatchesDocument:
+    """Return the document of a run in batch mode."""
+    collected = batch.collected
+    return RunInBatchesDocument(
+        run=run_result(batch.result),
+        jobs=tuple(map(job_document, batch.jobs)),
+        answered=collected.answered,
+        unknown_lines=collected.unknown,
+        repeated_lines=collected.repeated,
+        broken_lines=collected.broken,
+        troubles=tuple(collected.troubles),
+    )
+
+
+def submit(
+    workspace: Workspace,
+    plan: RunPlan,
+    tasks: Iterable[PlannedTask],
+    *,
+    to_file: Path | None = None,
+    by_files: bool = False,
+    listener: Listener = nobody,
+) -> BatchResult:
+    """Store a run and submit its first requests; a later `collect` goes on from there."""
+    workspace.directory.batch_files = by_files or to_file is not None
+    check_batchable(workspace, plan)
+    workspace.journal.open_run(plan, tasks, state=RunState.SUBMITTED)  # so that `collect` goes on after a kill
+    return submit_stored(workspace, plan.id, to_file=to_file, by_files=by_files, listener=listener)
+
+
+def submit_stored(
+    workspace: Workspace,
+    run_id: str,
+    *,
+    to_file: Path | None = None,
+    by_files: bool = False,
+    listener: Listener = nobody,
+) -> BatchResult:
+    """Submit the pending and failed trials of a stored run.
+
+    `to_file` is the file for the requests of models without a batch API; `by_files` writes them below `.assay` instead.
+
+    Raises:
+        Refused: another process carries out the run.
+    """
+    plan = resumable(workspace, run_id)
+    workspace.directory.batch_files = by_files or to_file is not None
+    check_batchable(workspace, plan)
+    if workspace.journal.is_carried_out(plan.id):
+        raise Refused(plan.id, "is being executed by another process.", remedy=f"Pause it first: assay pause {plan.id}")
+    workspace.jobs.retry_failed(plan.id)
+    workspace.journal.set_state(plan.id, RunState.SUBMITTED)
+    workspace.results.begin(plan.id)
+    return collect(workspace, plan.id, to_file=to_file, by_files=by_files, listener=listener)
+
+
+def check_batchable(workspace: Workspace, plan: RunPlan) -> tuple[str, ...]:
+    """Return the models of a run that will be called, because they have no batch API; raise `InputError` if none has."""
+    models = {model.ref: model for model in plan.models}
+    called = tuple(ref for ref, model in models.items() if workspace.directory.batches(model) is None)
+    if len(called) == len(models):
+        raise InputError(
+            plan.suite,
+            f"no model has a batch API ({', '.join(called) or 'it asks none'}).",
+            remedy="Models of openai and anthropic have one. For vllm, write a file with --to-file, or use assay batch exec.",
+        )
+    return called
+
+
+def collect(
+    workspace: Workspace,
+    run_id: str,
+    *,
+    to_file: Path | None = None,
+    by_files: bool = False,
+    results: Sequence[Path] = (),
+    listener: Listener = nobody,
+) -> BatchResult:
+    """Store the answers of a run's finished jobs, and submit the requests that its trials need next."""
+    plan = workspace.journal.plan_of(run_named(workspace, run_id))
+    jobs = workspace.jobs.of_runs([plan.id])
+    workspace.directory.batch_files = by_files or to_file is not None or any(job.place == FILE for job in jobs)
+    for path in results:
+        if not path.is_file():
+            raise InputError(str(path), "there is no such file.")
+    if results and not any(job.place == FILE and job.state is JobState.SENT for job in jobs):
+        raise InputError(plan.id, "waits for no answers from files.", remedy=f"See assay batch status {plan.id}")
+    before = result_of(workspace, plan.id).summary
+    listener, watch = workspace.notices.watch(plan, before, listener)
+    files = _JobFiles(
+        workspace, {job.token: Path(job.input_file) for job in jobs if job.place == FILE and job.input_file}
+    )
+    if to_file is not None:
+        files.next = to_file
+    collector = Collector(
+        engine=engine_of(workspace, plan, listener),
+        jobs=workspace.jobs,
+        name=lambda: secrets.token_hex(6),
+        path=files.path,
+        results=results,
+    )
+    began = workspace.clock.monotonic()
+    total = sum(before.trials.values())
+    left = sum(before.trials.get(state, 0) for state in TO_COME)
+    listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=left))
+    collected = asyncio.run(_until_done(workspace, collector, plan))
+    result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
+    if plan.regrade_of is not None and result.summary.state is RunState.FINISHED and keep_reviews(workspace, plan):
+        result = replace(result_of(workspace, plan.id), seconds=result.seconds)
+    if before.state is not result.summary.state or collected.answered:
+        workspace.results.end(plan.id)
+    if before.state is not result.summary.state:
+        watch.ended(result.summary)
+    return BatchResult(result=result, jobs=workspace.jobs.of_runs([plan.id]), collected=collected)
+
+
+async def _until_done(workspace: Workspace, collector: Collector, plan: RunPlan) -> Collected:
+    try:
+        return await collector.collect(plan)
+    finally:
+        await workspace.workers.close()
+        await workspace.directory.close()
+
+
+def execute(workspace: Workspace, run_id: str, command: Sequence[str], *, listener: Listener = nobody) -> BatchResult:
+    """Let a command answer the batch files of a run, stage after stage, until the run is done or the command fails.
+
+    `{input}` and `{output}` in the command stand for the files; a command without them gets `-i INPUT -o OUTPUT`.
+    """
+    result = status(workspace, run_id)[0]
+    run = result.result.summary.id
+    while jobs := [job for job in workspace.jobs.of_runs([run]) if job.place == FILE and job.state is JobState.SENT]:
+        failed = []
+        outputs = []
+        for job in jobs:
+            output, problem = _answered_by(workspace, job, command)
+            failed += [problem] if problem else []
+            outputs += [output] if output.exists() else []
+        result = collect(workspace, run, results=outputs, by_files=True, listener=listener)
+        result.collected.troubles.extend(failed)
+        if failed or not result.collected.answered:
+            break
+    return result
+
+
+def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) -> tuple[Path, str]:
+    """Run a command over the file of a job; return the file of its answers, and what went wrong, if anything did."""
+    source = Path(job.input_file or "")
+    output, log = source.with_suffix(".answers-0"), source.with_suffix(".log")
+    words = [word.replace("{input}", str(source)).replace("{output}", str(output)) for word in command]
+    if words == list(command):
+        words += ["-i", str(source), "-o", str(output)]
+    started, began = workspace.clock.now(), workspace.clock.monotonic()
+    with log.open("wb") as out:
+        try:
+            code = subprocess.run(words, stdout=out, stderr=subprocess.STDOUT, check=False).returncode
+        except OSError as error:
+            raise InputError(words[0], f"cannot be executed: {error.strerror}.") from error
+    seconds = workspace.clock.monotonic() - began
+    text = log.read_bytes()[-_LOG_KEPT:].decode("utf-8", "replace")
+    workspace.jobs.keep_log(job.key, text)
+    facts = facts_of_text(text)
+    carried: JsonValue = {
+        "job": job.token,
+        "stage": str(job.stage),
+        "command": " ".join(clean(word, key=None) for word in command),
+        "version": facts.get("server_version"),
+        "req_per_sec": facts.get("requests_per_s"),
+        "started_at": started,
+        "completed_at": workspace.clock.now(),
+        "duration_seconds": round(seconds, 3),
+        "exit_code": code,
+    }
+    _note_carried(workspace, job.run, carried)
+    if not code and output.exists():
+        return output, ""
+    last = text.strip().splitlines()[-1:] or ["it printed nothing"]
+    problem = f"ended with exit code {code}" if code else "wrote no answers"
+    return output, f"job {job.token}: {words[0]} {problem}: {last[0][:300]}"
+
+
+def _note_carried(workspace: Workspace, run: RunId, carried: JsonValue) -> None:
+    """Add a command that answered a batch file to the run's record."""
+    plan = workspace.journal.plan_of(run)
+    before = plan.environment.get("batch")
+    batch: JsonValue = [*(before if isinstance(before, list) else ()), carried]
+    state = workspace.journal.state_of(run)
+    workspace.journal.extend_run(replace(plan, environment={**plan.environment, "batch": batch}), ())
+    workspace.journal.set_state(run, state)
+
+
+def status(workspace: Workspace, run_id: str | None = None) -> tuple[BatchResult, ...]:
+    """Return the runs that wait for jobs, or one run with all of its jobs, without asking a provider."""
+    if run_id is not None:
+        run = run_named(workspace, run_id)
+        return (BatchResult(result=result_of(workspace, run), jobs=workspace.jobs.of_runs([run])),)
+    jobs = workspace.jobs.of_runs(only_open=True)
+    return tuple(
+        BatchResult(result=result_of(workspace, run), jobs=tuple(job for job in jobs if job.run == run))
+        for run in waiting_runs(workspace)
+    )
+
+
+def waits(summary: RunSummary) -> bool:
+    """True if a later look at the run's jobs may bring it further."""
+    return summary.state is RunState.SUBMITTED or bool(summary.trials.get(TrialState.SUBMITTED))
+
+
+def waiting_runs(workspace: Workspace) -> tuple[RunId, ...]:
+    """Return the runs in use with trials or jobs that wait at a provider, newest first."""
+    open_ = {job.run for job in workspace.jobs.of_runs(only_open=True)}
+    return tuple(
+        summary.id for summary in workspace.archive.runs.matching(Selection()) if summary.id in open_ or waits(summary)
+    )
+
+
+class _JobFiles:
+    """The places of the files of jobs: below the project's `.assay`, or where a person wants to carry them from."""
+
+    def __init__(self, workspace: Workspace, known: dict[str, Path]) -> None:
+        self._folder = workspace.settings.folder / ".assay" / "batches"
+        self._known = known
+        self.next: Path | None = None
+        self._given = 0
+
+    def path(self, token: str) -> Path:
+        """Return the place of a job's file."""
+        if token not in self._known:
+            self._known[token] = self._folder / f"{token}.jsonl"
+            if self.next is not None:
+                self._given += 1
+                name = self.next.name if self._given == 1 else f"{self.next.stem}-{self._given}{self.next.suffix}"
+                self._known[token] = self.next.absolute().with_name(name)
+        return self._known[token]

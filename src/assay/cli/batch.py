@@ -1,0 +1,244 @@
+"""`assay batch`: ask the models of a run through batch APIs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.cli.options import common, keys_over_http, of_a_run, without_sandbox, workspace
+from assay.cli.output import counted, print_json, say, say_result, say_table, tell
+from assay.cli.progress import progress_on
+from assay.domain.lifecycle import TrialState
+from assay.domain.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from assay.app.runs.batch import BatchResult
+    from assay.app.workspace import Workspace
+    from assay.domain.jobs import BatchJob
+    from assay.domain.run import PlannedTask, RunPlan
+
+_TO_FILE = click.option(
+    "--to-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the requests of models without a batch API to FILE, to be carried to a program such as vLLM's run-batch.",
+)
+
+
+_PLAIN = {
+    **dict.fromkeys(("trials", "judge", "review", "batch_id", "limit", "rubric")),
+    "candidates": (),
+    "benchmark": False,
+}
+"""Options of a run that `assay batch exec` leaves to the suite."""
+
+
+@click.group()
+def batch() -> None:
+    """Ask the models of a run through batch APIs, which take up to a day and cost half."""
+
+
+@batch.command()
+@click.argument("suite", required=False, metavar="[SUITE]", type=click.Path(path_type=Path))
+@click.option("--run", "run_id", metavar="RUN", help="Submit the pending and failed trials of this run instead.")
+@of_a_run
+@_TO_FILE
+@keys_over_http
+@without_sandbox
+@common
+def submit(
+    suite: Path | None, run_id: str | None, to_file: Path | None, store: str | None, as_json: bool, **options: Any
+) -> int:
+    """Store a run of SUITE and send its first requests as a batch; `assay batch collect` goes on, from any process."""
+    if (suite is None) == (run_id is None):
+        raise click.UsageError("Name a SUITE, or a stored run with --run.", click.get_current_context())
+    with workspace(store, budget=options["budget"]) as opened, progress_on(sys.stderr) as listener:
+        from assay.app.runs import batch as batches
+
+        if suite is None:
+            done = [batches.submit_stored(opened, run_id or "", to_file=to_file, listener=listener)]
+        else:
+            done = [
+                batches.submit(opened, plan, tasks, to_file=to_file, listener=listener)
+                for plan, tasks in _planned(opened, suite, options)
+            ]
+    return _show(done, as_json=as_json, single=len(done) == 1)
+
+
+def _planned(
+    opened: Workspace, suite: Path, options: dict[str, Any]
+) -> Iterator[tuple[RunPlan, Iterable[PlannedTask]]]:
+    """Yield the run of a suite, or the runs that grade a file of answers by a rubric."""
+    from assay.app.runs.start import tasks_of
+    from assay.cli.run import looked_ahead
+
+    rubric = None
+    if options["rubric"] is not None:
+        from assay.app.imports.raw_answers import import_raw, is_raw
+        from assay.app.runs import regrade as regrading
+        from assay.app.suites import rubric_of_file
+
+        rubric = rubric_of_file(opened, options["rubric"])
+    if rubric is None or not is_raw(suite):
+        loaded, chosen, ahead = looked_ahead(opened, suite, options, rubric)
+        for note in ahead.notes:
+            tell(f"note: {note}")
+        yield ahead.plan, tasks_of(loaded, chosen)
+        return
+    runs, notes = import_raw(opened, [suite])
+    for note in notes:
+        tell(f"note: {note}")
+    judge = options["judge"] or opened.settings.values["judge"]
+    for run in runs:
+        regraded = regrading.planned(
+            opened, run, judge=judge, rubric=rubric, budget_usd=opened.settings.values["budget"]
+        )
+        yield regraded.plan, regraded.tasks
+
+
+@batch.command("exec", context_settings={"ignore_unknown_options": True})
+@click.argument("suite", required=False, metavar="[SUITE]", type=click.Path(path_type=Path))
+@click.option("--run", "run_id", metavar="RUN", help="Go on with this run instead.")
+@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND…", type=click.UNPROCESSED)
+@keys_over_http
+@without_sandbox
+@common
+def execute(suite: Path | None, run_id: str | None, command: tuple[str, ...], store: str | None, as_json: bool) -> int:
+    """Answer the requests of SUITE by COMMAND, such as `vllm run-batch --model M`, stage after stage, until it is done.
+
+    {input} and {output} in COMMAND stand for the files of requests and answers; without them, COMMAND gets -i and -o.
+    """
+    from assay.app.runs import batch as batches
+
+    with workspace(store) as opened, progress_on(sys.stderr) as listener:
+        if run_id is not None:
+            # Click gave the first word of the command to SUITE.
+            command = (str(suite), *command) if suite is not None else command
+            if not batches.waits(opened.archive.runs.matching(Selection(runs=(run_id,)))[0]):
+                batches.submit_stored(opened, run_id, by_files=True, listener=listener)
+        elif suite is not None:
+            for plan, tasks in _planned(opened, suite, _PLAIN):
+                run_id = batches.submit(opened, plan, tasks, by_files=True, listener=listener).result.summary.id
+        done = batches.execute(opened, run_id or "", command, listener=listener)
+    return _show([done], as_json=as_json, single=True)
+
+
+@batch.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@common
+def status(run_id: str | None, store: str | None, as_json: bool) -> int:
+    """Show the jobs of RUN, or of every run that waits for one, as last seen; asks no provider."""
+    from assay.app.runs import batch as batches
+
+    with workspace(store) as opened:
+        results = batches.status(opened, run_id)
+    return _show(results, as_json=as_json, failures_count=False)
+
+
+@batch.command()
+@click.argument("run_ids", metavar="[RUN]…", nargs=-1)
+@click.option("--watch", is_flag=True, help="Look again until the runs are done.")
+@click.option("--every", type=click.FloatRange(min=0.01), default=30.0, metavar="S", help="Seconds between looks.")
+@click.option(
+    "--from-file",
+    "results",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read answers from FILE, which a program such as vLLM's run-batch wrote. May be repeated.",
+)
+@_TO_FILE
+@keys_over_http
+@without_sandbox
+@common
+def collect(
+    run_ids: tuple[str, ...],
+    watch: bool,
+    every: float,
+    results: tuple[Path, ...],
+    to_file: Path | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Store the answers of finished jobs and send what the trials of RUN, or of all waiting runs, need next."""
+    from assay.app.runs import batch as batches
+
+    if results and len(run_ids) != 1:
+        raise click.UsageError("--from-file needs one RUN.", click.get_current_context())
+    done: dict[str, BatchResult] = {}
+    with workspace(store) as opened:
+        runs: Sequence[str] = run_ids or batches.waiting_runs(opened)
+        while True:
+            with progress_on(sys.stderr) as listener:
+                for run in runs:
+                    done[run] = batches.collect(opened, run, to_file=to_file, results=results, listener=listener)
+            runs = [run for run in runs if batches.waits(done[run].result.summary)]
+            if not watch or not runs:
+                break
+            time.sleep(every)
+    return _show(list(done.values()), as_json=as_json)
+
+
+def _show(results: Sequence[BatchResult], *, as_json: bool, single: bool = False, failures_count: bool = True) -> int:
+    from assay.app.runs.batch import batch_document
+
+    documents = [batch_document(result) for result in results]
+    if as_json:
+        print_json(documents[0] if single else {"runs": documents})
+    else:
+        for result in results:
+            _say(result)
+        if not results:
+            say("no run waits for a batch")
+    trouble = any(document.troubles or document.run.failures for document in documents)
+    return int(failures_count and trouble)
+
+
+def _say(done: BatchResult) -> None:
+    from assay.app.runs.batch import waits
+
+    summary, collected = done.result.summary, done.collected
+    if done.jobs:
+        say_jobs(done.jobs)
+    for count, what in (
+        (collected.unknown, "belongs to no request"),
+        (collected.repeated, "repeats an id; the first one counts"),
+        (collected.broken, "is not JSON"),
+    ):
+        if count:
+            tell(f"note: {counted(count, 'line')} of the answers: {what}")
+    for trouble in collected.troubles:
+        tell(f"assay: {trouble}")
+    if waits(summary):
+        n = summary.trials.get(TrialState.SUBMITTED, 0)
+        waiting = f"{counted(n, 'trial')} {'waits' if n == 1 else 'wait'}"
+        say(f"run {summary.id}: {waiting} at a provider; go on with: assay batch collect {summary.id}")
+    else:
+        say_result(done.result)
+
+
+def say_jobs(jobs: Sequence[BatchJob]) -> None:
+    """Print a table of jobs."""
+    rows = [
+        (
+            job.token,
+            job.stage,
+            job.model,
+            job.place,
+            job.remote_id or "",
+            job.status or job.state,
+            f"{job.answered:,} of {job.requests:,}",
+            (job.sent or job.created)[:16].replace("T", " "),
+        )
+        for job in jobs
+    ]
+    say_table(("job", "asks for", "model", "at", "batch", "state", "answered", "since"), rows)
+    for job in jobs:
+        if job.detail:
+            say(f"{job.token}: {job.detail}")

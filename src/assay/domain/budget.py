@@ -1,0 +1,44 @@
+"""The rule that keeps the calls of a run within its budget, whichever processes make them.
+
+A call reserves `usd`, its expected worst case. Until it is settled, it counts as `most_usd`, which is several times as much. It
+may start while other calls are in flight only if spent_usd and the `most_usd` of all calls in flight, its own included, stay
+within the budget. Otherwise it waits until no call is in flight, and is sent alone if spent_usd + usd stay within the budget.
+
+So spent_usd exceeds the budget by less than the cost of one call, unless two calls in flight at once both cost more than their
+`most_usd`. Proof: let S be spent_usd plus the `most_usd` of the calls in flight. S <= budget while calls run in parallel, and a
+call that costs at most its `most_usd` never raises S. So only a call that costs more, or one that was sent alone, can exceed
+the budget, and by less than its own cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+_SLACK_USD: Final = 1e-9  # sums of equal reservations must not fail on the last bit
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Amounts reserved for a call: `usd` is booked if its cost stays unknown; `most_usd` limits the calls sent at the same time."""
+
+    usd: float
+    most_usd: float
+
+
+class Grant(StrEnum):
+    """The answer to a request for a reservation; `WAIT` means that the calls in flight may need the rest of the budget."""
+
+    GRANTED = "granted"
+    WAIT = "wait"
+    REFUSED = "refused"
+
+
+def decide(reservation: Reservation, *, budget_usd: float, spent_usd: float, in_flight_usd: float) -> Grant:
+    """Decide whether a call may start; `in_flight_usd` is the sum of `most_usd` over the calls in flight."""
+    left_usd = budget_usd - spent_usd + _SLACK_USD
+    if reservation.usd > left_usd:
+        return Grant.REFUSED
+    alone = in_flight_usd <= _SLACK_USD
+    return Grant.GRANTED if alone or in_flight_usd + reservation.most_usd <= left_usd else Grant.WAIT

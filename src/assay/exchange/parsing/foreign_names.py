@@ -1,0 +1,17 @@
+"""Names that occur in the files of other tools, from `readers/foreign_names.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+
+def foreign_names(module: str) -> dict[str, tuple[str, ...]]:
+    """Return the lists of names that belong to a reader's module, keyed by the names of the lists."""
+    return {name: tuple(names) for name, names in _tables()[module.rpartition(".")[2]].items()}
+
+
+@cache
+def _tables() -> dict[str, dict[str, list[str]]]:
+    return tomllib.loads((files("assay.exchange.readers") / "foreign_names.toml").read_text("utf-8"))

@@ -1,0 +1,45 @@
+"""Base class for evaluators that grade by a rubric under a judge's name, so that a person must review the grades."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.domain.run import Slot
+
+if TYPE_CHECKING:
+    from assay.domain.suite import JudgeSpec, Rubric
+    from assay.scoring.evaluator import Request, Sitting
+
+
+@dataclass(frozen=True, slots=True)
+class RubricEvaluator(ABC):
+    """Grades all candidates of a trial together, unless a subclass returns other slots."""
+
+    spec: JudgeSpec
+    rubric: Rubric
+
+    @property
+    def grader(self) -> str:
+        return self.spec.name
+
+    @property
+    def by_model(self) -> bool:
+        return True
+
+    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
+        """Return one slot for all candidates together."""
+        return (Slot(grader=self.grader, candidate=None, by_model=True),) if candidates else ()
+
+    def slot_for_each(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
+        """Return one slot for each candidate."""
+        return tuple(Slot(grader=self.grader, candidate=candidate, by_model=True) for candidate in candidates)
+
+    @abstractmethod
+    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """Return the first round of questions."""
+
+    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """Return the requests of `ask`, if it is the only round."""
+        return self.ask(sitting)
