@@ -52,11 +52,7 @@ async def measure(url: str, *, calls: int, concurrency: int, rounds: int) -> dic
     directory = Directory({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-bench"}, base_folder=Path())
     model = ModelSpec(provider="openai", name="gpt-4o-mini")
     provider = directory.provider(model)
-    bare_body = {
-        "model": model.name,
-        "messages": [{"role": "user", "content": PROMPT}],
-        **DEFAULTS.as_json(),
-    }
+    bare_body = {"model": model.name, "messages": [{"role": "user", "content": PROMPT}], **DEFAULTS.as_json()}
 
     async def through_provider(number: int) -> object:
         return await provider.complete(

@@ -141,10 +141,7 @@ def main() -> int:
         kinds: dict[str, tuple[dict[str, object], Callable[[], float]]] = {
             "python": ({"name": "c", "python": "app.py:answer"}, lambda: 0.0),
             "python, async": ({"name": "c", "python": "app.py:later"}, lambda: 0.0),
-            "command": (
-                {"name": "c", "command": ["echo", "{{prompt}}"]},
-                lambda: asyncio.run(command_alone(**size)),
-            ),
+            "command": ({"name": "c", "command": ["echo", "{{prompt}}"]}, lambda: asyncio.run(command_alone(**size))),
             "http": ({"name": "c", "http": http}, lambda: asyncio.run(http_alone(url, **size))),
         }
         echo: list[float] = []

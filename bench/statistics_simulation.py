@@ -336,11 +336,7 @@ def over_tasks(benchmarks: int, seed: int) -> Iterator[Row]:
             "mean, tasks like these", scenario, mean_like_these(a, weights), a.population, promised=promised
         )
         yield from judged(
-            "mean, these tasks",
-            scenario,
-            mean_these(a, weights),
-            (share * a.truth).sum(axis=1),
-            promised=promised,
+            "mean, these tasks", scenario, mean_these(a, weights), (share * a.truth).sum(axis=1), promised=promised
         )
         yield from judged(
             "difference, tasks like these, interaction",

@@ -24,31 +24,35 @@ if TYPE_CHECKING:
     from assay.app.imports.options import ImportOptions as ImportOptions
     from assay.app.python_api import review
     from assay.app.python_api.completed_run import CompletedRun as CompletedRun
-    from assay.app.python_api.drafts import CandidateDraft as Candidate
-    from assay.app.python_api.drafts import SuiteDraft as Suite
-    from assay.app.python_api.drafts import TaskDraft as Task
-    from assay.app.python_api.drafts import scorer as scorer
-    from assay.app.python_api.functions import arun as arun
-    from assay.app.python_api.functions import calibrate as calibrate
-    from assay.app.python_api.functions import compare as compare
-    from assay.app.python_api.functions import export as export
-    from assay.app.python_api.functions import extend as extend
-    from assay.app.python_api.functions import gate as gate
-    from assay.app.python_api.functions import import_results as import_results
-    from assay.app.python_api.functions import load_suite as load_suite
-    from assay.app.python_api.functions import plan as plan
-    from assay.app.python_api.functions import rank as rank
-    from assay.app.python_api.functions import regrade as regrade
-    from assay.app.python_api.functions import resume as resume
-    from assay.app.python_api.functions import run as run
-    from assay.app.python_api.functions import stats as stats
-    from assay.app.statistics.results import CandidateScores as CandidateScores
-    from assay.app.statistics.results import ComparisonResult as ComparisonResult
-    from assay.app.statistics.results import GateResult as GateResult
-    from assay.app.statistics.results import RankingResult as RankingResult
-    from assay.domain.errors import AssayError as AssayError
-    from assay.domain.errors import InputError as InputError
-    from assay.domain.errors import Interrupted as Interrupted
+    from assay.app.python_api.drafts import (
+        CandidateDraft as Candidate,
+        SuiteDraft as Suite,
+        TaskDraft as Task,
+        scorer as scorer,
+    )
+    from assay.app.python_api.functions import (
+        arun as arun,
+        calibrate as calibrate,
+        compare as compare,
+        export as export,
+        extend as extend,
+        gate as gate,
+        import_results as import_results,
+        load_suite as load_suite,
+        plan as plan,
+        rank as rank,
+        regrade as regrade,
+        resume as resume,
+        run as run,
+        stats as stats,
+    )
+    from assay.app.statistics.results import (
+        CandidateScores as CandidateScores,
+        ComparisonResult as ComparisonResult,
+        GateResult as GateResult,
+        RankingResult as RankingResult,
+    )
+    from assay.domain.errors import AssayError as AssayError, InputError as InputError, Interrupted as Interrupted
     from assay.domain.run import RunOptions as RunOptions
     from assay.domain.selection import Selection as Selection
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from tests.attack.figures import publish, publish_cases
 from tests.contract.test_plugins import SAMPLES
-from tests.journey.conftest import Command
-from tests.journey.conftest import assay as assay
-from tests.journey.conftest import project as project
+from tests.journey.conftest import Command, assay as assay, project as project
 from tests.support import forked
 
 from assay.app.workspace import Workspace

@@ -30,10 +30,7 @@ def bar(name: str, *, n: int = 1) -> dict[str, Any]:
         "title": name,
         "data": {"values": [{"candidate": f"{name}{k}", "score": 50.0} for k in range(n)]},
         "mark": "bar",
-        "encoding": {
-            "y": {"field": "candidate", "type": "nominal"},
-            "x": {"field": "score", "type": "quantitative"},
-        },
+        "encoding": {"y": {"field": "candidate", "type": "nominal"}, "x": {"field": "score", "type": "quantitative"}},
     }
 
 

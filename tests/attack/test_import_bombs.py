@@ -22,8 +22,7 @@ from assay.app.imports import importer, run_writer
 from assay.exchange.parsing import input_files
 from assay.exchange.parsing.input_files import UnreadableFile, archive_members, input_file
 from assay.exchange.readers import mapped_columns
-from assay.formats import parquet as parquet_format
-from assay.formats import separated
+from assay.formats import parquet as parquet_format, separated
 from assay.formats.json_lines import row_of
 from assay.formats.json_size import parsed_bytes
 from assay.formats.parquet import parquet_rows

@@ -77,10 +77,7 @@ def test_no_recording_takes_more_than_600_mb(tmp_path: Path, judge: str) -> None
         huge.truncate(20 * 2**30)
     (tmp_path / "many.jsonl").write_text('{"reply":""}\n' * 2_000_000)
     (tmp_path / "wide.jsonl").write_text(f'{{"reply":"\N{PARTY POPPER}{"x" * 14_000_000}"}}\n' * 8)
-    suite = {
-        "tasks": [{"id": "t", "prompt": "p", "snippets": {"ann": "x", "bob": "y"}}],
-        "judge": f"replay/{judge}",
-    }
+    suite = {"tasks": [{"id": "t", "prompt": "p", "snippets": {"ann": "x", "bob": "y"}}], "judge": f"replay/{judge}"}
     (tmp_path / "suite.json").write_text(json.dumps(suite))
     done = measured("run", "suite.json", folder=tmp_path)
     assert done.status not in (0, -9), done.err

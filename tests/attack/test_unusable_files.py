@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from tests.attack.figures import publish, publish_cases
-from tests.journey.conftest import Command
-from tests.journey.conftest import assay as assay
-from tests.journey.conftest import project as project
+from tests.journey.conftest import Command, assay as assay, project as project
 from tests.support import forked
 
 from assay.app.workspace import Workspace

@@ -95,10 +95,7 @@ def test_columns_name_tasks_candidates_and_judges_by_code(two_runs: Store) -> No
     )
     assert columns.runs == (OLD, NEW)
     assert columns.joint.all()
-    assert [(setting.judge, setting.runs) for setting in columns.settings] == [
-        ("judge", (OLD,)),
-        ("Second", (NEW,)),
-    ]
+    assert [(setting.judge, setting.runs) for setting in columns.settings] == [("judge", (OLD,)), ("Second", (NEW,))]
     assert columns.task.dtype == columns.trial.dtype == "int64"
 
 

@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.contract.rows import all_rows, assert_derived_agrees
-from tests.contract.stores import (
-    a_call,
-    a_plan,
-    a_task,
-    judged,
-    plain_grades,
-    planned,
-    wait,
-)
+from tests.contract.stores import a_call, a_plan, a_task, judged, plain_grades, planned, wait
 
 from assay.domain.assessment import Response
 from assay.domain.budget import Grant, Reservation

@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from tests.support import evaluation_files as evaluations
-from tests.support import harness_files as files
-from tests.support import platform_files as platforms
-from tests.support.example_plugin import importer as tally
-from tests.support.example_plugin import scorer as example_scorer
+from tests.support import evaluation_files as evaluations, harness_files as files, platform_files as platforms
+from tests.support.example_plugin import importer as tally, scorer as example_scorer
 from tests.support.example_plugin.grader import manners
 from tests.support.model_server import ModelServer
 

@@ -88,12 +88,7 @@ def directory(protocol: Protocol, server: ModelServer, *, timeout_s: float = 20.
     return Directory(environment, base_folder=Path(), timeout_s=timeout_s)
 
 
-def ask(
-    protocol: Protocol,
-    server: ModelServer,
-    *requests: ModelRequest,
-    timeout_s: float = 20.0,
-) -> Reply:
+def ask(protocol: Protocol, server: ModelServer, *requests: ModelRequest, timeout_s: float = 20.0) -> Reply:
     """The reply to the last of these requests, asked one after the other of one provider."""
 
     async def go() -> Reply:
@@ -110,12 +105,7 @@ def ask(
     return asyncio.run(go())
 
 
-def failure(
-    protocol: Protocol,
-    server: ModelServer,
-    *requests: ModelRequest,
-    timeout_s: float = 20.0,
-) -> CallFailed:
+def failure(protocol: Protocol, server: ModelServer, *requests: ModelRequest, timeout_s: float = 20.0) -> CallFailed:
     with pytest.raises(CallFailed) as caught:
         ask(protocol, server, *requests, timeout_s=timeout_s)
     return caught.value

@@ -172,10 +172,7 @@ def ranking(case: Case) -> dict[str, Any]:
 def bradley_terry(case: Case) -> dict[str, Any]:
     rows = case["comparisons"]
     found = st.bradley_terry(rows["left"], rows["right"], rows["outcome"], count=rows.get("count"))
-    answer: dict[str, Any] = {
-        "reason": said(found.reason, found.warnings),
-        "separated": list(found.separated),
-    }
+    answer: dict[str, Any] = {"reason": said(found.reason, found.warnings), "separated": list(found.separated)}
     for key in case["expected"]:
         if key.startswith(("log_strength_vs_", "se_vs_")):
             base = next(item for item in found.items if str(item).lower() == key.rsplit("_", 1)[1].lower())

@@ -19,8 +19,7 @@ from assay.domain.errors import InputError
 from assay.domain.lifecycle import COUNTS
 from assay.domain.selection import Selection
 from assay.exchange.writers.csv import unguarded
-from assay.statistics import ScoreTable
-from assay.statistics import compare as compared
+from assay.statistics import ScoreTable, compare as compared
 from tests.journey.conftest import Command
 from tests.support.model_server import ModelServer
 from tests.support.sets import NAMES, write_set

@@ -11,8 +11,7 @@ import pytest
 
 from assay.exchange.writers.typed_lines import TypedLines
 from tests.journey.conftest import Command
-from tests.journey.test_export import COUNTING, JUDGE, rows_of
-from tests.journey.test_export import reviewed as reviewed
+from tests.journey.test_export import COUNTING, JUDGE, reviewed as reviewed, rows_of
 from tests.support.read_files import read_files
 from tests.support.sets import NAMES
 

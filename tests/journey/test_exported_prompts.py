@@ -10,10 +10,8 @@ from assay.app.review.item_view import Showcase
 from assay.app.workspace import Workspace
 from assay.domain.selection import Selection
 from tests.journey.conftest import Command
-from tests.journey.test_conversations import counting
-from tests.journey.test_conversations import write as write_conversation
-from tests.journey.test_prompt_candidates import answers
-from tests.journey.test_prompt_candidates import write as write_prompts
+from tests.journey.test_conversations import counting, write as write_conversation
+from tests.journey.test_prompt_candidates import answers, write as write_prompts
 from tests.support.model_server import ModelServer
 
 RED_DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="

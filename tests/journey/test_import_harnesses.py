@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.journey.conftest import Command
-from tests.support import harness_files as files
-from tests.support import platform_files as platforms
+from tests.support import harness_files as files, platform_files as platforms
 from tests.support.evaluation_files import helm, helm_stat
 
 # What each small evaluation becomes: runs, tasks, responses, assessments; and how many of these wait for a person.

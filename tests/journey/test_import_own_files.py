@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tests.journey.conftest import Command
-from tests.journey.test_export import reviewed as reviewed
-from tests.journey.test_export import rows_of
+from tests.journey.test_export import reviewed as reviewed, rows_of
 from tests.journey.test_import import answer, write
 from tests.support.harness_files import inspect_archive
 from tests.support.sets import NAMES

@@ -113,9 +113,7 @@ def test_the_old_attempt_stays_readable_and_nothing_else_changes(
 
 def test_the_main_job_survives_every_fault_of_a_provider(assay: Command, server: ModelServer, project: Path) -> None:
     server.faults(
-        0.25,
-        [Mishap.HTTP_500, Mishap.EMPTY_BODY, Mishap.EMPTY_CONTENT, Mishap.HALF_BODY, Mishap.RESET],
-        seed=3,
+        0.25, [Mishap.HTTP_500, Mishap.EMPTY_BODY, Mishap.EMPTY_CONTENT, Mishap.HALF_BODY, Mishap.RESET], seed=3
     )
     result = assay("run", write_set(project, trials=3), "--judge", JUDGE, "--json")
     document = result.document

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from tests.contract.rows import all_rows, assert_derived_agrees
 from tests.contract.stores import StandingClock, a_decision, a_plan, a_task, judged, plain_grades, planned, wait
 from tests.support.examples import examples

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from assay.exchange.writers.csv import CsvLines, guarded, unguarded
 

@@ -14,8 +14,7 @@ from typing import Final, Literal, NoReturn
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.contract.test_plugins import SAMPLES
 from tests.journey.conftest import project as project
 from tests.property.test_harness_readers import assert_sound

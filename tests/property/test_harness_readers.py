@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support import evaluation_files as evaluations
-from tests.support import harness_files as files
-from tests.support import platform_files as platforms
+from tests.support import evaluation_files as evaluations, harness_files as files, platform_files as platforms
 from tests.support.read_files import read_files
 
 from assay.domain.import_records import FoundAssessment, FoundResponse

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.contract.rows import all_rows, assert_derived_agrees
 from tests.contract.stores import WEIGHTS, StandingClock, a_decision, a_plan, a_task, grades, judged, planned, wait

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as some
+from hypothesis import assume, example, given, strategies as some
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]  # SciPy ships no types
 
 from assay import statistics as st
@@ -90,12 +89,7 @@ close = pytest.approx
 
 @given(rows(), WEIGHTS, some.booleans(), some.none() | some.integers(0, 9), SCOPES, MARGINS)
 def test_no_answer_holds_nan_or_infinity_and_none_raises(
-    found: Rows,
-    weights: list[float] | None,
-    joint: bool,
-    planned: int | None,
-    scope: str | None,
-    margin: float | None,
+    found: Rows, weights: list[float] | None, joint: bool, planned: int | None, scope: str | None, margin: float | None
 ) -> None:
     scores = table(found, weights, joint, planned)
     kept = st.kept_cells(scores)

@@ -168,10 +168,7 @@ def helm(folder: Path, *metrics: dict[str, Any]) -> Path:
     def state(number: int, perturbation: str | None = None, error: str | None = None) -> dict[str, Any]:
         instance: dict[str, Any] = {
             "input": {"text": f"Where is bone {number}?"},
-            "references": [
-                {"output": {"text": "arm"}, "tags": []},
-                {"output": {"text": "leg"}, "tags": ["correct"]},
-            ],
+            "references": [{"output": {"text": "arm"}, "tags": []}, {"output": {"text": "leg"}, "tags": ["correct"]}],
             "split": "test",
             "id": f"id{number}",
         }

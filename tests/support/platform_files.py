@@ -56,19 +56,13 @@ def mlflow_row(question: str, answer: str, *assessments: dict[str, Any], **more:
         "span_id": "s1",
         "parent_span_id": None,
         "name": "Completions",
-        "attributes": {
-            "mlflow.spanInputs": json.dumps(request),
-            "mlflow.spanOutputs": json.dumps(response),
-        },
+        "attributes": {"mlflow.spanInputs": json.dumps(request), "mlflow.spanOutputs": json.dumps(response)},
     }
     metadata = {
         "mlflow.trace.tokenUsage": '{"input_tokens": 27, "output_tokens": 4, "total_tokens": 31}',
         "mlflow.trace.cost": '{"input_cost": 0.001, "output_cost": 0.002, "total_cost": 0.003}',
     }
-    expectation = {
-        **mlflow_assessment("expected_response", None, "HUMAN", "root"),
-        "expectation": {"value": "Paris"},
-    }
+    expectation = {**mlflow_assessment("expected_response", None, "HUMAN", "root"), "expectation": {"value": "Paris"}}
     del expectation["feedback"]
     given = [*assessments, expectation]
     info = {"trace_id": f"tr-{question}", "request_time": "2026-03-01T10:00:00.000Z", "state": "OK"}

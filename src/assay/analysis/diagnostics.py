@@ -28,8 +28,16 @@ from assay.analysis.partial_review import (
 )
 from assay.analysis.positions import JudgePositions, judges_positions
 from assay.analysis.references import JudgeAgainstReferences, judges_against_references
-from assay.analysis.review_tables import as_judged, attempts, only, put_back, rejected_as, table_of, with_rejected
-from assay.analysis.review_tables import counts as counting
+from assay.analysis.review_tables import (
+    as_judged,
+    attempts,
+    counts as counting,
+    only,
+    put_back,
+    rejected_as,
+    table_of,
+    with_rejected,
+)
 from assay.analysis.tables import family_codes, names_of_tasks
 from assay.statistics.cells import Cells
 from assay.statistics.comparisons import Comparison, compare

@@ -149,10 +149,7 @@ def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
     for vote in votes:
         counts.update(_counted(vote))
     n = range(len(names))
-    pairs = _decided(
-        [_pair(names[a], names[b], _tally(counts, a, b), fitted) for a, b in combinations(n, 2)],
-        fitted,
-    )
+    pairs = _decided([_pair(names[a], names[b], _tally(counts, a, b), fitted) for a, b in combinations(n, 2)], fitted)
     strengths = [
         _placed(
             _strength(names[place], [_tally(counts, place, other) for other in n if other != place], fitted),

@@ -267,12 +267,7 @@ class _Sheet:
         status = document["status"]
         if status == "completed" and self.total and not self.success:
             status = "failed"
-        return stem, {
-            **document,
-            "status": status,
-            "results": results,
-            "execution": execution,
-        }
+        return stem, {**document, "status": status, "results": results, "execution": execution}
 
 
 def recount(folder: Path, summary: RunSummary, plan: RunPlan) -> None:

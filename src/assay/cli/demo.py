@@ -50,8 +50,7 @@ def demo(no_serve: bool, port: int, store: str | None, as_json: bool) -> int:
 def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: bool) -> int:
     from assay.app.review import decisions, documents
     from assay.app.runs import demo as verbs
-    from assay.app.statistics import documents as statistic_documents
-    from assay.app.statistics import results
+    from assay.app.statistics import documents as statistic_documents, results
     from assay.cli.statistics import say_standing
 
     reports = tuple(decisions.assessments(opened, Selection(runs=(run,))))

@@ -44,10 +44,8 @@ def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None,
 def show(identifier: str, store: str | None, as_json: bool) -> int:
     """Show a run, a batch, a trial (t5) or an assessment (a17)."""
     from assay.app.calibration_status import Stamps
-    from assay.app.registry import documents as registry_documents
-    from assay.app.registry import runs as registry
-    from assay.app.review import decisions
-    from assay.app.review import documents as review_documents
+    from assay.app.registry import documents as registry_documents, runs as registry
+    from assay.app.review import decisions, documents as review_documents
     from assay.app.runs import documents
     from assay.cli.review_item import shown
 

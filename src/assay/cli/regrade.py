@@ -73,8 +73,7 @@ def grade_again(
     as_json: bool,
 ) -> RegradeDocument | RegradePlanDocument:
     """Grade a run's responses according to the options `judge`, `stage` and `dry_run`; without --json, print the result."""
-    from assay.app.runs import documents
-    from assay.app.runs import regrade as regrading
+    from assay.app.runs import documents, regrade as regrading
 
     cap = opened.settings.values["budget"]
     ahead = regrading.planned(opened, run_id, judge=options["judge"], suite=suite, rubric=rubric, budget_usd=cap)

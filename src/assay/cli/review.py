@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 def _reviewer(command: Any) -> Any:
     return click.option(
-        "--reviewer",
-        metavar="NAME",
-        help="Name of the reviewer; default: the setting, else your login name.",
+        "--reviewer", metavar="NAME", help="Name of the reviewer; default: the setting, else your login name."
     )(command)
 
 
@@ -180,8 +178,7 @@ def rerun(
     ID is an assessment (a17) or a failed trial (t5), whose missing steps are then done.
     """
     from assay.app.calibration_status import Stamps
-    from assay.app.review import decisions, documents
-    from assay.app.review import rerun as rerun_
+    from assay.app.review import decisions, documents, rerun as rerun_
 
     with workspace(store) as opened:
         trial = decisions.trial_key(assessment_id)
@@ -227,8 +224,7 @@ class _Asked:
 
 
 def _rerun_trial(opened: Workspace, text: str, asked: _Asked, *, as_json: bool) -> int:
-    from assay.app.review import decisions, documents
-    from assay.app.review import rerun as rerun_
+    from assay.app.review import decisions, documents, rerun as rerun_
 
     trial = decisions.trial_key(text)
     if trial is None:

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 @click.option("--host", default="127.0.0.1", help="Address to listen on; access from other machines needs --token.")
 @click.option("--port", type=int, default=8000, help="Port; default 8000; 0 picks a free one.")
 @click.option(
-    "--token",
-    metavar="TEXT",
-    envvar="ASSAY_TOKEN",
-    help="Token that browsers must present; required beyond 127.0.0.1.",
+    "--token", metavar="TEXT", envvar="ASSAY_TOKEN", help="Token that browsers must present; required beyond 127.0.0.1."
 )
 @keys_over_http
 @without_sandbox

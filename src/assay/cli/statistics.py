@@ -66,8 +66,7 @@ def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int
 @common
 def compare(a: str, b: str, scope: str, margin: str | None, store: str | None, as_json: bool, **chosen: Any) -> int:
     """Compare A and B: which is better, by how much, and how certain that is."""
-    from assay.app.statistics import basis as basis_
-    from assay.app.statistics import documents, results
+    from assay.app.statistics import basis as basis_, documents, results
 
     with workspace(store) as opened:
         answer = results.compare(
@@ -93,8 +92,7 @@ def compare(a: str, b: str, scope: str, margin: str | None, store: str | None, a
 @common
 def rank(scope: str, margin: str | None, store: str | None, as_json: bool, **chosen: Any) -> int:
     """Rank all candidates with the ranks that the data support, and compare all pairs with Holm's correction."""
-    from assay.app.statistics import basis as basis_
-    from assay.app.statistics import documents, results
+    from assay.app.statistics import basis as basis_, documents, results
 
     with workspace(store) as opened:
         answer = results.rank(
@@ -119,9 +117,7 @@ def rank(scope: str, margin: str | None, store: str | None, as_json: bool, **cho
 @common
 def plan(detect: str, power: str, scope: str, store: str | None, as_json: bool, **chosen: Any) -> int:
     """Estimate how many more tasks or trials would show a difference of D, with their cost and reviews."""
-    from assay.app.statistics import basis as basis_
-    from assay.app.statistics import documents, results
-    from assay.app.statistics import power as planning
+    from assay.app.statistics import basis as basis_, documents, power as planning, results
 
     wanted = basis_.parsed_margin(detect, option="--detect")
     surely = planning.parsed_power(power)
@@ -152,9 +148,7 @@ def gate(
 
     With --baseline, A is tested in the runs of --run, or in its newest run, and compared on the same tasks.
     """
-    from assay.app.statistics import baseline as earlier
-    from assay.app.statistics import basis as basis_
-    from assay.app.statistics import documents, results
+    from assay.app.statistics import baseline as earlier, basis as basis_, documents, results
 
     if (b is None) == (baseline is None):
         raise click.UsageError("Give either --against B or --baseline RUN.", click.get_current_context())

@@ -93,12 +93,7 @@ class Verb(StrEnum):
 
 
 COUNTS: Final = frozenset(
-    {
-        AssessmentState.APPROVED,
-        AssessmentState.CORRECTED,
-        AssessmentState.NOT_REQUIRED,
-        AssessmentState.EXEMPT,
-    }
+    {AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT}
 )
 """States that count: only assessments in these states reach a statistic, an export or a snapshot.
 

@@ -104,11 +104,7 @@ class Conversation:
             ),
             parameters=Parameters(seed=seed).over(model.parameters).over(USER_PARAMETERS),
             purpose=Purpose(
-                role=Role.USER,
-                task=task.id,
-                trial=opening.trial,
-                attempt=opening.attempt,
-                candidate=self._candidate,
+                role=Role.USER, task=task.id, trial=opening.trial, attempt=opening.attempt, candidate=self._candidate
             ),
         )
 

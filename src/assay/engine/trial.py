@@ -79,14 +79,7 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
     plain = await _graded_plainly(bench, claimed, evaluators, progress)
     judged = [(e, slot) for e, slot in _open_slots(bench, claimed, evaluators, progress) if e.by_model]
     if len(judged) == 1 and not plain and not progress.failures and not bench.only_structure:
-        await _grade(
-            bench,
-            claimed,
-            *judged[0],
-            progress,
-            attempt=_next_attempt(claimed, judged[0][1]),
-            finishing=True,
-        )
+        await _grade(bench, claimed, *judged[0], progress, attempt=_next_attempt(claimed, judged[0][1]), finishing=True)
         _go_on(progress)
         return _worst(progress.failures)
     if plain and judged:
@@ -290,12 +283,7 @@ async def _grade(
         spare = int(protocol_of(bench.plan.protocol).leaves_free(seed=bench.plan.seed, key=int(claimed.key)))
         await bench.journal.record(
             Entry(
-                trial=claimed.key,
-                calls=calls,
-                assessments=graded,
-                finished=finishing,
-                rerun=bench.rerun,
-                spare=spare,
+                trial=claimed.key, calls=calls, assessments=graded, finished=finishing, rerun=bench.rerun, spare=spare
             )
         )
 

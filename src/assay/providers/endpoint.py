@@ -153,13 +153,7 @@ def _parsed(text: str, *, where: str, vendor: Vendor) -> SplitResult:
         path = path.removesuffix(last)
     if not path or path == "/api" or (vendor.protocol == "anthropic" and not path.endswith("/v1")):
         path += "/v1"
-    return SplitResult(
-        scheme=origin.scheme,
-        netloc=origin.netloc,
-        path=path,
-        query=parts.query,
-        fragment="",
-    )
+    return SplitResult(scheme=origin.scheme, netloc=origin.netloc, path=path, query=parts.query, fragment="")
 
 
 def proxy_for(url: SplitResult, environment: Mapping[str, str]) -> str | None:

@@ -146,10 +146,7 @@ def turns(
 ) -> list[dict[str, object]]:
     """Return messages in the form used by both protocols: plain text, or a list of parts if there are pictures."""
     return [
-        {
-            "role": message.role,
-            "content": _parts(message, picture) if message.images and pictures else message.content,
-        }
+        {"role": message.role, "content": _parts(message, picture) if message.images and pictures else message.content}
         for message in messages
     ]
 

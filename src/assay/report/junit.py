@@ -36,10 +36,7 @@ def junit(*, title: str, rule: str, cases: tuple[Case, ...], notes: tuple[str, .
     suites: dict[str, list[Case]] = {}
     for case in cases:
         suites.setdefault(case.candidate, []).append(case)
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuites name={_attribute(title)} {_counts(cases)}>",
-    ]
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites name={_attribute(title)} {_counts(cases)}>"]
     for candidate, own in suites.items():
         lines += [
             f"  <testsuite name={_attribute(candidate)} {_counts(own)} timestamp={_attribute(written[:19])}>",

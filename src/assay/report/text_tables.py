@@ -47,10 +47,7 @@ def markdown(report: ReportContents) -> str:
     """Write the report as Markdown; text from outside is escaped, so it appears exactly as it was written."""
     parts = [f"# {_md(report.title)}", _md(report.about)]
     parts.append("\n".join(f"* {_md(verdict)}" for verdict in report.verdicts))
-    parts += [
-        "## Scores",
-        _md_table(score_header(), score_rows(report), numbers={1, 2}),
-    ]
+    parts += ["## Scores", _md_table(score_header(), score_rows(report), numbers={1, 2})]
     if report.ranking.compared:
         parts += ["## All pairs", _md_table(PAIR_HEADER, map(pair_row, report.ranking.compared), numbers={1, 3, 4})]
         parts.append(_md(wording.comparisons_made(report.ranking)))

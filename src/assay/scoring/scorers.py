@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, assert_never, cast
 from assay.domain.assessment import Assessment
 from assay.domain.errors import did_you_mean
 from assay.domain.isolation import IsolatedRequest, Returned, Stopped
-from assay.scoring import custom_scorers, math_scorer
-from assay.scoring import numeric as numbers
+from assay.scoring import custom_scorers, math_scorer, numeric as numbers
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.extraction import extracted, way_problems
 from assay.scoring.function_evaluator import FunctionEvaluator, assessment_by, plain_grade

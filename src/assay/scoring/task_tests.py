@@ -42,10 +42,7 @@ _RAN: Final = re.compile(r"^Ran [1-9]\d* tests? in ", re.MULTILINE)
 _NOT_STARTED: Final = (126, 127)
 _NO_TESTS: Final = 5  # exit code of pytest, and of unittest since Python 3.12
 _STOPPED: Final[Mapping[CommandEnd, str]] = MappingProxyType(
-    {
-        CommandEnd.OUT_OF_MEMORY: "exceeded their memory limit",
-        CommandEnd.DISK_FULL: "exceeded their disk limit",
-    }
+    {CommandEnd.OUT_OF_MEMORY: "exceeded their memory limit", CommandEnd.DISK_FULL: "exceeded their disk limit"}
 )
 
 

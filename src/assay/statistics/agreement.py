@@ -94,13 +94,7 @@ def krippendorff_alpha(
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"row {row} (counted from 0): score {values[row]} is not a finite number")
     return alpha_from_codes(
-        codes,
-        values,
-        n_units=n_units,
-        metric=metric,
-        tolerance=tolerance,
-        rng=rng,
-        resamples=resamples,
+        codes, values, n_units=n_units, metric=metric, tolerance=tolerance, rng=rng, resamples=resamples
     )
 
 
@@ -241,10 +235,7 @@ class _Disagreement:
 
     def interval(self, rng: np.random.Generator, resamples: int) -> Interval | None:
         units = np.flatnonzero(self.count > 0)
-        if self.metric in (
-            "interval",
-            "ordinal",
-        ):  # the same ratings give the same interval, whatever their order
+        if self.metric in ("interval", "ordinal"):  # the same ratings give the same interval, whatever their order
             sums = np.round((self.squares[units], self.total[units], self.count[units]), 9)
             units = units[np.lexsort(sums)]
         if units.size < FEWEST_UNITS_FOR_INTERVAL:

@@ -45,12 +45,7 @@ class PredictionPowered:
 
 
 def ppi(
-    human: Numbers,
-    judge_on_human: Numbers,
-    judge_unlabelled: Numbers,
-    *,
-    lam: float | None = None,
-    random: bool = True,
+    human: Numbers, judge_on_human: Numbers, judge_unlabelled: Numbers, *, lam: float | None = None, random: bool = True
 ) -> PredictionPowered:
     """Compute the prediction-powered mean of one pool of exchangeable trials; if there are tasks, use `partial_review`.
 

@@ -136,11 +136,7 @@ def _or_last(mean: float | None) -> float:
 
 
 def _scoped_pairs(
-    scores: ScoreTable | Cells,
-    cells: Cells,
-    first: Ints,
-    second: Ints,
-    asked: str | None,
+    scores: ScoreTable | Cells, cells: Cells, first: Ints, second: Ints, asked: str | None
 ) -> tuple[list[ScopedDifference], list[int], str]:
     sketch = Contrasts(scores, first, second, pair_trials=False)
     few = cells.planned_units < FEWEST_TASKS_TO_GENERALISE if asked is None else asked != TASKS_LIKE_THESE

@@ -64,12 +64,7 @@ class EProcess:
 
 
 def sequential(
-    *,
-    n: int | None = None,
-    t: float | None = None,
-    g: float = 1.0,
-    alpha: float = 0.05,
-    looks: int | None = None,
+    *, n: int | None = None, t: float | None = None, g: float = 1.0, alpha: float = 0.05, looks: int | None = None
 ) -> EValue | PlannedLooks:
     """Compute planned looks if `looks` is given, or the e-value if `n` (and optionally `t`) is given.
 

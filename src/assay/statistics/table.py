@@ -240,12 +240,7 @@ def _joint_rows(joint: bool | Sequence[bool] | NDArray[np.generic], n_rows: int)
 
 
 def _assembled(
-    tasks: Coded,
-    candidates: Coded,
-    trials: tuple[Ints, int],
-    score: Floats,
-    joint: Bools | None,
-    cells: Cells,
+    tasks: Coded, candidates: Coded, trials: tuple[Ints, int], score: Floats, joint: Bools | None, cells: Cells
 ) -> ScoreTable:
     task_codes, candidate_codes, (trial_codes, n_trials) = tasks.codes, candidates.codes, trials
     calls = None

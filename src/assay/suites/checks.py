@@ -30,10 +30,7 @@ def parsed_ref(ref: str) -> ModelSpec:
     if ref in ("echo", PERSON):
         return ModelSpec(provider=ref, name="")
     if not slash or not name or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", provider):
-        raise InputError(
-            "",
-            f"is {ref!r}, expected a model as provider/name, for example openai/gpt-4o-mini.",
-        )
+        raise InputError("", f"is {ref!r}, expected a model as provider/name, for example openai/gpt-4o-mini.")
     return ModelSpec(provider=provider, name=name)
 
 

@@ -88,10 +88,7 @@ _MARGIN: Final = Kind(
     {
         "anyOf": [
             {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-            {
-                "type": "string",
-                "pattern": r"^\s*(\d+(\.\d+)?|\.\d+)\s*([pP][tT][sS]?|[pP][oO][iI][nN][tT][sS]?)\s*$",
-            },
+            {"type": "string", "pattern": r"^\s*(\d+(\.\d+)?|\.\d+)\s*([pP][tT][sS]?|[pP][oO][iI][nN][tT][sS]?)\s*$"},
         ]
     },
 )

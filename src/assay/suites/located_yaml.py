@@ -249,12 +249,7 @@ _BASED = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _SPECIAL = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
 _TAGS: Final = {"bool", "float", "int", "map", "null", "seq", "str"}
-_HELD: Final[dict[str, type | tuple[type, ...]]] = {
-    "int": int,
-    "float": (int, float),
-    "bool": bool,
-    "null": type(None),
-}
+_HELD: Final[dict[str, type | tuple[type, ...]]] = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}
 _PREFIX: Final = "tag:yaml.org,2002:"
 
 

@@ -205,15 +205,7 @@ def _described_candidate(keys: CandidateKeys) -> Declared | None:
     return Declared(locate, node.path, name, spec)
 
 
-_OF_MODELS: Final = (
-    "base_url",
-    "parameters",
-    "price",
-    "context_tokens",
-    "system_prompt",
-    "prompt",
-    "messages",
-)
+_OF_MODELS: Final = ("base_url", "parameters", "price", "context_tokens", "system_prompt", "prompt", "messages")
 """Keys that describe how a model is asked, so they are valid only with a model."""
 
 

@@ -18,6 +18,7 @@ from assay.suites.grammar import (
     FREE_MAPPING,
     NAME,
     TEXT,
+    DeclaredKey as Declared,
     Keys,
     Kind,
     choice,
@@ -26,7 +27,6 @@ from assay.suites.grammar import (
     read_name,
     read_text,
 )
-from assay.suites.grammar import DeclaredKey as Declared
 from assay.suites.located_yaml import Value, shown
 
 if TYPE_CHECKING:

@@ -135,8 +135,7 @@ def _listed_snippet(keys: ListedSnippetKeys) -> SnippetEntry | None:
 
 
 _LISTED: Final = list_of(
-    made_of(ListedSnippetKeys, _listed_snippet),
-    empty="is an empty list, expected {name, content} for each candidate.",
+    made_of(ListedSnippetKeys, _listed_snippet), empty="is an empty list, expected {name, content} for each candidate."
 )
 
 

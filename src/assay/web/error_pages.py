@@ -120,10 +120,7 @@ def malformed_page(scope: MutableMapping[str, Any], error: Mapping[str, Any]) ->
     links = []
     if any(key == name for key, _ in query):
         links = [("Open the page without this", _path(scope) + (f"?{without}" if without else ""))]
-    facts = [
-        ("Value", f"{name} = {_shown(error.get('input'))}"),
-        ("Expected", right(error) or str(error["msg"])),
-    ]
+    facts = [("Value", f"{name} = {_shown(error.get('input'))}"), ("Expected", right(error) or str(error["msg"]))]
     return _page(scope, 422, title="The address is not valid", facts=facts, links=links)
 
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from assay.analysis.answer_cells import (
-    AnswerCell,
-    CellState,
-    RowState,
-    answer_cell,
-    summarise_row,
-)
+from assay.analysis.answer_cells import AnswerCell, CellState, RowState, answer_cell, summarise_row
 from assay.domain.failure import Failure, Fault
 
 REFUSED = Failure(kind="http_400", fault=Fault.HARNESS, detail="no chat template")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from assay.app.text_diff import MOST_FIELDS, MOST_LINES, MOST_WORDS, Part, document_of, field_rows, marked, too_long
 

@@ -6,8 +6,7 @@ import math
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from assay.domain.suite import Message
 from assay.providers.json_body import UnreadableBody, dump, parse, whole

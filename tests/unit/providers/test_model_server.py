@@ -9,8 +9,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.support.model_server import Call, generic_answer
 
 from assay.domain.calls import AnswerSchema

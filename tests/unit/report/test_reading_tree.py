@@ -6,8 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.unit.test_markdown import tags_in, words_in
 from tests.web.security.test_hostile_text import CORPUS
 

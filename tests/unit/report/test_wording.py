@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
 from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean

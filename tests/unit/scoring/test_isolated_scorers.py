@@ -150,8 +150,7 @@ def test_a_suites_own_scorer_runs_in_a_child() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [("wild", "scorer_bad_value"), ("undecided", "scorer_undecided"), ("absent", "scorer_crashed")],
+    ("name", "kind"), [("wild", "scorer_bad_value"), ("undecided", "scorer_undecided"), ("absent", "scorer_crashed")]
 )
 def test_a_suites_own_scorer_that_fails_is_no_score(name: str, kind: str) -> None:
     with pytest.raises(Unscorable) as caught:

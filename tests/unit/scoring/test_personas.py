@@ -9,17 +9,7 @@ import pytest
 
 from assay.domain.model import ModelSpec
 from assay.domain.run import RunOptions
-from assay.domain.suite import (
-    CandidateSpec,
-    JudgeMode,
-    JudgeSpec,
-    Scoring,
-    Snippet,
-    SourceFile,
-    Suite,
-    SuiteCopy,
-    Task,
-)
+from assay.domain.suite import CandidateSpec, JudgeMode, JudgeSpec, Scoring, Snippet, SourceFile, Suite, SuiteCopy, Task
 from assay.engine.planning import planned_run
 from assay.scoring.calibration import identity_of
 from assay.scoring.prompts import CODE, NEUTRAL, SAFETY, system_prompt

@@ -13,12 +13,7 @@ from assay.scoring.reply_parser import read_grading
 
 LABELS = {"alice": "A", "bob": "B"}
 RUBRIC = Rubric(criteria=(Criterion(name="integrity"), Criterion(name="clarity")))
-MEANT = {
-    ("alice", "integrity"): 7.0,
-    ("alice", "clarity"): 8.5,
-    ("bob", "integrity"): 3.0,
-    ("bob", "clarity"): 4.0,
-}
+MEANT = {("alice", "integrity"): 7.0, ("alice", "clarity"): 8.5, ("bob", "integrity"): 3.0, ("bob", "clarity"): 4.0}
 QUALITY = Rubric(criteria=(Criterion(name="quality"),))
 WORKS = Rubric(criteria=(Criterion(name="works", high=1, labels=(("Yes", 1.0), ("Partial", 0.5), ("No", 0.0))),))
 PASSES = Rubric(criteria=(Criterion(name="works", high=1, labels=(("pass", 1.0), ("fail", 0.0))),))

@@ -123,12 +123,7 @@ def test_repeated_judge_calls_are_one_trial() -> None:
 
 
 def test_a_joint_task_with_one_trial_borrows_the_noise_of_the_others() -> None:
-    cells = {
-        ("t0", "A"): [0.5, 0.6, 0.7],
-        ("t0", "B"): [0.4, 0.6, 0.5],
-        ("t1", "A"): [0.6],
-        ("t1", "B"): [0.5],
-    }
+    cells = {("t0", "A"): [0.5, 0.6, 0.7], ("t0", "B"): [0.4, 0.6, 0.5], ("t1", "A"): [0.6], ("t1", "B"): [0.5]}
     found = compare(table(cells, joint=True), "A", "B", "these_tasks")
     # d = .1, 0, .2: s² = .01; c = W²/n + W²·ν/ν with W = 1/2.
     assert found.std_err == pytest.approx(((0.25 / 3 + 0.25) * 0.01) ** 0.5)

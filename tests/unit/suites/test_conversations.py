@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.unit.suites.conftest import Load
 
 from assay.domain.conversation import Turn, messages_of, replies_of, transcript

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.contract.conftest import postgres as postgres  # the one server of a test session
-from tests.contract.conftest import reused as reused
-from tests.contract.conftest import url as url
+from tests.contract.conftest import (
+    postgres as postgres,  # the one server of a test session
+    reused as reused,
+    url as url,
+)
 from tests.support.model_server import Mishap, ModelServer
 from tests.web.api.test_evaluations import RESPONSE, THING, ended, pending_keys, result, submitted
 from tests.web.api.test_submitted_runs import RUN

@@ -12,8 +12,7 @@ from urllib.parse import quote, urlencode
 import pytest
 import schemathesis
 from fastapi.testclient import TestClient
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from schemathesis.core import NotSet
 from schemathesis.core.result import Ok
 from tests.attack.figures import publish

@@ -329,9 +329,7 @@ def test_a_finished_run_gets_more_trials_and_one_more_candidate(client: TestClie
     assert post(client, f"/api/runs/{run}/extend", 422, until_approved=10_001)["error"]["where"] == "until_approved"
 
 
-def test_impossible_number_and_unused_model_are_explained_at_fields(
-    client: TestClient,
-) -> None:
+def test_impossible_number_and_unused_model_are_explained_at_fields(client: TestClient) -> None:
     (found,) = post(client, "/api/start/look", suite="suites/two.yaml", trials=99_999_999_999)["problems"]
     assert (found["field"], found["problem"]) == ("trials", "is 99,999,999,999, and must be at most 10,000.")
     mute: dict[str, Any] = {"suite": "services.json", "judges": ["human"], "candidates": ["nora", "omar", "echo"]}

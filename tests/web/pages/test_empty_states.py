@@ -44,9 +44,7 @@ def test_a_calibration_links_its_model_only_where_that_has_a_page(tmp_path: Path
         assert client.get("/models/openai/judge", headers=HTML).status_code == 200
 
 
-def test_alias_column_is_shown_only_if_a_candidate_has_aliases(
-    tmp_path: Path,
-) -> None:
+def test_alias_column_is_shown_only_if_a_candidate_has_aliases(tmp_path: Path) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:
         plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", "bob"))
         workspace.journal.open_run(plan, planned(a_task("auth")))

@@ -174,9 +174,7 @@ def lacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False)
 
 
-def test_trials_rejected_for_one_candidate_only_are_marked(
-    lacking: TestClient,
-) -> None:
+def test_trials_rejected_for_one_candidate_only_are_marked(lacking: TestClient) -> None:
     page = lacking.get("/results", headers={"accept": "text/html"}).text
     head = page.partition("<main")[2].partition("</ul>")[0]
     assert "6 approved trials count" in head

@@ -238,8 +238,4 @@ def test_where_people_alone_grade_nothing_counts_as_corrected(context: BrowserCo
     rows = page.locator("section[aria-labelledby=fair-title] table tr")
     heads, first = (rows.nth(n).locator("th, td").all_inner_texts() for n in (0, 1))
     rates = dict(zip(heads[1:], first[1:], strict=True))
-    assert (rates["Accepted"], rates["of which corrected"], rates["graded by a person"]) == (
-        "100%",
-        "–",
-        "100%",
-    )
+    assert (rates["Accepted"], rates["of which corrected"], rates["graded by a person"]) == ("100%", "–", "100%")

@@ -239,11 +239,7 @@ class ArenaVoting:
         if brought == n:  # the responses are the same in every trial, so one vote per task is enough
             trials = min(trials, self._extent(summary)[0])
         return VotableRun(
-            summary=summary,
-            votes=votes,
-            pairs=pairs,
-            items=pairs * trials,
-            has_pages=self._has_pages(summary),
+            summary=summary, votes=votes, pairs=pairs, items=pairs * trials, has_pages=self._has_pages(summary)
         )
 
     def _has_pages(self, summary: RunSummary) -> bool | None:

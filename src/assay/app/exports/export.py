@@ -130,12 +130,7 @@ def _export_rows(
             outputs.append(files.enter_context(request.open_output(apart)))
         counted, unseen, rows_apart = write_rows(request, outputs, request.names())
     return Exported(
-        format=request.format,
-        output=request.output,
-        rows=counted,
-        unseen=unseen,
-        apart=apart,
-        rows_apart=rows_apart,
+        format=request.format, output=request.output, rows=counted, unseen=unseen, apart=apart, rows_apart=rows_apart
     )
 
 

@@ -159,13 +159,7 @@ def _state(summary: RunSummary) -> str:
     if summary.state is not RunState.FINISHED:
         return str(summary.state)
     reached = {state for state, n in summary.trials.items() if n}
-    order = (
-        TrialState.NEEDS_REVIEW,
-        TrialState.APPROVED,
-        TrialState.REJECTED,
-        TrialState.LEFT_OUT,
-        TrialState.FAILED,
-    )
+    order = (TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED, TrialState.LEFT_OUT, TrialState.FAILED)
     return str(next((state for state in order if state in reached), TrialState.PENDING))
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.runs import documents
 from assay.app.runs.execution import RunResult
-from assay.app.statistics import baseline as earlier
-from assay.app.statistics import results, shown
+from assay.app.statistics import baseline as earlier, results, shown
 from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import AssessmentRow, Selection

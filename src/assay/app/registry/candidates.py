@@ -59,9 +59,7 @@ def _standing(workspace: Workspace, candidate: str, suite: str) -> list[Candidat
     called = {label: name for name, label in columns.kept_apart}
     own = [
         CandidateInSuite(
-            suite=suite,
-            estimate=estimate,
-            label=str(estimate.candidate) if str(estimate.candidate) in called else None,
+            suite=suite, estimate=estimate, label=str(estimate.candidate) if str(estimate.candidate) in called else None
         )
         for estimate in (estimates(score_table(columns)) if len(columns.score) else ())
         if folded(called.get(str(estimate.candidate), str(estimate.candidate))) == folded(candidate)

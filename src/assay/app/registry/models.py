@@ -392,11 +392,7 @@ class Models:
         return self._said(ref) or ModelSpec(provider=ref, name="")
 
     def _model(
-        self,
-        role: str,
-        ref: str,
-        specs: Mapping[tuple[str, str], ModelSpec],
-        tiers: Mapping[str, Sequence[str]],
+        self, role: str, ref: str, specs: Mapping[tuple[str, str], ModelSpec], tiers: Mapping[str, Sequence[str]]
     ) -> Model:
         directory = self._workspace.directory
         spec = specs.get((role, ref)) or self._bare(ref)

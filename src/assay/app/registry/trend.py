@@ -37,13 +37,7 @@ class Trend:
     runs: int
 
 
-def trend(
-    workspace: Workspace,
-    suite: str,
-    *,
-    candidates: tuple[str, ...] = (),
-    newest: int | None = None,
-) -> Trend:
+def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (), newest: int | None = None) -> Trend:
     """Return the trend over a suite's runs; with `newest`, only over that number of runs.
 
     A regrade is a separate run here. Runs are never pooled: each point is the score from `assay stats --run`.

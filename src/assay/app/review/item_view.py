@@ -269,14 +269,7 @@ def _beginning(task: Task) -> Task:
 
 
 def _pane(
-    detail: AssessmentDetail,
-    name: str,
-    label: str,
-    page: Page,
-    mask: Mask | None,
-    *,
-    hidden: bool,
-    whole: bool,
+    detail: AssessmentDetail, name: str, label: str, page: Page, mask: Mask | None, *, hidden: bool, whole: bool
 ) -> Pane:
     response = next((response for response in detail.responses if response.candidate == name), None)
     text = masked(
@@ -305,11 +298,7 @@ def _check(verification: Verification, mask: Mask | None) -> FinalAnswerCheck:
 
 
 def _rubric_rows(
-    detail: AssessmentDetail,
-    order: Sequence[str],
-    plan: RunPlan,
-    pages: Mapping[str, Page],
-    mask: Mask | None,
+    detail: AssessmentDetail, order: Sequence[str], plan: RunPlan, pages: Mapping[str, Page], mask: Mask | None
 ) -> Iterable[RubricRow]:
     rubric = {criterion.name: criterion for criterion in rubric_by_turn(detail.task, plan.rubric).criteria}
     counted = {(grade.candidate, grade.criterion): grade for grade in detail.row.assessment.grades}

@@ -182,9 +182,7 @@ def check_rerun(row: AssessmentRow, *, force: bool = False) -> None:
         raise Refused(shown, "is a deterministic score, so a rerun would give the same result.")
     if row.grader == PERSON:
         raise Refused(
-            shown,
-            "is graded by people, so there is no judge to rerun.",
-            remedy="Undo the decision to grade it again.",
+            shown, "is graded by people, so there is no judge to rerun.", remedy="Undo the decision to grade it again."
         )
     if row.attempt >= MAX_ATTEMPTS and not force:
         raise Refused(

@@ -8,8 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.app.review import decisions
-from assay.app.review import rerun as rerun_
+from assay.app.review import decisions, rerun as rerun_
 from assay.app.runs import execution, preflight
 from assay.app.suites import read_suite
 from assay.domain.errors import Refused

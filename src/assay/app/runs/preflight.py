@@ -26,8 +26,7 @@ from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions, RunPlan
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec, Suite, Task
 from assay.engine.conversation import Conversation
-from assay.engine.estimate import CostEstimate as CostEstimate
-from assay.engine.estimate import likely_tokens
+from assay.engine.estimate import CostEstimate as CostEstimate, likely_tokens
 from assay.engine.planning import chosen_candidates, planned_run, planned_tasks
 from assay.engine.trial import sitting_of
 from assay.scoring.evaluators import evaluators_for
@@ -102,13 +101,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
 
     if problem := name_problem(options.batch_id or ""):
         raise InputError("batch_id", f"is {options.batch_id!r}, {problem}")
-    plan = planned_run(
-        suite,
-        options,
-        started=workspace.clock.now(),
-        seed=workspace.seed(),
-        nonce=workspace.nonce(),
-    )
+    plan = planned_run(suite, options, started=workspace.clock.now(), seed=workspace.seed(), nonce=workspace.nonce())
     check_providers(workspace, plan)
     check_demands(workspace, plan)
     plan = replace(plan, environment=surroundings(workspace, plan))

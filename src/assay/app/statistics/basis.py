@@ -155,10 +155,7 @@ def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequenc
     if late:
         n = sum(protocol_json["switched"][-1]["decided_before"] for protocol_json in late)
         runs_switched = ", ".join(run for protocol_json in late for run in protocol_json["runs"])
-        warnings = (
-            *warnings,
-            Caution(code="switched_protocol", text=wording.switched_protocol(runs_switched, n)),
-        )
+        warnings = (*warnings, Caution(code="switched_protocol", text=wording.switched_protocol(runs_switched, n)))
     if lower := dict.fromkeys(name for plan in plans for name in _lower_is_better(plan)):
         warnings = (*warnings, Caution(code="lower_is_better", text=wording.lower_is_better(tuple(lower))))
     mixed, shared = _mixed_metrics(plans, frozenset(map(folded, criteria)))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from assay.app.statistics import results
 from assay.report.charts import kinds, output
-from assay.report.charts.chart import Chart as Chart  # re-exported for surfaces
-from assay.report.charts.chart import with_links as with_links
+from assay.report.charts.chart import (
+    Chart as Chart,  # re-exported for surfaces
+    with_links as with_links,
+)
 from assay.report.charts.kinds import KINDS as KINDS
-from assay.report.charts.output import FORMATS as FORMATS
-from assay.report.charts.output import can_draw as can_draw
-from assay.report.charts.svg.cells import IntervalCell as IntervalCell
-from assay.report.charts.svg.cells import interval_cells as interval_cells
+from assay.report.charts.output import FORMATS as FORMATS, can_draw as can_draw
+from assay.report.charts.svg.cells import IntervalCell as IntervalCell, interval_cells as interval_cells
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -46,10 +46,7 @@ def calibrated_lines(diagnostics: ScoreDiagnostics) -> list[str]:
     ranking = diagnostics.calibrated
     if ranking is None or not ranking.candidates or len(ranking.candidates) < 2:
         return []
-    return [
-        wording.calibrated_ranks(ranking),
-        *(wording.calibrated_pair(pair) for pair in ranking.pairs[:_MOST_PAIRS]),
-    ]
+    return [wording.calibrated_ranks(ranking), *(wording.calibrated_pair(pair) for pair in ranking.pairs[:_MOST_PAIRS])]
 
 
 def contrast_lines(diagnostics: ComparisonDiagnostics, now: Comparison) -> list[str]:

@@ -424,11 +424,7 @@ def comparison_document(result: ComparisonResult) -> ComparisonDocument:
 def gate_document(gate: GateResult) -> GateDocument:
     """Return the JSON of `gate`."""
     return fill(
-        GateDocument,
-        comparison_document(gate.contrast),
-        passed=gate.passed,
-        margin=gate.margin,
-        baseline=gate.baseline,
+        GateDocument, comparison_document(gate.contrast), passed=gate.passed, margin=gate.margin, baseline=gate.baseline
     )
 
 

@@ -19,8 +19,7 @@ from cachetools import FIFOCache, LRUCache
 
 from assay.analysis.anytime import Anytime, Looks, anytime_over_tasks
 from assay.app.calibration_status import uncalibrated_judges
-from assay.app.statistics import basis as basis_
-from assay.app.statistics import results
+from assay.app.statistics import basis as basis_, results
 from assay.app.statistics.cell_cache import KeptCells
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import TrialKey, shown_trial

@@ -11,8 +11,7 @@ from assay.app.statistics import results
 from assay.domain.errors import InputError
 from assay.report import wording
 from assay.statistics.designs import design_variances
-from assay.statistics.planning import Plan
-from assay.statistics.planning import plan as planned
+from assay.statistics.planning import Plan, plan as planned
 from assay.statistics.sampled_pairs import SampledDifference, more_reviews
 from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS
 

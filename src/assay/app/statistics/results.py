@@ -21,11 +21,9 @@ from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import RunState
 from assay.domain.suite import JudgeMode
 from assay.report import wording as wording  # re-exported, because surfaces may not import `report`
-from assay.statistics.comparisons import Comparison
-from assay.statistics.comparisons import compare as compared
+from assay.statistics.comparisons import Comparison, compare as compared
 from assay.statistics.estimates import Estimate, estimates
-from assay.statistics.ranking import Ranking
-from assay.statistics.ranking import rank as ranked
+from assay.statistics.ranking import Ranking, rank as ranked
 from assay.statistics.rankings_as_preferences import strengths
 
 if TYPE_CHECKING:

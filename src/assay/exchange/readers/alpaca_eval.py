@@ -35,10 +35,7 @@ _SIDES: Final = ("1", "2")
 _OUTPUT: Final[Shape] = dict.fromkeys(
     ("instruction", "input", "output", "generator", "dataset", "datasplit", "samplers")
 )
-_ANNOTATION: Final[Shape] = {
-    **_OUTPUT,
-    **dict.fromkeys(foreign_names(__name__)["annotation"]),
-}
+_ANNOTATION: Final[Shape] = {**_OUTPUT, **dict.fromkeys(foreign_names(__name__)["annotation"])}
 
 
 def recognise(sample: FileSample) -> float | None:

@@ -48,11 +48,7 @@ if TYPE_CHECKING:
 NAME: Final = "helm"
 
 _NAMES: Final = foreign_names(__name__)
-_STATE: Final[Shape] = {
-    "adapter_spec": None,
-    "annotator_specs": None,
-    "request_states": dict.fromkeys(_NAMES["state"]),
-}
+_STATE: Final[Shape] = {"adapter_spec": None, "annotator_specs": None, "request_states": dict.fromkeys(_NAMES["state"])}
 _STATS: Final[Shape] = dict.fromkeys(("instance_id", "perturbation", "train_trial_index", "stats"))
 _SPEC: Final[Shape] = dict.fromkeys(
     ("name", "scenario_spec", "adapter_spec", "metric_specs", "data_augmenter_spec", "groups", "annotators")

@@ -45,11 +45,7 @@ NAME: Final = "langsmith"
 
 _PREFIXES: Final = ("inputs.", "outputs.", "reference.", "feedback.")
 _OWN: Final = ("error", "execution_time", "example_id", "id")
-_RESULT: Final[Shape] = {
-    "run": None,
-    "example": None,
-    "evaluation_results": {"results": None},
-}
+_RESULT: Final[Shape] = {"run": None, "example": None, "evaluation_results": {"results": None}}
 _MODEL_KEYS: Final = ("ls_model_name", "model", "model_name")
 
 

@@ -44,9 +44,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "opencompass"
 
-_PREDICTION: Final[Shape] = {
-    "*": {"*": None},
-}
+_PREDICTION: Final[Shape] = {"*": {"*": None}}
 _DETAIL_KEYS: Final = frozenset(foreign_names(__name__)["detail_keys"])
 _VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
 _OF_A_MODEL: Final = ("llm_evaluation", "llm_judge", "origin_grade_response", "grade_letter", "judge", "judgement")

@@ -32,12 +32,7 @@ MISSING: Final = {
 """Text for each reason why a number is missing; texts in lower case follow a name and a colon."""
 
 WITHHELD: Final = frozenset(
-    {
-        "need_at_least_3_tasks",
-        "need_at_least_4_families",
-        "narrower_than_these_tasks",
-        "wider_than_tasks_like_these",
-    }
+    {"need_at_least_3_tasks", "need_at_least_4_families", "narrower_than_these_tasks", "wider_than_tasks_like_these"}
 )
 """Reasons why the answer to the other question is withheld although it could be computed."""
 

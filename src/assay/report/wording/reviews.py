@@ -130,11 +130,7 @@ def partly_rows(partial: PartlyReviewed) -> tuple[tuple[str, str, str], ...]:
         )
     return (
         ("vetted only", _full_stop(score), "Assumes nothing; this is the only result."),
-        (
-            "the judge as it is",
-            _partial_mean(judge.mean, judge.ci95, judge.reason),
-            "Assumes that the judge is right.",
-        ),
+        ("the judge as it is", _partial_mean(judge.mean, judge.ci95, judge.reason), "Assumes that the judge is right."),
         ("calibrated", _partial_mean(calibrated.mean, calibrated.ci95, calibrated.reason), assumption),
     )
 

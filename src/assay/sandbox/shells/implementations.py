@@ -69,12 +69,7 @@ class NamespaceShells:
         shown, links = visible(request.readable, network=request.network)
         mounts = [(path, path, False) for path in shown]
         mounts += [(str(scratch.temporary), "/tmp", True), (os.path.realpath(request.workspace), WORKSPACE, True)]
-        namespaces = {
-            "root": str(scratch.root),
-            "mounts": mounts,
-            "links": links,
-            "writable": ["/tmp", WORKSPACE],
-        }
+        namespaces = {"root": str(scratch.root), "mounts": mounts, "links": links, "writable": ["/tmp", WORKSPACE]}
         return _Launch(
             words=(*_PYTHON, str(SUPERVISOR)),
             description={"namespaces": namespaces, "user": scratch.user},

@@ -395,11 +395,7 @@ def _spoken(
 
 
 def _slots(
-    connection: Connection,
-    run_key: int,
-    keys: Sequence[int],
-    names: dict[int, str],
-    holdings: dict[int, Holding],
+    connection: Connection, run_key: int, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
 ) -> dict[int, dict[tuple[str, str | None], tuple[int, frozenset[str] | None]]]:
     """Return attempt and graded candidates of each slot's current assessment by trial; note the slots in the holdings.
 

@@ -72,10 +72,7 @@ def _for_deletions(column: str) -> Index:
 
 
 key_source = Table(
-    "key_source",
-    metadata,
-    Column("name", String(20), primary_key=True),
-    Column("next", Key, nullable=False),
+    "key_source", metadata, Column("name", String(20), primary_key=True), Column("next", Key, nullable=False)
 )
 """The next key of each table; the row `store` holds the store's own id."""
 
@@ -89,10 +86,7 @@ body = Table(
 )
 
 suite = Table(
-    "suite",
-    metadata,
-    Column("key", Key, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    "suite", metadata, Column("key", Key, primary_key=True), Column("name", Text, nullable=False, unique=True)
 )
 
 candidate = Table(
@@ -132,17 +126,11 @@ this one undoes.
 """
 
 grader = Table(
-    "grader",
-    metadata,
-    Column("key", Key, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    "grader", metadata, Column("key", Key, primary_key=True), Column("name", Text, nullable=False, unique=True)
 )
 
 criterion = Table(
-    "criterion",
-    metadata,
-    Column("key", Key, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    "criterion", metadata, Column("key", Key, primary_key=True), Column("name", Text, nullable=False, unique=True)
 )
 
 suite_copy = Table(

@@ -21,10 +21,7 @@ def copy_responses(database: Database, connection: Connection, *, run_key: int, 
         .select_from(new)
         .join(old, and_(old.c.run_key == origin_key, old.c.position == new.c.position, old.c.k == new.c.k))
         .join(table, table.c.trial_key == old.c.key)
-        .join(
-            takes_part,
-            and_(takes_part.c.run_key == run_key, takes_part.c.candidate_key == table.c.candidate_key),
-        )
+        .join(takes_part, and_(takes_part.c.run_key == run_key, takes_part.c.candidate_key == table.c.candidate_key))
         .where(new.c.run_key == run_key)
         .order_by(new.c.key, table.c.candidate_key, table.c.round)
     )

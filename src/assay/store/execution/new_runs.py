@@ -40,11 +40,7 @@ class RunPlanner:
     claims: Claims
 
     def open(
-        self,
-        connection: Connection,
-        plan: RunPlan,
-        planned: Iterable[PlannedTask],
-        state: RunState = RunState.PLANNED,
+        self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask], state: RunState = RunState.PLANNED
     ) -> None:
         """Store a new run's plan, tasks and trials."""
         run = schema.run

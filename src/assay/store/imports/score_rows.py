@@ -136,8 +136,4 @@ def _columns(
         "low": 0.0,
         "high": 1.0,
     }
-    return [
-        (schema.assessment, assessment),
-        (schema.score, score),
-        (schema.grade, grade),
-    ]
+    return [(schema.assessment, assessment), (schema.score, score), (schema.grade, grade)]

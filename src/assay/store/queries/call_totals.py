@@ -78,11 +78,7 @@ def calls_by_trial(connection: Connection, run: str, /) -> tuple[CallsOfTrial, .
     table, candidate, grader, trial = schema.call, schema.candidate, schema.grader, schema.trial
     groups = (table.c.trial_key, table.c.role, candidate.c.name.label("candidate"), grader.c.name.label("grader"))
     rows: Any = connection.execute(
-        select(
-            *groups,
-            func.count().label("calls"),
-            func.sum(func.coalesce(table.c.latency_s, 0.0)).label("seconds"),
-        )
+        select(*groups, func.count().label("calls"), func.sum(func.coalesce(table.c.latency_s, 0.0)).label("seconds"))
         .join(trial, trial.c.key == table.c.trial_key)
         .join(candidate, candidate.c.key == table.c.candidate_key, isouter=True)
         .join(grader, grader.c.key == table.c.grader_key, isouter=True)

@@ -141,13 +141,7 @@ def paired_trials(connection: Connection, other: RunId, trials: Collection[Trial
 
 
 def task_matrix(
-    connection: Connection,
-    runs: Sequence[RunId],
-    /,
-    *,
-    after: tuple[int, int] | None = None,
-    limit: int,
-    trials: int,
+    connection: Connection, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int
 ) -> tuple[MatrixRow, ...]:
     """Return up to `limit` tasks of several runs after a place, each once, with their trials up to number `trials`."""
     run_keys = {run: run_key_of(connection, run) for run in runs}

@@ -150,9 +150,7 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str
     waits = func.max(case((assessment.c.state == AssessmentState.PENDING.value, 1), else_=0))
     left_out = func.max(case((assessment.c.state == AssessmentState.LEFT_OUT.value, 1), else_=0))
     current = and_(
-        assessment.c.trial_key == trial.c.key,
-        assessment.c.state != _SUPERSEDED,
-        *scope.where_grader(assessment),
+        assessment.c.trial_key == trial.c.key, assessment.c.state != _SUPERSEDED, *scope.where_grader(assessment)
     )
     standing = case(
         (counts == 1, Standing.COUNTED.value),

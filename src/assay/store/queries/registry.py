@@ -40,13 +40,7 @@ class StoreRegister:
         self._claims = claims
 
     def page(
-        self,
-        wanted: RunFilter,
-        /,
-        *,
-        before: RunId | None = None,
-        limit: int = 50,
-        order: RunOrder = RunOrder.NEWEST,
+        self, wanted: RunFilter, /, *, before: RunId | None = None, limit: int = 50, order: RunOrder = RunOrder.NEWEST
     ) -> tuple[tuple[RunSummary, ...], bool]:
         """Return up to `limit` runs that follow `before` in this order, and True if more match.
 

@@ -185,9 +185,7 @@ def _verdicts(
 
 
 def _pairs(
-    connection: Connection,
-    verdicts: tuple[tuple[int, int, list[tuple[str, str, float]]], ...],
-    names: dict[int, str],
+    connection: Connection, verdicts: tuple[tuple[int, int, list[tuple[str, str, float]]], ...], names: dict[int, str]
 ) -> Iterator[BlindGrade]:
     """Pair each blind grade with the judge's grade of the same candidate on the same criterion."""
     grade = schema.grade

@@ -146,12 +146,7 @@ def trial_scores(
 def _scores(scope: Scope) -> Select[Any]:
     table = schema.score
     return select(
-        table.c.task_key,
-        table.c.candidate_key,
-        table.c.grader_key,
-        table.c.trial_key,
-        table.c.value,
-        _marks(),
+        table.c.task_key, table.c.candidate_key, table.c.grader_key, table.c.trial_key, table.c.value, _marks()
     ).where(
         *scope.where(table),
         *scope.where_grader(table),
@@ -201,9 +196,7 @@ def weighted(value: ColumnElement[Any]) -> ColumnElement[Any]:
     total = func.sum(case((value.is_not(None), weight), else_=0.0))
     missing = func.sum(case((and_(value.is_(None), weight > 0), 1), else_=0))
     return case(
-        (missing > 0, None),
-        (total > 0, func.sum(weight * value) / func.nullif(total, 0.0)),
-        else_=func.avg(value),
+        (missing > 0, None), (total > 0, func.sum(weight * value) / func.nullif(total, 0.0)), else_=func.avg(value)
     )
 
 

@@ -9,8 +9,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from assay.app.registry import removal, runs
-from assay.app.runs import batch, control, extension
-from assay.app.runs import regrade as regrading
+from assay.app.runs import batch, control, extension, regrade as regrading
 from assay.app.runs.documents import CostEstimateDocument
 from assay.app.suites import model_candidate
 from assay.app.wire import fill

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from assay.app.review import protocol as protocols
-from assay.app.runs import demo, suite_files
-from assay.app.runs import start as starting
+from assay.app.runs import demo, start as starting, suite_files
 from assay.app.runs.documents import CostEstimateDocument
 from assay.app.runs.pasted_texts import PLACE, grade_pasted
 from assay.app.runs.rubric_choices import rubric_for_texts

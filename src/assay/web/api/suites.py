@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from assay.app.review import protocol as protocols
-from assay.app.runs import start as starting
-from assay.app.runs import suite_files
+from assay.app.runs import start as starting, suite_files
 from assay.app.runs.rubric_choices import CriterionRow, criterion_rows, rubrics_for_suite
 from assay.domain.errors import InputError
 from assay.web.api.start import _problem, _refused

@@ -236,10 +236,7 @@ class Reruns:
         if not _is_control(detail):
             self._queue.soon(new)
             await asyncio.to_thread(
-                self._review.note_rerun,
-                request_.assessment,
-                reviewer=request_.reviewer,
-                idempotency_key=request_.key,
+                self._review.note_rerun, request_.assessment, reviewer=request_.reviewer, idempotency_key=request_.key
             )
         name = await asyncio.to_thread(self._concealment.sealed, new) if request_.sealed else shown_assessment(new)
         return {"status": "done", "id": request_.name, "new_id": name, "attempt": attempt}

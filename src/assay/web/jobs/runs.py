@@ -12,8 +12,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from assay.app.runs import batch, execution
-from assay.app.runs import stopper as stopper_
+from assay.app.runs import batch, execution, stopper as stopper_
 from assay.app.runs.budget import with_budget
 from assay.domain.errors import AssayError, Interrupted, Refused
 from assay.domain.lifecycle import RunState

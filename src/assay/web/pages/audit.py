@@ -38,11 +38,7 @@ Number = Annotated[int | None, Query(ge=0, lt=2**62)]
 
 router = APIRouter(include_in_schema=False)
 
-_VIA_WORDS: Final = {
-    "page": "on a page",
-    "terminal": "in a terminal",
-    "script": "by a script",
-}
+_VIA_WORDS: Final = {"page": "on a page", "terminal": "in a terminal", "script": "by a script"}
 
 
 class AuditQuery:

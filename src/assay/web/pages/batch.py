@@ -139,12 +139,7 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
     """Return the parts of the matrix as texts and links."""
     names = matrix.candidates
     trials = [
-        RunColumn(
-            id=summary.id,
-            open=f"/runs/{quote(summary.id, safe='')}",
-            started=summary.started,
-            width=width,
-        )
+        RunColumn(id=summary.id, open=f"/runs/{quote(summary.id, safe='')}", started=summary.started, width=width)
         for summary, width in matrix.runs
         if width
     ]

@@ -51,11 +51,7 @@ _STATES: Final = {
     "replaced": "replaced by a newer measurement",
 }
 
-_PARTS: Final = {
-    "rubric": "rubric",
-    "prompt": "prompt",
-    "parameters": "parameters",
-}
+_PARTS: Final = {"rubric": "rubric", "prompt": "prompt", "parameters": "parameters"}
 
 _REASONS: Final = {
     "no_pairs": "not measured: no pairs of answers",
@@ -68,11 +64,7 @@ _REASONS: Final = {
     "other": "not measured",
 }
 
-_TEXTS: Final = {
-    "prompt": "Prompt",
-    "response": "Answer",
-    "reference_answer": "Reference answer",
-}
+_TEXTS: Final = {"prompt": "Prompt", "response": "Answer", "reference_answer": "Reference answer"}
 
 SHOWN: Final = 50
 SAMPLES_SHOWN: Final = 300

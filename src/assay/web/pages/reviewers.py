@@ -10,8 +10,7 @@ from pydantic import Field
 
 from assay.analysis.reviewers import BASE, Reviewer
 from assay.app.registry import runs
-from assay.app.review import adjudication
-from assay.app.review import reviewer_metrics as verbs
+from assay.app.review import adjudication, reviewer_metrics as verbs
 from assay.app.review.item_view import panes_of
 from assay.app.review.own_decisions import OwnDecision, own_decisions
 from assay.domain.errors import UnknownName
@@ -289,12 +288,7 @@ def _reviewer(request: Request, name: str, run: RunId | None) -> Reviewer:
 def said(key: str, figure: Figure) -> Mapping[str, object]:
     """Return a figure in words: its value, range and count."""
     if figure.value is None:
-        return {
-            "value": None,
-            "range": None,
-            "n": figure.n,
-            "reason": _REASONS[figure.reason or "nothing_yet"],
-        }
+        return {"value": None, "range": None, "n": figure.n, "reason": _REASONS[figure.reason or "nothing_yet"]}
     shown = _range(key, figure.ci95)
     return {"value": _number(key, figure.value), "range": shown, "n": figure.n, "reason": None}
 

@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(include_in_schema=False)
 
-_CHANGE_WORDS: Final = {
-    "same": "unchanged",
-    "changed": "changed",
-    "added": "added",
-    "removed": "removed",
-}
+_CHANGE_WORDS: Final = {"same": "unchanged", "changed": "changed", "added": "added", "removed": "removed"}
 
 _REASONS: Final = {
     "no_blind_verdict": "no blind verdicts yet; use a review protocol with a blind-first share to measure this",

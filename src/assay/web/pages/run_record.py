@@ -392,12 +392,7 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
 
 @router.get("/results/trend/chart.{ending}")
 def trend_file(
-    request: Request,
-    ending: str,
-    suite: str,
-    candidate: Names = (),
-    last: Newest = RUNS_OF_TREND,
-    dark: bool = False,
+    request: Request, ending: str, suite: str, candidate: Names = (), last: Newest = RUNS_OF_TREND, dark: bool = False
 ) -> Response:
     """Return the trend's chart, or its table."""
     if ending not in _KINDS:

@@ -11,8 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from assay.app.registry import runs
 from assay.app.review import decisions, protocol
-from assay.app.runs import start as starting
-from assay.app.runs import suite_files
+from assay.app.runs import start as starting, suite_files
 from assay.app.runs.budget import enough_usd
 from assay.app.runs.rubric_choices import rubric_choices
 from assay.app.statistics.results import wording
@@ -188,9 +187,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     plan = rooms.workspace.journal.plan_of(summary.id)
     row = looked_at(rooms.workspace, summary, rooms.runner, verdict=rooms.verdicts.of([summary])[summary.id])
     tasks, more = _tasks_from(
-        rooms.workspace.archive.trials.matching(where),
-        start,
-        not_graded=bool(summary.not_graded),
+        rooms.workspace.archive.trials.matching(where), start, not_graded=bool(summary.not_graded)
     )
     tasks = _with_scores(rooms.workspace, summary, tasks)
     if start and not tasks:

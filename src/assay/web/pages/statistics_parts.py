@@ -32,12 +32,7 @@ PAIRS_SHOWN: Final = 20
 
 NOTHING: Final = "–"
 
-_DECISIONS: Final = {
-    "better": "better",
-    "worse": "worse",
-    "equivalent": "equivalent",
-    "not_decided": "not decided",
-}
+_DECISIONS: Final = {"better": "better", "worse": "worse", "equivalent": "equivalent", "not_decided": "not decided"}
 
 _FACTS: Final = {
     "means": "Means over shared tasks",
@@ -87,15 +82,8 @@ def first_parts(statistics_overview: StatisticsOverview, asked: StatisticsQuery)
         "results": asked.address("/results"),
         "behind": asked.address("/statistics/behind"),
         "matrix_trials": asked.address("/statistics/trials"),
-        "counting": plural(
-            statistics_overview.n_trials,
-            (f"{counting} counts"),
-            f"{counting} count",
-        ),
-        "left_out": [
-            *_lacking(statistics_overview, asked),
-            *_left_out(statistics_overview, asked),
-        ],
+        "counting": plural(statistics_overview.n_trials, (f"{counting} counts"), f"{counting} count"),
+        "left_out": [*_lacking(statistics_overview, asked), *_left_out(statistics_overview, asked)],
         "runs": list(statistics_overview.runs),
         "warnings": [_warning(caution) for caution in statistics_overview.cautions],
         "unfinished": statistics_overview.unfinished,
@@ -556,10 +544,7 @@ def _pressure(score_diagnostics: ScoreDiagnostics, names: Sequence[str]) -> list
         {
             "name": name,
             "cells": [
-                (
-                    _PRESSURE[column],
-                    NOTHING if (mean := column_means.get(name)) is None else wording.number(mean),
-                )
+                (_PRESSURE[column], NOTHING if (mean := column_means.get(name)) is None else wording.number(mean))
                 for column, column_means in means.items()
             ],
         }

@@ -61,13 +61,7 @@ class StatisticsQuery:
         """Return the whole state as query parameters."""
         pairs = [(name, value) for name in FILTERS for value in self.filters[name]]
         scope = None if self.scope == "auto" else self.scope
-        rest = {
-            "a": self.a,
-            "b": self.b,
-            "margin": self.margin,
-            "scope": scope,
-            "family_by": self.family_by,
-        }
+        rest = {"a": self.a, "b": self.b, "margin": self.margin, "scope": scope, "family_by": self.family_by}
         return [*pairs, *((name, value) for name, value in rest.items() if value)]
 
     def address(self, path: str, **other: str | int | None) -> str:

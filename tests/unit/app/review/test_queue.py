@@ -9,8 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.support.fakes import FakeClock
 
 from assay.app.review.queue import LEASE_S, ReviewQueue

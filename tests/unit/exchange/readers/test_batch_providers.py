@@ -47,12 +47,7 @@ def vertex_line(body: dict[str, Any], text: str = "Hello?", *, status: str = "",
 
 
 def anthropic_line(name: str, *content: dict[str, Any], stop: str = "end_turn") -> dict[str, Any]:
-    usage = {
-        "input_tokens": 3,
-        "cache_creation_input_tokens": 4,
-        "cache_read_input_tokens": 5,
-        "output_tokens": 7,
-    }
+    usage = {"input_tokens": 3, "cache_creation_input_tokens": 4, "cache_read_input_tokens": 5, "output_tokens": 7}
     message = {
         "id": f"msg_{name}",
         "type": "message",
@@ -438,17 +433,13 @@ def chat_line(content: Any, finish: str) -> dict[str, Any]:
 
 
 def test_mistrals_thinking_is_no_part_of_the_answer(tmp_path: Path) -> None:
-    content = [
-        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
-        {"type": "text", "text": "Comté."},
-    ]
+    content = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Comté."}]
     response = answer(tmp_path, chat_line(content, "model_length"))
     assert (response.content, response.finish_reason) == ("Comté.", "length")
 
 
 @pytest.mark.parametrize(
-    ("finish", "expected"),
-    [("error", ("no_answer", Fault.PROVIDER)), ("content_filter", ("refused", Fault.REFUSAL))],
+    ("finish", "expected"), [("error", ("no_answer", Fault.PROVIDER)), ("content_filter", ("refused", Fault.REFUSAL))]
 )
 def test_a_chat_without_text_names_who_ended_it(tmp_path: Path, finish: str, expected: tuple[str, Fault]) -> None:
     assert fault(tmp_path, chat_line("", finish)) == expected

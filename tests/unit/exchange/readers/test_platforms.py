@@ -269,10 +269,7 @@ def test_deepeval_cases_of_one_name_and_two_questions_are_two_tasks(tmp_path: Pa
 
 
 def test_deepeval_conversations_end_with_the_answer(tmp_path: Path) -> None:
-    turns = [
-        {"role": "user", "content": "Hello?", "order": 0},
-        {"role": "assistant", "content": "Hi.", "order": 1},
-    ]
+    turns = [{"role": "user", "content": "Hello?", "order": 0}, {"role": "assistant", "content": "Hi.", "order": 1}]
     case = {"name": "talk", "success": True, "metricsData": [], "turns": turns, "scenario": "A greeting."}
     run = {**files.deepeval_run(), "conversationalTestCases": [case]}
     read = read_files(put(tmp_path / "run.json", run))
@@ -317,10 +314,7 @@ def test_ragas_conversations_and_old_columns_are_read(tmp_path: Path) -> None:
     talk = {"user_input": turns, "reference": "Hi.", "agent_goal_accuracy": 1}
     old = {"question": "Capital?", "answer": "Paris", "contexts": ["x"], "ground_truth": "Paris", "faithfulness": 1.0}
     first = read_files(put_lines(tmp_path / "talk.jsonl", [talk]))
-    assert first.tasks[0].prompt == (
-        Message(role="user", content="Hello?"),
-        Message(role="assistant", content="Hi."),
-    )
+    assert first.tasks[0].prompt == (Message(role="user", content="Hello?"), Message(role="assistant", content="Hi."))
     second = read_files(put_lines(tmp_path / "old.jsonl", [old]))
     assert (second.responses[0].content, second.tasks[0].expected) == ("Paris", ("Paris",))
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.contract.stores import a_plan, a_task
 
 from assay.domain.assessment import Assessment, Flag, FlagKind, Grade
