@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.analysis.figures import Figure, share
+from assay.analysis.figures import Figure, share, student_mean
 from assay.domain.calibration import Tier
 from assay.statistics.distributions import normal_quantile, t_quantile
 from assay.statistics.intervals import identical_interval
@@ -178,7 +178,7 @@ def _mean_error(errors: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Figure:
     """Return the mean absolute error with Student's interval or, if all errors are equal, with the bound for identical scores."""
     n = errors.size
     if not n:
-        return Figure(value=None, reason="no_pairs")
+        return Figure(reason="no_pairs")
     mean = float(errors.mean())
     spread = float(errors.std(ddof=1)) if n > 1 else 0.0
     if spread < _NO_SPREAD:
@@ -191,7 +191,7 @@ def _mean_error(errors: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Figure:
 def _correlation(r: float | None, n: int, reason: str | None, *, spearman: bool) -> Figure:
     """Return a correlation with Fisher's interval; for Spearman's it follows Bonett & Wright (2000), Psychometrika 65:23-28."""
     if r is None:
-        return Figure(value=None, n=n, reason=reason)
+        return Figure(n=n, reason=reason)
     if n < 4:
         return Figure(value=r, n=n)
     # arctanh is infinite at 1 and -1.
@@ -204,20 +204,16 @@ def _correlation(r: float | None, n: int, reason: str | None, *, spearman: bool)
 
 def _flips(swaps: Sequence[Swap]) -> Figure:
     """Count pairs whose winner changed with the order; a tie in one order and a winner in the other does not count."""
-    leads = [
-        (swap.lead, swap.lead_swapped) for swap in swaps if swap.lead is not None and swap.lead_swapped is not None
-    ]
-    if not leads:
-        return Figure(value=None, reason="no_pairs")
-    return share([first * second < 0 for first, second in leads], if_empty="no_pairs")
+    return share([first * second < 0 for first, second in _leads(swaps)], if_empty="no_pairs")
 
 
 def _bonus(swaps: Sequence[Swap]) -> Figure:
     """Return half of the change in an answer's lead when it moves from first to second place."""
-    leads = [
-        (swap.lead - swap.lead_swapped) / 2 for swap in swaps if swap.lead is not None and swap.lead_swapped is not None
-    ]
-    return _mean(leads, "no_pairs")
+    return student_mean([(first - second) / 2 for first, second in _leads(swaps)], if_empty="no_pairs")
+
+
+def _leads(swaps: Sequence[Swap]) -> list[tuple[float, float]]:
+    return [(swap.lead, swap.lead_swapped) for swap in swaps if swap.lead is not None and swap.lead_swapped is not None]
 
 
 def _length_bias(judged: Sequence[JudgedReference]) -> Figure:
@@ -228,7 +224,7 @@ def _length_bias(judged: Sequence[JudgedReference]) -> Figure:
         if short is not None and short.error is not None and wordy.error is not None:
             # Uses errors instead of scores, because the wordy twin may deserve a different score.
             excess.append(wordy.error - short.error)
-    return _mean(excess, "no_twins")
+    return student_mean(excess, if_empty="no_twins")
 
 
 def _self_preference(judged: Sequence[JudgedReference]) -> Figure:
@@ -237,7 +233,7 @@ def _self_preference(judged: Sequence[JudgedReference]) -> Figure:
     others = np.array([reference.error for reference in judged if reference.own_family is False], dtype=np.float64)
     n = int(own.size + others.size)
     if min(own.size, others.size) < _LEAST_OF_A_KIND:
-        return Figure(value=None, n=n, reason="too_few_corrections_of_own_family_and_others")
+        return Figure(n=n, reason="too_few_corrections_of_own_family_and_others")
     difference = float(own.mean() - others.mean())
     parts = np.array([own.var(ddof=1) / own.size, others.var(ddof=1) / others.size])
     variance = float(parts.sum())
@@ -256,25 +252,13 @@ def _repeat_sd(judged: Sequence[JudgedReference]) -> Figure:
             squares += float(np.var(reference.repeats) * len(reference.repeats))
             df += len(reference.repeats) - 1
     if not df:
-        return Figure(value=None, reason="judged_once")
+        return Figure(reason="judged_once")
     return Figure(value=(squares / df) ** 0.5, n=int(df))
-
-
-def _mean(values: Sequence[float], reason: str) -> Figure:
-    n = len(values)
-    if not n:
-        return Figure(value=None, reason=reason)
-    mean = float(np.mean(values))
-    spread = float(np.std(values, ddof=1)) if n > 1 else 0.0
-    if spread < _NO_SPREAD:
-        return Figure(value=mean, n=n)
-    half = float(t_quantile(0.975, n - 1)) * spread / n**0.5
-    return Figure(value=mean, ci95=(mean - half, mean + half), n=n)
 
 
 def bias_by_criterion(errors: Mapping[str, Sequence[float]]) -> dict[str, Figure]:
     """Return the mean of judged minus deserved grade for each criterion; above 0 means that the judge is too generous."""
-    return {name: _mean(own, "no_pairs") for name, own in errors.items()}
+    return {name: student_mean(own, if_empty="no_pairs") for name, own in errors.items()}
 
 
 def by_kind(judged: Sequence[JudgedReference]) -> Mapping[str, tuple[int, int]]:

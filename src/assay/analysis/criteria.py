@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.analysis.figures import Figure, difference_of_shares, share
+from assay.analysis.figures import Figure, difference_of_shares, share, student_mean
 from assay.statistics.agreement import krippendorff_alpha
-from assay.statistics.distributions import t_quantile
 
 if TYPE_CHECKING:
     from assay.domain.criteria import BlindGrade, CriterionFacts, GradeCount
@@ -155,7 +154,7 @@ def _moments(counted: Sequence[GradeCount]) -> tuple[int, float | None, float | 
 
 def _alpha(blind: Sequence[BlindGrade], rng: np.random.Generator) -> Figure:
     if not blind:
-        return Figure(value=None, ci95=None, n=0, reason="no_blind_verdict")
+        return Figure(reason="no_blind_verdict")
     units = [f"{grade.assessment}/{grade.candidate}" for grade in blind]
     agreement = krippendorff_alpha(
         [*units, *units],
@@ -168,18 +167,11 @@ def _alpha(blind: Sequence[BlindGrade], rng: np.random.Generator) -> Figure:
 
 def _mean(values: Sequence[tuple[int, float]]) -> Figure:
     """Average within each assessment, then over assessments, because grades of one assessment are not independent."""
-    if not values:
-        return Figure(value=None, ci95=None, n=0, reason="nothing_yet")
     within: dict[int, list[float]] = defaultdict(list)
     for key, value in values:
         within[key].append(value)
-    means = np.array([sum(own) / len(own) for own in within.values()])
-    n, mean = len(means), float(means.mean())
-    if n < 2 or float(means.std(ddof=1)) < 1e-12:
-        return Figure(value=mean, ci95=None, n=n)
-    half = float(t_quantile(0.975, n - 1)) * float(means.std(ddof=1)) / n**0.5
-    return Figure(value=mean, ci95=(mean - half, mean + half), n=n)
+    return student_mean([sum(own) / len(own) for own in within.values()])
 
 
 def _few(n: int) -> Figure:
-    return Figure(value=None, ci95=None, n=n, reason="too_few_decisions")
+    return Figure(n=n, reason="too_few_decisions")

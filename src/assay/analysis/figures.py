@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.statistics.intervals import proportion, wilson_bounds
+from assay.statistics.arrays import NO_SPREAD
+from assay.statistics.distributions import t_quantile
+from assay.statistics.intervals import plain_interval, proportion, wilson_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 class Figure:
     """A number with its 95% range and number of cases; if it was not measured, `value` is None and `reason` says why."""
 
-    value: float | None
+    value: float | None = None
     ci95: Interval | None = None
     n: int = 0
     reason: str | None = None
@@ -28,7 +30,7 @@ class Figure:
 def share(outcomes: Sequence[bool], *, if_empty: str = "nothing_yet") -> Figure:
     """Return the share of true outcomes with Wilson's range or, if all are equal, the range for identical outcomes."""
     if not outcomes:
-        return Figure(value=None, reason=if_empty)
+        return Figure(reason=if_empty)
     estimate = proportion(sum(outcomes), len(outcomes))
     return Figure(value=estimate.mean, ci95=estimate.ci95, n=len(outcomes))
 
@@ -40,18 +42,30 @@ def difference_of_shares(a: Sequence[bool], b: Sequence[bool]) -> Figure:
         Newcombe (1998), Statistics in Medicine 17:873-890, method 10; his example 56/70 - 48/80 gives .0524 to .3339.
     """
     if not a or not b:
-        return Figure(value=None, reason="one_side_is_empty")
+        return Figure(reason="one_side_is_empty")
     first, second = sum(a) / len(a), sum(b) / len(b)
-    (low_a, high_a), (low_b, high_b) = _wilson(first, len(a)), _wilson(second, len(b))
+    (low_a, high_a), (low_b, high_b) = (plain_interval(wilson_bounds(sum(c) / len(c), len(c))) for c in (a, b))
     down = ((first - low_a) ** 2 + (high_b - second) ** 2) ** 0.5
     up = ((high_a - first) ** 2 + (second - low_b) ** 2) ** 0.5
     return Figure(value=first - second, ci95=(first - second - down, first - second + up), n=len(a) + len(b))
 
 
+def student_mean(values: Sequence[float], *, if_empty: str = "nothing_yet") -> Figure:
+    """Return the mean with Student's range, which is absent if there are fewer than 2 values or all are equal."""
+    n = len(values)
+    if not n:
+        return Figure(reason=if_empty)
+    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1)) if n > 1 else 0.0
+    if spread < NO_SPREAD:
+        return Figure(value=mean, n=n)
+    half = float(t_quantile(0.975, n - 1)) * spread / n**0.5
+    return Figure(value=mean, ci95=(mean - half, mean + half), n=n)
+
+
 def median(values: Sequence[float]) -> Figure:
     """Return the median with a 95% range between two order statistics; fewer than 6 values have no range."""
     if not values:
-        return Figure(value=None, reason="not_measured")
+        return Figure(reason="not_measured")
     ordered = np.sort(np.asarray(values, np.float64))
     n = len(ordered)
     # 0.5**n is 0 in floating point for n >= 1,075; the normal approximation is used before that.
@@ -65,8 +79,3 @@ def median(values: Sequence[float]) -> Figure:
             depth += 1
     ci95 = (float(ordered[depth - 1]), float(ordered[n - depth])) if depth >= 1 else None
     return Figure(value=float(np.median(ordered)), ci95=ci95, n=n)
-
-
-def _wilson(mean: float, n: int) -> tuple[float, float]:
-    low, high = wilson_bounds(mean, n)
-    return float(low), float(high)

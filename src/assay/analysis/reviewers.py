@@ -226,7 +226,7 @@ def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Revi
 def rated(catch_share: Figure) -> Figure:
     """Return the share; it has no value if there are fewer than 20 checks."""
     if 0 < catch_share.n < ENOUGH:
-        return Figure(value=None, ci95=None, n=catch_share.n, reason="fewer_than_20")
+        return Figure(n=catch_share.n, reason="fewer_than_20")
     return catch_share
 
 
@@ -304,7 +304,7 @@ def _stamp(
 
 
 def _none(reason: str, n: int = 0) -> Figure:
-    return Figure(value=None, ci95=None, n=n, reason=reason)
+    return Figure(n=n, reason=reason)
 
 
 def _distance(pairs: Pairs) -> Figure:
@@ -317,10 +317,10 @@ def _mean(values: Sequence[float]) -> Figure:
     apart = np.asarray(values, np.float64)
     n = apart.size
     if n == 0:
-        return Figure(value=None, ci95=None, n=0, reason="nothing_yet")
+        return Figure(reason="nothing_yet")
     mean = float(apart.mean())
     if n < 2:
-        return Figure(value=mean, ci95=None, n=n)
+        return Figure(value=mean, n=n)
     half = float(t_quantile(0.975, n - 1)) * float(apart.std(ddof=1)) / n**0.5
     return Figure(value=mean, ci95=(max(0.0, mean - half), min(1.0, mean + half)), n=n)
 
@@ -334,7 +334,7 @@ def _alike(pairs: Pairs) -> Figure:
 def _alpha(pairs: Pairs, rng: np.random.Generator) -> Figure:
     n = len(pairs.first)
     if n == 0:
-        return Figure(value=None, ci95=None, n=0, reason="nothing_yet")
+        return Figure(reason="nothing_yet")
     unit = [*range(n), *range(n)]
     agreement = krippendorff_alpha(unit, [*pairs.first, *pairs.second], tolerance=TOLERANCE, rng=rng)
     return Figure(value=agreement.alpha, ci95=agreement.ci95, n=n, reason=agreement.reason)

@@ -148,7 +148,7 @@ class _Disagreement:
         if metric in ("interval", "ordinal"):
             if metric == "ordinal":
                 keep = paired[unit]
-                unit, score = unit[keep], _midranks(score[keep])
+                unit, score = unit[keep], midranks(score[keep])
             self._moments(unit, score, paired)
         else:
             keep = paired[unit]
@@ -253,7 +253,8 @@ class _Disagreement:
         return float(low), float(high)
 
 
-def _midranks(score: Floats) -> Floats:
+def midranks(score: Floats) -> Floats:
+    """Return each score's rank from 1; tied scores share the mean of their ranks."""
     _, value, count = np.unique(score, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(count) - (count - 1) / 2.0)[value.reshape(-1)])
 

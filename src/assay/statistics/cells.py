@@ -34,24 +34,6 @@ class Cells:
         planned_families: number of families among the planned tasks.
     """
 
-    __slots__ = (
-        "_places",
-        "_stale",
-        "_withdrawn",
-        "candidates",
-        "family",
-        "high",
-        "low",
-        "m2",
-        "mean",
-        "n",
-        "pairs",
-        "planned_families",
-        "planned_tasks",
-        "tasks",
-        "weight",
-    )
-
     def __init__(
         self,
         *,

@@ -13,7 +13,7 @@ import numpy as np
 
 from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Interval, Ints
 from assay.statistics.cells import Cells
-from assay.statistics.contrasts import Contrasts, LikeThese, ScopedDifference, TheseTasks, nothing
+from assay.statistics.contrasts import Contrasts, LikeThese, ScopedDifference, TheseTasks
 from assay.statistics.designs import variances_of
 from assay.statistics.effects import EffectSizes, effect_sizes_from_moments
 from assay.statistics.equivalence import Equivalence, NonInferiority, checked_margin, not_worse, two_one_sided
@@ -84,40 +84,40 @@ class Comparison:
 
     a: Hashable
     b: Hashable
-    mean_a: float | None
-    mean_b: float | None
-    difference: float | None
-    points: float | None
-    ci95: Interval | None
-    std_err: float | None
-    t: float | None
-    df: float | None
-    p_value: float | None
-    significant: bool
-    decision: str
-    equivalence: Equivalence | None
-    non_inferiority: NonInferiority | None
-    prob_superiority: float | None
-    prob_superiority_ci95: Interval | None
-    d_total: float | None
-    effect_label: str | None
-    effects: EffectSizes | None
-    tasks_won: int
-    tasks_lost: int
-    tasks_tied: int
-    n_tasks: int
-    n_families: int | None
-    n_eff: float | None
-    n_trials_a: int
-    n_trials_b: int
+    mean_a: float | None = None
+    mean_b: float | None = None
+    difference: float | None = None
+    points: float | None = None
+    ci95: Interval | None = None
+    std_err: float | None = None
+    t: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    significant: bool = False
+    decision: str = "not_decided"
+    equivalence: Equivalence | None = None
+    non_inferiority: NonInferiority | None = None
+    prob_superiority: float | None = None
+    prob_superiority_ci95: Interval | None = None
+    d_total: float | None = None
+    effect_label: str | None = None
+    effects: EffectSizes | None = None
+    tasks_won: int = 0
+    tasks_lost: int = 0
+    tasks_tied: int = 0
+    n_tasks: int = 0
+    n_families: int | None = None
+    n_eff: float | None = None
+    n_trials_a: int = 0
+    n_trials_b: int = 0
     scope: str
-    method: str | None
+    method: str | None = None
     reason: str | None
-    warnings: tuple[Caution, ...]
-    other_scope: ScopedDifference | None
-    second_opinion: SecondOpinion | None
-    to_decide: Plan | None
-    dropped_tasks: tuple[Hashable, ...]
+    warnings: tuple[Caution, ...] = ()
+    other_scope: ScopedDifference | None = None
+    second_opinion: SecondOpinion | None = None
+    to_decide: Plan | None = None
+    dropped_tasks: tuple[Hashable, ...] = ()
     columns: SharedColumns = field(repr=False, compare=False)
 
     @property
@@ -215,7 +215,7 @@ class _Assembly:
     def comparison(self, a: Hashable, b: Hashable, margin: float | None, rng: np.random.Generator | None) -> Comparison:
         head, at = self.headline, self.at
         cells = self.cells
-        equivalence, non_inferiority = _against_margin(head, margin)
+        equivalence, non_inferiority = against_margin(head, margin)
         effects = effect_sizes_from_moments(self._moments(0), self._moments(1), cells.weight[at])
         win = self._superiority()
         decision = decided(head, equivalence)
@@ -360,7 +360,8 @@ def decided(head: ScopedDifference, equivalence: Equivalence | None) -> str:
     return "equivalent" if equivalence is not None and equivalence.holds else "not_decided"
 
 
-def _against_margin(head: ScopedDifference, margin: float | None) -> tuple[Equivalence | None, NonInferiority | None]:
+def against_margin(head: ScopedDifference, margin: float | None) -> tuple[Equivalence | None, NonInferiority | None]:
+    """Test a difference against the margin; both results are None without a margin or a standard error."""
     if margin is None or head.difference is None or head.df is None or not head.std_err:
         return None, None
     return (
@@ -399,43 +400,11 @@ def _why_nothing_shared(cells: Cells, code_a: int, code_b: int) -> str:
 
 
 def _incomparable(a: Hashable, b: Hashable, scope: str, *, reason: str = "no_approved_trials") -> Comparison:
-    head, none = nothing(scope, reason), np.zeros(0)
+    none = np.zeros(0)
     return Comparison(
         a=a,
         b=b,
-        mean_a=None,
-        mean_b=None,
-        difference=None,
-        points=None,
-        ci95=None,
-        std_err=None,
-        t=None,
-        df=None,
-        p_value=None,
-        significant=False,
-        decision=decided(head, None),
-        equivalence=None,
-        non_inferiority=None,
-        prob_superiority=None,
-        prob_superiority_ci95=None,
-        d_total=None,
-        effect_label=None,
-        effects=None,
-        tasks_won=0,
-        tasks_lost=0,
-        tasks_tied=0,
-        n_tasks=0,
-        n_families=None,
-        n_eff=None,
-        n_trials_a=0,
-        n_trials_b=0,
         scope=scope,
-        method=None,
         reason=reason,
-        warnings=(),
-        other_scope=None,
-        second_opinion=None,
-        to_decide=None,
-        dropped_tasks=(),
         columns=SharedColumns(tasks=(), mean_a=none, mean_b=none, n_a=none, n_b=none, weight=none),
     )

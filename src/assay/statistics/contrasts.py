@@ -25,16 +25,16 @@ class ScopedDifference:
     """A difference a - b with its test and interval in one scope; `reason` says why a value is None."""
 
     scope: str
-    difference: float | None
-    mean_a: float | None
-    mean_b: float | None
-    ci95: Interval | None
-    std_err: float | None
-    t: float | None
-    df: float | None
-    p_value: float | None
-    method: str | None
-    reason: str | None
+    difference: float | None = None
+    mean_a: float | None = None
+    mean_b: float | None = None
+    ci95: Interval | None = None
+    std_err: float | None = None
+    t: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    method: str | None = None
+    reason: str | None = None
 
 
 class Contrasts:
@@ -260,7 +260,6 @@ def _regular(
         df=float(scoped.df[i]),
         p_value=float(scoped.p[i]),
         method=method,
-        reason=None,
     )
 
 
@@ -278,10 +277,7 @@ def _partial(
         difference=means[0],
         mean_a=means[1],
         mean_b=means[2],
-        ci95=None,
         std_err=std_err,
-        t=None,
-        df=None,
         p_value=p_value,
         method=method,
         reason=reason,
@@ -290,16 +286,4 @@ def _partial(
 
 def nothing(scope: str, reason: str) -> ScopedDifference:
     """Return a difference that has no values but only the reason."""
-    return ScopedDifference(
-        scope=scope,
-        difference=None,
-        mean_a=None,
-        mean_b=None,
-        ci95=None,
-        std_err=None,
-        t=None,
-        df=None,
-        p_value=None,
-        method=None,
-        reason=reason,
-    )
+    return ScopedDifference(scope=scope, reason=reason)

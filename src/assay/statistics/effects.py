@@ -38,17 +38,17 @@ class EffectSizes:
     only for power; `g_z` is d_z with Hedges' correction. `cohen_d` and `hedges_g` are set only for a single task.
     """
 
-    difference: float | None
-    sd_total: float | None
-    d_total: float | None
-    effect_label: str | None
-    sd_within: float | None
-    d_within: float | None
-    d_z: float | None
-    g_z: float | None
-    cohen_d: float | None
-    hedges_g: float | None
-    reason: str | None
+    difference: float | None = None
+    sd_total: float | None = None
+    d_total: float | None = None
+    effect_label: str | None = None
+    sd_within: float | None = None
+    d_within: float | None = None
+    d_z: float | None = None
+    g_z: float | None = None
+    cohen_d: float | None = None
+    hedges_g: float | None = None
+    reason: str | None = None
 
 
 def effect_size(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> EffectSizes:
@@ -61,10 +61,10 @@ def effect_size(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> EffectS
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     code_a, code_b = cells.candidate_code(a), cells.candidate_code(b)
     if code_a is None or code_b is None:
-        return _nothing("no_approved_trials")
+        return EffectSizes(reason="no_approved_trials")
     at = np.flatnonzero(cells.counted[code_a] & cells.counted[code_b])
     if at.size == 0:
-        return _nothing("no_shared_tasks")
+        return EffectSizes(reason="no_shared_tasks")
     sides = [(cells.n[side, at], cells.mean[side, at], cells.m2[side, at]) for side in (code_a, code_b)]
     return effect_sizes_from_moments(sides[0], sides[1], cells.weight[at])
 
@@ -98,8 +98,6 @@ def effect_sizes_from_moments(a: Moments, b: Moments, weight: Floats) -> EffectS
         d_within=_ratio(difference, sd_within),
         d_z=d_z,
         g_z=None if d_z is None or factor is None else d_z * factor,
-        cohen_d=None,
-        hedges_g=None,
         reason=None if d_total is not None else "zero_variance",
     )
 
@@ -119,8 +117,6 @@ def _one_task(a: Moments, b: Moments, difference: float) -> EffectSizes:
         effect_label=effect_label(g),
         sd_within=pooled,
         d_within=d,
-        d_z=None,
-        g_z=None,
         cohen_d=d,
         hedges_g=g,
         reason=None if g is not None else "zero_variance" if both else "need_at_least_2_trials",
@@ -134,19 +130,3 @@ def _root_mean(variances: tuple[float | None, float | None]) -> float | None:
 
 def _ratio(difference: float, spread: float | None) -> float | None:
     return None if spread is None or spread < NO_SPREAD else difference / spread
-
-
-def _nothing(reason: str) -> EffectSizes:
-    return EffectSizes(
-        difference=None,
-        sd_total=None,
-        d_total=None,
-        effect_label=None,
-        sd_within=None,
-        d_within=None,
-        d_z=None,
-        g_z=None,
-        cohen_d=None,
-        hedges_g=None,
-        reason=reason,
-    )

@@ -67,11 +67,11 @@ class ScopedMean:
 
     scope: str
     mean: float
-    ci95: Interval | None
-    std_err: float | None
-    df: float | None
-    method: str | None
-    reason: str | None
+    ci95: Interval | None = None
+    std_err: float | None = None
+    df: float | None = None
+    method: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,21 +84,21 @@ class Estimate:
     """
 
     candidate: Hashable
-    mean: float | None
-    sd: float | None
-    min: float | None
-    max: float | None
-    ci95: Interval | None
-    std_err: float | None
-    df: float | None
-    n_eff: float | None
-    n_trials: int
-    n_tasks: int
-    n_families: int | None
+    mean: float | None = None
+    sd: float | None = None
+    min: float | None = None
+    max: float | None = None
+    ci95: Interval | None = None
+    std_err: float | None = None
+    df: float | None = None
+    n_eff: float | None = None
+    n_trials: int = 0
+    n_tasks: int = 0
+    n_families: int | None = None
     scope: str
-    method: str | None
+    method: str | None = None
     reason: str | None
-    warnings: tuple[Caution, ...]
+    warnings: tuple[Caution, ...] = ()
     columns: TaskColumns = field(repr=False, compare=False)
 
     @property
@@ -112,8 +112,7 @@ class Estimate:
             return None
         columns = self.columns
         # Computed when read, because a report of many candidates seldom needs the other scope.
-        moments = {name: getattr(columns, name)[None] for name in _MOMENTS}
-        lifted = _Means(TaskColumns(tasks=columns.tasks, family=columns.family, **moments))
+        lifted = _Means(replace(columns, **{name: getattr(columns, name)[None] for name in _MOMENTS}))
         if self.scope == TASKS_LIKE_THESE:
             beside = _these(lifted, 0)
             narrower = _width(self.ci95) < _width(beside.ci95)
@@ -226,17 +225,8 @@ class _Means:
         return n_trials, sd, low, columns.high.max(axis=1, initial=0.0)
 
     def row(self, i: int) -> TaskColumns:
-        columns = self.columns
-        return TaskColumns(
-            tasks=columns.tasks,
-            n=columns.n[i],
-            mean=columns.mean[i],
-            m2=columns.m2[i],
-            low=columns.low[i],
-            high=columns.high[i],
-            weight=columns.weight[i],
-            family=columns.family,
-        )
+        moments = {name: getattr(self.columns, name)[i] for name in _MOMENTS}
+        return replace(self.columns, **moments)
 
 
 def _lowest(columns: TaskColumns) -> Floats:
@@ -303,9 +293,7 @@ def _like_these(means: _Means, i: int) -> ScopedMean:
             mean=mean,
             ci95=(max(float(low), 0.0), min(float(high), 1.0)),
             std_err=0.0,
-            df=None,
             method="bounded_identical",
-            reason=None,
         )
     return ScopedMean(
         scope=TASKS_LIKE_THESE,
@@ -314,7 +302,6 @@ def _like_these(means: _Means, i: int) -> ScopedMean:
         std_err=float(means.se_across[i]),
         df=float(means.across.df[i]),
         method="cr2_kish_logit_t" if means.columns.family is None else "cr2_families_logit_t",
-        reason=None,
     )
 
 
@@ -334,7 +321,6 @@ def _these(means: _Means, i: int) -> ScopedMean:
         std_err=float(means.se_within[i]),
         df=float(means.df_within[i]),
         method="stratified_logit_t",
-        reason=None,
     )
 
 
@@ -353,7 +339,7 @@ def _this_task(columns: TaskColumns) -> ScopedMean:
 
 
 def _without(scope: str, mean: float, reason: str, *, std_err: float | None = None) -> ScopedMean:
-    return ScopedMean(scope=scope, mean=mean, ci95=None, std_err=std_err, df=None, method=None, reason=reason)
+    return ScopedMean(scope=scope, mean=mean, std_err=std_err, reason=reason)
 
 
 def _warnings(candidate: Hashable, headline: ScopedMean, means: _Means, i: int, n_trials: int) -> tuple[Caution, ...]:
@@ -389,24 +375,10 @@ def _by_task(columns: TaskColumns) -> tuple[TaskEstimate, ...]:
 
 
 def _empty(candidate: Hashable, scope: str, columns: TaskColumns | None, *, weightless: bool = False) -> Estimate:
-    nothing = np.zeros(0)
+    none = np.zeros(0)
     return Estimate(
         candidate=candidate,
-        mean=None,
-        sd=None,
-        min=None,
-        max=None,
-        ci95=None,
-        std_err=None,
-        df=None,
-        n_eff=None,
-        n_trials=0,
-        n_tasks=0,
-        n_families=None,
         scope=scope,
-        method=None,
         reason="no_weight" if weightless else "no_approved_trials",
-        warnings=(),
-        columns=columns
-        or TaskColumns(tasks=(), n=nothing, mean=nothing, m2=nothing, low=nothing, high=nothing, weight=nothing),
+        columns=columns or TaskColumns(tasks=(), n=none, mean=none, m2=none, low=none, high=none, weight=none),
     )

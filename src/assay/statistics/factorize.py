@@ -1,6 +1,6 @@
 """Converts label columns to whole-number codes, fast enough for a million rows of strings or whole numbers."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,8 +93,7 @@ def _in_order(codes: Ints, labels: tuple[Hashable, ...]) -> Coded:
     return Coded(codes=place[codes], labels=tuple(labels[i] for i in order))
 
 
-def _sorted_places(labels: Iterable[Hashable]) -> list[int]:
-    names = list(labels)
+def _sorted_places(names: tuple[Hashable, ...]) -> list[int]:
     try:
         return sorted(range(len(names)), key=names.__getitem__)  # type: ignore[arg-type]  # unsortable kinds raise below
     except TypeError:

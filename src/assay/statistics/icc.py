@@ -19,17 +19,17 @@ class IntraclassCorrelations:
     `icc_a1`. Values below 0 are not changed. Intervals are 95% intervals.
     """
 
-    icc_1: float | None
-    icc_a1: float | None
-    icc_c1: float | None
-    icc_1k: float | None
-    icc_ak: float | None
-    icc_ck: float | None
-    icc_1_ci95: Interval | None
-    icc_a1_ci95: Interval | None
+    icc_1: float | None = None
+    icc_a1: float | None = None
+    icc_c1: float | None = None
+    icc_1k: float | None = None
+    icc_ak: float | None = None
+    icc_ck: float | None = None
+    icc_1_ci95: Interval | None = None
+    icc_a1_ci95: Interval | None = None
     n_units: int
     n_raters: int
-    reason: str | None
+    reason: str | None = None
     warnings: tuple[Caution, ...]
 
 
@@ -47,7 +47,9 @@ def icc(unit: Column, rater: Column, score: Numbers) -> IntraclassCorrelations:
     n, k = grid.shape
     warnings = (caution("incomplete_units_left_out", n=left_out),) if left_out else ()
     if n < 2 or k < 2:
-        return _no_icc(n, k, "need_at_least_2_units_and_2_raters", warnings)
+        return IntraclassCorrelations(
+            n_units=n, n_raters=k, reason="need_at_least_2_units_and_2_raters", warnings=warnings
+        )
     grand = grid.mean()
     unit_means, rater_means = grid.mean(axis=1), grid.mean(axis=0)
     ms_unit = float(k * ((unit_means - grand) ** 2).sum()) / (n - 1)
@@ -57,7 +59,7 @@ def icc(unit: Column, rater: Column, score: Numbers) -> IntraclassCorrelations:
     residual = grid - unit_means[:, None] - rater_means[None, :] + grand
     ms_error = float((residual**2).sum()) / ((n - 1) * (k - 1))
     if grid.max() - grid.min() < NO_SPREAD:
-        return _no_icc(n, k, "no_variation", warnings)
+        return IntraclassCorrelations(n_units=n, n_raters=k, reason="no_variation", warnings=warnings)
     # Mean squares are squares of scores, so their threshold is the square of the threshold for scores.
     tiny = NO_SPREAD**2
     f1 = ms_unit / ms_within if ms_within > tiny else None
@@ -72,7 +74,6 @@ def icc(unit: Column, rater: Column, score: Numbers) -> IntraclassCorrelations:
         icc_a1_ci95=_absolute_interval(ms_unit, ms_rater, ms_error, n, k),
         n_units=n,
         n_raters=k,
-        reason=None,
         warnings=warnings,
     )
 
@@ -119,20 +120,3 @@ def _absolute_interval(ms_unit: float, ms_rater: float, ms_error: float, n: int,
 
 def _ratio(top: float, bottom: float) -> float | None:
     return top / bottom if abs(bottom) > NO_SPREAD**2 else None
-
-
-def _no_icc(n: int, k: int, reason: str, warnings: tuple[Caution, ...]) -> IntraclassCorrelations:
-    return IntraclassCorrelations(
-        icc_1=None,
-        icc_a1=None,
-        icc_c1=None,
-        icc_1k=None,
-        icc_ak=None,
-        icc_ck=None,
-        icc_1_ci95=None,
-        icc_a1_ci95=None,
-        n_units=n,
-        n_raters=k,
-        reason=reason,
-        warnings=warnings,
-    )

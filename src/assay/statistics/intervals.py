@@ -95,7 +95,7 @@ def proportion(successes: int, n: int) -> Proportion:
             f"proportion: {successes} successes of {n} is not possible; 0 <= successes <= n and n >= 1 must hold"
         )
     mean = successes / n
-    wilson = _pair(wilson_bounds(mean, n))
+    wilson = plain_interval(wilson_bounds(mean, n))
     # Equal outcomes get the same interval as equal scores, so that the two never disagree.
     identical = successes in (0, n)
     z = float(normal_quantile(0.975))
@@ -106,7 +106,7 @@ def proportion(successes: int, n: int) -> Proportion:
     return Proportion(
         mean=mean,
         n_trials=n,
-        ci95=_pair(identical_interval(mean, n)) if identical else wilson,
+        ci95=plain_interval(identical_interval(mean, n)) if identical else wilson,
         method="bounded_identical" if identical else "wilson",
         wilson=wilson,
         clopper_pearson=(
@@ -157,5 +157,6 @@ def trial_intervals(n: Floats, mean: Floats, m2: Floats, low: Floats, high: Floa
     )
 
 
-def _pair(bounds: tuple[Floats, Floats]) -> Interval:
+def plain_interval(bounds: tuple[Floats, Floats]) -> Interval:
+    """Return both bounds as plain floats."""
     return float(bounds[0]), float(bounds[1])

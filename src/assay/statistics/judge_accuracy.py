@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assay.statistics.agreement import midranks
 from assay.statistics.arrays import NO_SPREAD, Floats, Interval
 from assay.statistics.distributions import normal_quantile, t_quantile, t_two_sided
 from assay.statistics.table import Numbers
@@ -129,7 +130,7 @@ def _relation(a: Floats, b: Floats) -> tuple[str | None, _Relation]:
     relation = _Relation(
         pearson=pearson,
         pearson_ci95=_fisher_interval(pearson, n),
-        spearman=_correlation(_midranks(a), _midranks(b)),
+        spearman=_correlation(midranks(a), midranks(b)),
         concordance=concordance,
         concordance_ci95=_lin_interval(a, b, pearson, concordance),
     )
@@ -171,11 +172,6 @@ def _lin_interval(a: Floats, b: Floats, r: float, c: float) -> Interval | None:
     half = float(normal_quantile(0.975)) * float(np.sqrt(inner / (n - 2)))
     centre = float(np.arctanh(c))
     return float(np.tanh(centre - half)), float(np.tanh(centre + half))
-
-
-def _midranks(values: Floats) -> Floats:
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(count) - (count - 1) / 2.0)[place.reshape(-1)])
 
 
 def _label(interval: Interval | None) -> str | None:

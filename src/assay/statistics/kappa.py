@@ -18,9 +18,9 @@ from assay.statistics.factorize import coded
 class Kappa:
     """Agreement beyond chance, and percent agreement; kappa is None if raters would always agree by chance."""
 
-    kappa: float | None
-    std_err: float | None
-    ci95: Interval | None
+    kappa: float | None = None
+    std_err: float | None = None
+    ci95: Interval | None = None
     percent_agreement: float | None
     n_units: int
     weights: str
@@ -31,7 +31,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable], *, weight
     """Compute Cohen's kappa of two raters over the same units, in the same order.
 
     Args:
-        one, other: the category that each rater gave; None if a rater gave none (the unit is then left out).
+        first, second: the category that each rater gave; None if a rater gave none (the unit is then left out).
         weights: `none` for categories, `linear` or `quadratic` for ordered grades (categories are sorted; numbers keep their
             distances, and other labels are spaced evenly).
 
@@ -49,7 +49,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable], *, weight
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
     n = len(pairs)
     if n == 0:
-        return _no_kappa(None, 0, weights, "no_pairable_ratings")
+        return Kappa(percent_agreement=None, n_units=0, weights=weights, reason="no_pairable_ratings")
     both = coded([a for a, _ in pairs] + [b for _, b in pairs])
     size = len(both.labels)
     table = np.bincount(both.codes[:n] * size + both.codes[n:], minlength=size * size).reshape(size, size) / n
@@ -58,7 +58,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable], *, weight
     observed, expected = float((w * table).sum()), float(rows @ w @ columns)
     percent = float(np.trace(table))
     if 1 - expected < 1e-12:
-        return _no_kappa(percent, n, weights, "no_variation")
+        return Kappa(percent_agreement=percent, n_units=n, weights=weights, reason="no_variation")
     kappa = (observed - expected) / (1 - expected)
     mixed = (w @ columns)[:, None] + (rows @ w)[None, :]
     inner = float((table * (w - mixed * (1 - kappa)) ** 2).sum()) - (kappa - expected * (1 - kappa)) ** 2
@@ -112,19 +112,11 @@ def fleiss_kappa(counts: ArrayLike) -> Kappa:
     share = table.sum(axis=0) / table.sum()
     expected = float((share**2).sum())
     if 1 - expected < 1e-12:
-        return _no_kappa(observed, len(table), "none", "no_variation")
+        return Kappa(percent_agreement=observed, n_units=len(table), weights="none", reason="no_variation")
     return Kappa(
         kappa=(observed - expected) / (1 - expected),
-        std_err=None,
-        ci95=None,
         percent_agreement=observed,
         n_units=len(table),
         weights="none",
         reason="interval_not_offered",
-    )
-
-
-def _no_kappa(percent: float | None, n: int, weights: str, reason: str) -> Kappa:
-    return Kappa(
-        kappa=None, std_err=None, ci95=None, percent_agreement=percent, n_units=n, weights=weights, reason=reason
     )

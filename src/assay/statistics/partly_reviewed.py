@@ -6,7 +6,7 @@
   refused if the part was not chosen at random.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Interval, Ints
 from assay.statistics.distributions import t_quantile
 from assay.statistics.factorize import coded
 from assay.statistics.families import FEWEST_FAMILIES, across
-from assay.statistics.intervals import logit_interval
+from assay.statistics.intervals import logit_interval, plain_interval
 from assay.statistics.sampled_review import Influence, influence, sampled_mean
 from assay.statistics.table import Column, Numbers
 
@@ -31,11 +31,11 @@ class PredictionPowered:
     `lam` the weight given to the judge. The interval may extend beyond 0 and 1.
     """
 
-    mean: float | None
-    ci95: Interval | None
-    std_err: float | None
-    df: float | None
-    lam: float | None
+    mean: float | None = None
+    ci95: Interval | None = None
+    std_err: float | None = None
+    df: float | None = None
+    lam: float | None = None
     humans_only_mean: float | None
     judge_only_mean: float | None
     rectifier: float | None
@@ -117,11 +117,6 @@ def _tuned(y: Floats, f: Floats, u: Floats) -> float:
 
 def _refused(y: Floats, f: Floats, u: Floats, reason: str) -> PredictionPowered:
     return PredictionPowered(
-        mean=None,
-        ci95=None,
-        std_err=None,
-        df=None,
-        lam=None,
         humans_only_mean=float(y.mean()) if y.size else None,
         judge_only_mean=float(np.concatenate([f, u]).mean()) if f.size + u.size else None,
         rectifier=float((y - f).mean()) if y.size else None,
@@ -224,8 +219,8 @@ def partial_review(
         by_family=family is not None,
     )
     return PartialReview(
-        vetted_only=_over_tasks(human_mean, reviewed, of_task, int(seen.sum()), "nothing", None),
-        judge_as_it_is=_over_tasks(judge_mean, judged, of_task, f.size, "judge_is_right", None),
+        vetted_only=_over_tasks(human_mean, reviewed, of_task, int(seen.sum()), "nothing"),
+        judge_as_it_is=_over_tasks(judge_mean, judged, of_task, f.size, "judge_is_right"),
         calibrated=_calibrated(parts, refusal(f, given, drawn, random), n_tasks=int((judged > 0).sum())),
     )
 
@@ -253,23 +248,40 @@ def _calibrated(parts: Influence, reason: str | None, *, n_tasks: int) -> Partia
     hidden = reason is not None
     if reason is None and std_err < NO_SPREAD:
         reason = "zero_variance"
+    shown = _shown(
+        mean, std_err, float(result.df), reason, int(parts.n_trials), n_tasks, hidden=hidden, assumes="random_review"
+    )
+    if not hidden:
+        shown = replace(shown, method=method_of(parts), lam=float(result.lam))
+    return replace(shown, n_reviewed=int(parts.n_reviewed))
+
+
+def _shown(
+    mean: float,
+    std_err: float,
+    df: float,
+    reason: str | None,
+    n_trials: int,
+    n_tasks: int,
+    *,
+    hidden: bool,
+    assumes: str,
+) -> PartialMean:
     # A correction can carry the mean out of 0 to 1; it is shown at the end, without an interval.
     if reason is None and not 0.0 < mean < 1.0:
         reason = "corrected_mean_out_of_range"
+    ranged = reason is None
     # On the plain scale the interval covered 93.4 to 94.5%, on the logit scale 95.2 to 95.3%.
-    bounds = None if reason is not None else logit_interval(mean, std_err, result.df)
+    ci95 = plain_interval(logit_interval(mean, std_err, df)) if ranged else None
     return PartialMean(
         mean=None if hidden else min(max(mean, 0.0), 1.0),
-        ci95=None if bounds is None else (float(bounds[0]), float(bounds[1])),
-        std_err=None if reason is not None else std_err,
-        df=None if reason is not None else float(result.df),
-        n_trials=int(parts.n_trials),
+        ci95=ci95,
+        std_err=std_err if ranged else None,
+        df=df if ranged else None,
+        n_trials=n_trials,
         n_tasks=n_tasks,
-        assumes="random_review",
+        assumes=assumes,
         reason=reason,
-        method=None if hidden else method_of(parts),
-        lam=None if hidden else float(result.lam),
-        n_reviewed=int(parts.n_reviewed),
     )
 
 
@@ -297,32 +309,15 @@ def _means(task: Ints, values: Floats, use: Bools, n_tasks: int) -> tuple[Floats
     return n.astype(np.float64), np.bincount(task, weights=values * use, minlength=n_tasks) / np.maximum(n, 1.0)
 
 
-def _over_tasks(
-    values: Floats, weights: Floats, family: Ints | None, n_trials: int, assumes: str, refusal: str | None
-) -> PartialMean:
+def _over_tasks(values: Floats, weights: Floats, family: Ints | None, n_trials: int, assumes: str) -> PartialMean:
     moments = across(values, weights, family)
-    n_tasks, mean = int(moments.n_tasks), float(moments.estimate)
-    reason = refusal
-    if reason is None and n_tasks < 2:
+    n_tasks = int(moments.n_tasks)
+    reason = None
+    if n_tasks < 2:
         reason = "need_at_least_2_tasks" if n_tasks else "no_approved_trials"
-    if reason is None and family is not None and moments.n_units < FEWEST_FAMILIES:
+    elif family is not None and moments.n_units < FEWEST_FAMILIES:
         reason = "need_at_least_4_families"
-    if reason is None and moments.constant:
+    elif moments.constant:
         reason = "zero_variance"
-    # A correction can carry the mean out of 0 to 1; it is shown at the end, without an interval.
-    if reason is None and not 0.0 < mean < 1.0:
-        reason = "corrected_mean_out_of_range"
-    hidden = refusal is not None or n_tasks == 0
-    std_err, df = float(np.sqrt(moments.variance)), float(moments.df)
-    # On the plain scale the interval covered 93.4 to 94.5%, on the logit scale 95.2 to 95.3%.
-    bounds = None if reason is not None else logit_interval(mean, std_err, df)
-    return PartialMean(
-        mean=None if hidden else min(max(mean, 0.0), 1.0),
-        ci95=None if bounds is None else (float(bounds[0]), float(bounds[1])),
-        std_err=None if reason is not None else std_err,
-        df=None if reason is not None else df,
-        n_trials=n_trials,
-        n_tasks=n_tasks,
-        assumes=assumes,
-        reason=reason,
-    )
+    mean, std_err, df = float(moments.estimate), float(np.sqrt(moments.variance)), float(moments.df)
+    return _shown(mean, std_err, df, reason, n_trials, n_tasks, hidden=n_tasks == 0, assumes=assumes)

@@ -7,6 +7,7 @@ detected with the desired power is (t_.975 + t_power) · √variance. The normal
 only 62 to 70% with 6 to 10 tasks.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
@@ -217,10 +218,7 @@ def _least(mde: Callable[[float], float], detect: float, *, start: int) -> int |
         low, high = high, high * 2
         if high > MOST:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if mde(middle) <= detect else (middle, high)
-    return high
+    return low + bisect_left(range(low, high), True, key=lambda n: mde(n) <= detect)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,13 +38,13 @@ class StrengthDifference:
 
     a: Hashable
     b: Hashable
-    difference: float | None
-    std_err: float | None
-    ci95: Interval | None
-    p_value: float | None
-    win_probability: float | None
-    win_probability_ci95: Interval | None
-    reason: str | None
+    difference: float | None = None
+    std_err: float | None = None
+    ci95: Interval | None = None
+    p_value: float | None = None
+    win_probability: float | None = None
+    win_probability_ci95: Interval | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,17 +105,7 @@ class BradleyTerry:
         i, j = self.items.index(a), self.items.index(b)
         strength_a, strength_b = self.log_strength[i], self.log_strength[j]
         if strength_a is None or strength_b is None:
-            return StrengthDifference(
-                a=a,
-                b=b,
-                difference=None,
-                std_err=None,
-                ci95=None,
-                p_value=None,
-                win_probability=None,
-                win_probability_ci95=None,
-                reason=self.reason,
-            )
+            return StrengthDifference(a=a, b=b, reason=self.reason)
         difference = strength_a - strength_b
         # The full covariance is used, because the strengths of two items are correlated.
         weights = np.zeros(len(self.items))
@@ -126,11 +116,7 @@ class BradleyTerry:
                 a=a,
                 b=b,
                 difference=difference,
-                std_err=None,
-                ci95=None,
-                p_value=None,
                 win_probability=float(expit(difference)),
-                win_probability_ci95=None,
                 reason="need_at_least_2_tasks" if self.method is None else "zero_variance",
             )
         std_err, df = spread
@@ -145,7 +131,6 @@ class BradleyTerry:
             p_value=float(t_two_sided(difference / std_err, df)),
             win_probability=float(expit(difference)),
             win_probability_ci95=(float(expit(low)), float(expit(high))),
-            reason=None,
         )
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from assay.statistics.arrays import Bools, Floats, Interval, Ints
 from assay.statistics.cells import Cells
-from assay.statistics.comparisons import ALPHA, decided
+from assay.statistics.comparisons import ALPHA, against_margin, decided
 from assay.statistics.contrasts import Contrasts, LikeThese, ScopedDifference, TheseTasks, nothing
 from assay.statistics.distributions import chi_square_above, t_quantile
-from assay.statistics.equivalence import checked_margin, two_one_sided
+from assay.statistics.equivalence import checked_margin
 from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.families import by_family
 from assay.statistics.multiplicity import multiplicity
@@ -183,14 +183,7 @@ def _pairs(
     names = cells.candidates
     pairs = []
     for i, difference in enumerate(differences):
-        equivalence = None
-        if (
-            margin is not None
-            and difference.difference is not None
-            and difference.std_err
-            and difference.df is not None
-        ):
-            equivalence = two_one_sided(difference.difference, difference.std_err, difference.df, margin=margin)
+        equivalence, _ = against_margin(difference, margin)
         p_holm = adjusted.holm[i]
         alone = decided(difference, equivalence)
         sure = p_holm is not None and p_holm <= ALPHA
@@ -265,10 +258,10 @@ def _warnings(cells: Cells, each: tuple[Estimate, ...]) -> tuple[Caution, ...]:
 class Friedman:
     """Omnibus test, based on ranks within tasks, that all candidates are equal."""
 
-    chi_square: float | None
-    p_value: float | None
+    chi_square: float | None = None
+    p_value: float | None = None
     n_tasks: int
-    reason: str | None
+    reason: str | None = None
 
 
 def friedman(scores: ScoreTable | Cells) -> Friedman:
@@ -288,14 +281,14 @@ def friedman(scores: ScoreTable | Cells) -> Friedman:
     means: Floats = np.round(own, 12)
     k, g = means.shape
     if k < 3 or g < 2:
-        return Friedman(chi_square=None, p_value=None, n_tasks=g, reason="need_at_least_3_candidates_and_2_tasks")
+        return Friedman(n_tasks=g, reason="need_at_least_3_candidates_and_2_tasks")
     below = (means[:, None, :] > means[None, :, :]).sum(axis=1)
     equal = (means[:, None, :] == means[None, :, :]).sum(axis=1)
     ranks = below + (equal + 1) / 2.0
     ties = float(((equal**2 - 1).sum(axis=0)).sum())
     correction = 1 - ties / (g * k * (k * k - 1))
     if correction < 1e-12:
-        return Friedman(chi_square=None, p_value=None, n_tasks=g, reason="all_ties")
+        return Friedman(n_tasks=g, reason="all_ties")
     spread = float(((ranks.sum(axis=1) - g * (k + 1) / 2) ** 2).sum())
     chi_square = 12.0 * spread / (g * k * (k + 1)) / correction
-    return Friedman(chi_square=chi_square, p_value=float(chi_square_above(chi_square, k - 1.0)), n_tasks=g, reason=None)
+    return Friedman(chi_square=chi_square, p_value=float(chi_square_above(chi_square, k - 1.0)), n_tasks=g)

@@ -5,6 +5,7 @@ if everything is reviewed, and `saved` the additional variance with the present 
 detected with the desired power if it is at least (t_.975 + t_power) · √V.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -129,12 +130,4 @@ def more_reviews(pair: SampledDifference, *, detect: float, power: float = 0.8) 
         df = max(df_each * size, 1.0)
         return bool((t_quantile(0.975, df) + t_quantile(power, df)) * np.sqrt(variance) <= detect)
 
-    if shown(n):
-        return 0
-    if not shown(all_trials):
-        return None
-    low, high = n, all_trials
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if shown(middle) else (middle, high)
-    return high - n
+    return bisect_left(range(n, all_trials + 1), True, key=shown) if shown(all_trials) else None

@@ -54,13 +54,13 @@ class EProcess:
     """
 
     n: int
-    difference: float | None
-    e_value: float
-    max_e_value: float
-    anytime_p: float
-    ci95: Interval | None
-    decision: str
-    reason: str | None
+    difference: float | None = None
+    e_value: float = 1.0
+    max_e_value: float = 1.0
+    anytime_p: float = 1.0
+    ci95: Interval | None = None
+    decision: str = "not_decided"
+    reason: str | None = None
 
 
 def sequential(
@@ -128,16 +128,7 @@ def e_process(differences: ArrayLike, *, g: float = 1.0, alpha: float = 0.05) ->
     if not np.isfinite(d).all():
         raise ValueError("e_process: a difference is not a finite number")
     if d.size == 0:
-        return EProcess(
-            n=0,
-            difference=None,
-            e_value=1.0,
-            max_e_value=1.0,
-            anytime_p=1.0,
-            ci95=None,
-            decision="not_decided",
-            reason="no_shared_tasks",
-        )
+        return EProcess(n=0, reason="no_shared_tasks")
     mean, std_err, log_e = _path(d, g)
     now = e_value(None, d.size, g=g, alpha=alpha)
     best = float(log_e.max())

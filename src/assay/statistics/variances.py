@@ -85,19 +85,19 @@ class VarianceComponents:
     """
 
     candidate: Hashable
-    ms_task: float | None
-    ms_trial: float | None
-    var_task: float | None
-    var_trial: float | None
-    var_judge: float | None
-    icc1: float | None
-    icc1_ci95: Interval | None
-    reliability: float | None
+    ms_task: float | None = None
+    ms_trial: float | None = None
+    var_task: float | None = None
+    var_trial: float | None = None
+    var_judge: float | None = None
+    icc1: float | None = None
+    icc1_ci95: Interval | None = None
+    reliability: float | None = None
     n_trials_per_task: float | None
     n_tasks: int
     n_trials: int
     reason: str | None
-    warnings: tuple[Caution, ...]
+    warnings: tuple[Caution, ...] = ()
 
 
 def variance_components(scores: ScoreTable | Cells, candidate: Hashable) -> VarianceComponents:
@@ -170,17 +170,8 @@ def _no_split(candidate: Hashable, n: Floats) -> VarianceComponents:
     reason = "need_repeated_trials" if n.size >= 2 else "need_at_least_2_tasks"
     return VarianceComponents(
         candidate=candidate,
-        ms_task=None,
-        ms_trial=None,
-        var_task=None,
-        var_trial=None,
-        var_judge=None,
-        icc1=None,
-        icc1_ci95=None,
-        reliability=None,
         n_trials_per_task=finite(float(n.mean())) if n.size else None,
         n_tasks=int(n.size),
         n_trials=int(n.sum()),
         reason=reason if n.size else "no_approved_trials",
-        warnings=(),
     )

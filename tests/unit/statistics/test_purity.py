@@ -8,7 +8,7 @@ from pathlib import Path
 import assay.statistics
 
 ROOM = Path(assay.statistics.__file__).parent
-ALLOWED = {"numpy", "scipy.special", "collections", "dataclasses", "functools", "math", "types", "typing"}
+ALLOWED = {"numpy", "scipy.special", "bisect", "collections", "dataclasses", "functools", "math", "types", "typing"}
 
 
 def imported(source: str) -> set[str]:
